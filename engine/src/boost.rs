@@ -97,7 +97,7 @@ impl Boosts {
     ///
     /// # Errors
     /// When a filter takes longer.
-    pub fn of_segment<'a>(
+    pub(crate) fn of_segment<'a>(
         &'a self,
         view: &'a SegmentView,
         limit: TimeLimit<'_>,
@@ -144,7 +144,7 @@ impl SegmentBoosts<'_> {
     }
 
     /// What each boost makes of a document, in their order.
-    pub fn factors(&self, doc: DocId) -> impl Iterator<Item = f64> + '_ {
+    pub(crate) fn factors(&self, doc: DocId) -> impl Iterator<Item = f64> + '_ {
         self.0.iter().map(move |factor| factor.of(doc))
     }
 

@@ -12,7 +12,7 @@ pub type AliasMoves = BTreeMap<String, Option<String>>;
 /// What an alias stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alias {
-    /// The index.
+    /// The one that requests for the alias reach.
     pub index_uid: String,
     /// When it got this index.
     pub updated_at: Timestamp,
@@ -54,6 +54,7 @@ impl Aliases {
     }
 
     /// Keeps those that `keep` admits.
+    #[cfg(test)]
     pub fn retain(&mut self, mut keep: impl FnMut(&str, &Alias) -> bool) {
         self.0.retain(|name, alias| keep(name, alias));
     }

@@ -2,66 +2,71 @@
 
 // These macros panic when the reader is gone; `console` does not.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
+// Modules are private unless the binary needs them, so that the compiler finds what is unused.
+#![expect(
+    unreachable_pub,
+    reason = "what is `pub` is for other modules of the server; `pub(super)` is for those of a folder"
+)]
 
-pub mod access;
-pub mod aliases;
-pub mod app;
-pub mod asked;
-pub mod backup;
+mod access;
+mod aliases;
+mod app;
+mod asked;
+mod backup;
 mod banner;
-pub mod budget;
+mod budget;
 pub mod bus_error;
 mod cancellation;
-pub mod chat;
+mod chat;
 mod client;
 pub mod command_line;
 pub mod commands;
 pub mod console;
-pub mod crash_mark;
+mod crash_mark;
 mod edition;
-pub mod embedders;
-pub mod engine_errors;
+mod embedders;
+mod engine_errors;
 pub mod error;
 pub mod evaluate;
 mod export;
-pub mod features;
-pub mod front;
-pub mod http;
+mod features;
+mod front;
+mod http;
 pub mod import;
 pub mod inspect;
-pub mod instance;
+mod instance;
 mod logs;
 pub mod look_after;
 mod mcp;
 pub mod memory;
-pub mod network;
+mod network;
 mod object_storage;
-pub mod observe;
+mod observe;
 pub mod options;
-pub mod outbound;
-pub mod payload;
-pub mod points_in_time;
+mod outbound;
+mod payload;
+mod points_in_time;
 mod postgres;
 mod process_limits;
 pub mod repair;
-pub mod replication;
-pub mod requests;
-pub mod rerankers;
-pub mod routes;
-pub mod rules;
+mod replication;
+mod requests;
+mod rerankers;
+mod routes;
+mod rules;
 pub mod run;
-pub mod scrub;
-pub mod search;
-pub mod search_pool;
-pub mod secret;
+mod scrub;
+mod search;
+mod search_pool;
+mod secret;
 mod stopping;
-pub mod stored_names;
+mod stored_names;
 pub mod sync;
-pub mod tasks;
-pub mod telemetry;
-pub mod timestamp;
+mod tasks;
+mod telemetry;
+mod timestamp;
 mod usage_report;
 pub mod verify;
-pub mod webhooks;
+mod webhooks;
 pub mod wire;
-pub mod worker;
+mod worker;

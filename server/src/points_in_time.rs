@@ -182,11 +182,13 @@ impl PointsInTime {
     }
 
     /// Number of views held.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.views.lock().len()
     }
 
     /// Whether none is held.
+    #[cfg(test)]
     pub fn is_empty(&self) -> bool {
         self.views.lock().is_empty()
     }

@@ -367,7 +367,7 @@ fn tasks_that_cannot_be_asked_for_are_named() {
     let script = vec![Behaviour::Say(202, "", json!({"taskUid": 7}).to_string()), Behaviour::Say(403, "", refused)];
     let (_receiver, output) = import_into(script, &[]);
     failed(&output, "documents 1 to 2 (lines 1 to 2) failed: task 7 has them, and what became of it is not known");
-    failed(&output, "the server does not tell what became of the tasks: 403 The provided API key is invalid.");
+    failed(&output, "the server does not say what became of the tasks: 403 The provided API key is invalid.");
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! The house rules that a program can check, on the sources of the repository.
 
+mod comments;
 mod layers;
 mod limits;
 mod map;
+mod pages;
 mod statics;
+mod threads;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,15 +39,51 @@ impl Source {
             || self.path.contains("/tests/")
     }
 
-    /// Number and text of the lines that are neither comments nor part of the tests at the end of the file.
+    /// Number and text of the lines that are neither comments nor an item of the tests, wherever that stands.
     fn code(&self) -> impl Iterator<Item = (usize, &str)> {
+        let mut of_test = OfTest::No;
         self.text
             .lines()
             .enumerate()
-            .take_while(|(_, line)| !["#[cfg(test)]", "#[cfg(all(test,"].iter().any(|start| line.starts_with(start)))
+            .filter(move |(_, line)| !of_test.takes(line))
             .map(|(i, line)| (i + 1, line.trim_start()))
             .filter(|(_, line)| !line.starts_with("//"))
     }
+}
+
+/// Whether a line is part of an item that only tests have. Items are told apart by their indentation, as rustfmt sets it.
+#[derive(Clone, Copy, PartialEq)]
+enum OfTest {
+    No,
+    /// An attribute says that an item comes which does.
+    Begins,
+    /// Up to the line that ends the item.
+    Goes,
+}
+
+impl OfTest {
+    fn takes(&mut self, line: &str) -> bool {
+        let starts = ["#[cfg(test)]", "#[cfg(all(test,"].iter().any(|start| line.starts_with(start));
+        let is_inside = |line: &str| line.starts_with([' ', '\t']) || line.is_empty();
+        let ends = |line: &str| line.ends_with([';', '}']);
+        let (takes, next) = match *self {
+            OfTest::No if !starts => (false, OfTest::No),
+            OfTest::No => (true, OfTest::Begins),
+            OfTest::Begins if line.starts_with(['#', '/']) => (true, OfTest::Begins),
+            OfTest::Begins | OfTest::Goes if ends(line) && !is_inside(line) => (true, OfTest::No),
+            OfTest::Begins | OfTest::Goes => (true, OfTest::Goes),
+        };
+        *self = next;
+        takes
+    }
+}
+
+#[test]
+fn items_of_tests_are_no_code() {
+    let text = "a;\n#[cfg(test)]\nmod tests;\nb;\n#[cfg(test)]\n#[path = \"x\"]\nfn c(\n    d: D,\n) -> E {\n    e;\n}\n\
+                #[cfg(test)]\npub use f::{\n    g,\n};\nh;\n#[cfg(test)]\nmod i {\n    fn j() {\n    }\n}\n// k\nl;\n";
+    let source = Source { path: "x.rs".to_owned(), text: text.to_owned() };
+    assert_eq!(source.code().collect::<Vec<_>>(), [(1, "a;"), (4, "b;"), (16, "h;"), (23, "l;")]);
 }
 
 fn walk(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
@@ -133,27 +172,16 @@ fn nothing_is_left_unfinished_or_silenced() {
     none(violations);
 }
 
-/// What is tested is what ships: sizes that tests want smaller are values that they pass, not constants of another build.
+/// What is tested is what ships: sizes that tests want smaller are values that they pass, not those of another build.
 #[test]
-fn no_constant_depends_on_the_build() {
+fn no_code_depends_on_the_build() {
+    const OF_A_BUILD: [&str; 5] =
+        ["cfg!(test)", "debug_assertions", "cfg!(not(test))", "#[cfg(not(test))]", "cfg!(any(test"];
     let mut violations = Vec::new();
     for source in sources("rs").iter().filter(|source| !source.path.ends_with("tidy.rs")) {
-        let mut constant = None;
         for (number, line) in source.code() {
-            let is_constant = ["const ", "static "].iter().any(|word| {
-                let rest =
-                    line.trim_start_matches("pub ").trim_start_matches("pub(crate) ").trim_start_matches("pub(super) ");
-                rest.starts_with(word) && !rest.starts_with("const fn")
-            });
-            if is_constant {
-                constant = Some(number);
-            }
-            let names_the_build = ["debug_assertions", "cfg!("].iter().any(|build| line.contains(build));
-            if let Some(start) = constant.filter(|_| names_the_build) {
-                violations.push(format!("{}:{start}: {line}", source.path));
-            }
-            if line.trim_end().ends_with(';') {
-                constant = None;
+            if OF_A_BUILD.iter().any(|build| line.contains(build)) {
+                violations.push(format!("{}:{number}: {line}", source.path));
             }
         }
     }
@@ -171,83 +199,4 @@ fn the_format_page_follows_its_constants() {
         page.contains(&line),
         "engine/src/segment/format.rs changed: bring segment-format.md up to date, then put this line into it:\n{line}"
     );
-}
-
-#[test]
-fn links_between_pages_lead_somewhere() {
-    let mut violations = Vec::new();
-    for page in sources("md") {
-        let folder = Path::new(&page.path).parent().expect("a folder");
-        for target in page.text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
-            let outside = target.is_empty() || target.contains("://");
-            if !outside && !repository().join(folder).join(target).exists() {
-                violations.push(format!("{}: no {target}", page.path));
-            }
-        }
-    }
-    none(violations);
-}
-
-#[test]
-fn the_index_of_decisions_has_all_of_them() {
-    let folder = repository().join("docs/decisions");
-    let index = fs::read_to_string(folder.join("README.md")).expect("the index");
-    let mut violations = Vec::new();
-    for entry in fs::read_dir(&folder).expect("a folder") {
-        let name = entry.expect("an entry").file_name().into_string().expect("a plain name");
-        if name != "README.md" && !index.contains(&format!("| [{}]({name}) |", &name[..4])) {
-            violations.push(format!("docs/decisions/README.md: a line for {name} is missing"));
-        }
-    }
-    none(violations);
-}
-
-/// Comments that say no more than that there is one.
-const EMPTY_COMMENTS: [&str; 9] = [
-    "/// Why.",
-    "/// How.",
-    "/// What.",
-    "/// As named.",
-    "/// As configured.",
-    "/// As JSON.",
-    "/// Nothing.",
-    "/// Bytes.",
-    "/// For people.",
-];
-
-#[test]
-fn comments_of_items_say_something() {
-    let mut violations = Vec::new();
-    for source in sources("rs").iter().filter(|source| source.path.contains("/src/")) {
-        for (number, line) in (1..).zip(source.text.lines()) {
-            if EMPTY_COMMENTS.contains(&line.trim()) {
-                violations.push(format!("{}:{number}: say what it is: `{}`", source.path, line.trim()));
-            }
-        }
-    }
-    none(violations);
-}
-
-/// Words that stand for a noun or a verb of the field: a rule is applied, a count is reported, a thread waits.
-const VAGUE_WORDS: [&str; 6] = ["told", "tell", "tells", "whoever", "nobody", "somebody"];
-
-#[test]
-fn names_and_comments_use_words_of_the_field() {
-    // A sentence of the server, and a question.
-    const QUOTED: [&str; 2] = ["the server does not tell what became of the tasks", "which western tells of a sheriff"];
-    let folders = ["benches/", "engine/", "fuzz/", "server/", "tests/"];
-    let mut violations = Vec::new();
-    for source in sources("rs").iter().filter(|source| folders.iter().any(|folder| source.path.starts_with(folder))) {
-        if source.path.ends_with("tidy.rs") {
-            continue;
-        }
-        for (number, line) in (1..).zip(source.text.lines()) {
-            let mut words = line.split(|c: char| !c.is_ascii_alphabetic());
-            let vague = words.find(|word| VAGUE_WORDS.contains(&word.to_ascii_lowercase().as_str()));
-            if let Some(word) = vague.filter(|_| !QUOTED.iter().any(|quoted| line.contains(quoted))) {
-                violations.push(format!("{}:{number}: `{word}`: say who does what", source.path));
-            }
-        }
-    }
-    none(violations);
 }

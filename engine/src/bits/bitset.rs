@@ -32,7 +32,7 @@ impl BitsetBuilder {
 
     /// Adds each of `docs`.
     #[inline]
-    pub fn insert_all(&mut self, docs: &[DocId]) {
+    pub(crate) fn insert_all(&mut self, docs: &[DocId]) {
         // A doc id past the count but inside the last word would break the invariant of the set: it is cut in `finish`.
         let words = self.words.as_mut_slice();
         for &doc in docs {
@@ -43,7 +43,7 @@ impl BitsetBuilder {
     }
 
     /// Adds the documents of `start..end`.
-    pub fn insert_range(&mut self, range: std::ops::Range<DocId>) {
+    pub(crate) fn insert_range(&mut self, range: std::ops::Range<DocId>) {
         let (start, end) = (range.start, range.end.min(self.doc_count));
         if start >= end {
             return;
@@ -61,7 +61,7 @@ impl BitsetBuilder {
     }
 
     /// Adds the set bits of a little-endian bitset of the same documents.
-    pub fn insert_bitset_bytes(&mut self, bytes: &[u8]) {
+    pub(crate) fn insert_bitset_bytes(&mut self, bytes: &[u8]) {
         let (chunks, rest) = bytes.as_chunks::<8>();
         for (word, chunk) in self.words.iter_mut().zip(chunks) {
             *word |= u64::from_le_bytes(*chunk);

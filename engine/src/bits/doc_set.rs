@@ -117,7 +117,7 @@ impl DocSet {
 
     /// Calls `f` with the documents of `within` in ascending order, as runs of neighbours that are as long as can be.
     #[inline]
-    pub fn for_each_run(&self, within: Range<DocId>, mut f: impl FnMut(Range<DocId>)) {
+    pub(crate) fn for_each_run(&self, within: Range<DocId>, mut f: impl FnMut(Range<DocId>)) {
         let mut run = within.start..within.start;
         let mut add = |more: Range<DocId>| {
             if more.start == run.end {
@@ -212,7 +212,7 @@ impl DocSet {
     }
 
     /// Number of documents of both sets, without building the set.
-    pub fn and_len(&self, other: &DocSet) -> u32 {
+    pub(crate) fn and_len(&self, other: &DocSet) -> u32 {
         match (self, other) {
             (DocSet::Bitset { words: a, .. }, DocSet::Bitset { words: b, .. }) => count_common(a, b),
             (DocSet::Sorted(list), DocSet::Bitset { words, .. })
@@ -330,7 +330,7 @@ impl DocSet {
     }
 
     /// All documents `0..doc_count` that are not in the set.
-    pub fn complement(&self, doc_count: u32) -> DocSet {
+    pub(crate) fn complement(&self, doc_count: u32) -> DocSet {
         let mut words = vec![u64::MAX; words_for(doc_count)];
         clear_tail(&mut words, doc_count);
         match self {
@@ -369,7 +369,7 @@ impl DocSet {
     }
 
     /// The same set as a bitset over `0..doc_count`.
-    pub fn into_bitset(self, doc_count: u32) -> DocSet {
+    pub(crate) fn into_bitset(self, doc_count: u32) -> DocSet {
         match self {
             DocSet::Bitset { .. } => self,
             DocSet::Sorted(list) => {
@@ -386,7 +386,7 @@ impl DocSet {
         }
     }
 
-    /// Bytes on the heap.
+    /// What the set takes beside its own size: nothing for all or no documents.
     pub(crate) fn heap_bytes(&self) -> usize {
         match self {
             DocSet::Sorted(docs) => docs.capacity() * 4,
@@ -395,7 +395,7 @@ impl DocSet {
     }
 
     /// The same set in the smaller form.
-    pub fn shrunk(self) -> DocSet {
+    pub(crate) fn shrunk(self) -> DocSet {
         match self {
             DocSet::Bitset { words, count } if (count as usize) * LIST_MAX_SHARE < words.len() * 64 => {
                 DocSet::Sorted(bits_to_list(&words, count))
@@ -439,7 +439,7 @@ pub enum DocSetIter<'a> {
     Sorted(std::slice::Iter<'a, DocId>),
     /// Over a bitset: `word` holds the bits of `words[index]` not yet given.
     Bitset {
-        /// All words.
+        /// A bit for each document.
         words: &'a [u64],
         /// Current word.
         index: usize,

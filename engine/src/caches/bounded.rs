@@ -23,7 +23,7 @@ const ENTRY_SHARE: usize = 4;
 
 /// What a key or a value of a cache takes.
 pub(crate) trait HeapBytes {
-    /// Bytes on the heap.
+    /// Allocated beside the size of the type, as far as the bound of a cache counts it.
     fn heap_bytes(&self) -> usize;
 }
 

@@ -33,7 +33,7 @@ pub struct FieldMapSnapshot {
 
 impl FieldMap {
     /// A map that holds `names`, the first with id 0.
-    pub fn from_names<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Result<FieldMap, TooManyFields> {
+    pub(crate) fn from_names<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Result<FieldMap, TooManyFields> {
         let mut map = FieldMapSnapshot::default();
         for name in names {
             map.get_or_insert(name.as_ref())?;

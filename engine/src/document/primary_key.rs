@@ -24,7 +24,7 @@ impl DocumentId {
     }
 
     /// The id of a string value: 1 to [`ID_BYTES_MAX`] letters, digits, hyphens and underscores, nothing else.
-    pub fn from_text(text: &str) -> Option<DocumentId> {
+    pub(crate) fn from_text(text: &str) -> Option<DocumentId> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
         let valid = (1..=ID_BYTES_MAX).contains(&text.len()) && text.bytes().all(allowed);
         valid.then(|| DocumentId(text.into()))

@@ -132,7 +132,7 @@ impl Area {
     }
 
     /// How the positions of a box relate to the area.
-    pub fn relate(&self, points: &GeoBox) -> BoxRelation {
+    pub(crate) fn relate(&self, points: &GeoBox) -> BoxRelation {
         let own = &self.bounds;
         if points.lat_min > own.lat_max
             || points.lat_max < own.lat_min

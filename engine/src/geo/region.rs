@@ -36,7 +36,7 @@ pub struct Circle {
 
 impl Circle {
     /// Metres from the centre to a point, (latitude, longitude) in degrees.
-    pub fn distance_to(&self, point: (f64, f64)) -> f64 {
+    pub(crate) fn distance_to(&self, point: (f64, f64)) -> f64 {
         distance_m((self.center.latitude(), self.center.longitude()), point)
     }
 

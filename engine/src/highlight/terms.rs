@@ -62,7 +62,7 @@ impl MatchingTerms {
 
     /// A misspelt form of a query word of `query_chars` characters that words may start with. As many characters are
     /// shown as matched, or the whole form if it is shorter.
-    pub fn add_misspelt_prefix(&mut self, form: &str, query_chars: usize, covers: Covers) {
+    pub(crate) fn add_misspelt_prefix(&mut self, form: &str, query_chars: usize, covers: Covers) {
         let head_chars = form.chars().count().min(query_chars);
         self.insert_prefix(form, Prefix { is_misspelt: true, head_chars, covers });
     }
@@ -78,7 +78,7 @@ impl MatchingTerms {
     }
 
     /// Words that must follow each other: a phrase, a split word, a synonym of several words. `None` is any one word.
-    pub fn add_sequence(&mut self, words: Vec<Option<String>>, covers: Covers) {
+    pub(crate) fn add_sequence(&mut self, words: Vec<Option<String>>, covers: Covers) {
         match &words[..] {
             [] | [None] => {}
             [Some(word)] => self.add_word(word, covers),

@@ -85,7 +85,7 @@ impl DamagedSegment {
     }
 
     /// Documents that it holds and that are not deleted; of a segment whose tombstones cannot be read, all of them.
-    pub fn live_count(&self) -> u32 {
+    pub(crate) fn live_count(&self) -> u32 {
         let doc_count = self.entry.meta.doc_count;
         let inline = self.inline_tombstones.as_deref();
         let deleted = inline.and_then(|bytes| Tombstones::from_bytes(bytes, doc_count)).map_or(0, |dead| dead.len());

@@ -125,7 +125,7 @@ impl Snapshot {
     }
 
     /// Counts the vectors of the embedders of the settings. Reads some bytes of each document that has any.
-    pub fn vector_counts(&self) -> VectorCounts {
+    pub(crate) fn vector_counts(&self) -> VectorCounts {
         let mut counts = VectorCounts::default();
         for segment in &self.segments {
             let known = segment.reader.vectors().iter();

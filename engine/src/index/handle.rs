@@ -94,7 +94,8 @@ impl Index {
     ///
     /// # Errors
     /// As [`Index::open`].
-    pub fn open_in(directory: Arc<dyn Directory>, options: IndexOptions) -> Result<Index, IndexError> {
+    #[cfg(test)]
+    pub(crate) fn open_in(directory: Arc<dyn Directory>, options: IndexOptions) -> Result<Index, IndexError> {
         Index::open_with(directory, options, None)
     }
 

@@ -54,7 +54,7 @@ impl Default for MergePolicy {
 
 impl SegmentSize {
     /// Bytes that a rewrite of the segment would keep, in proportion to its live documents.
-    pub fn live_bytes(&self) -> u64 {
+    pub(crate) fn live_bytes(&self) -> u64 {
         if self.doc_count == 0 {
             return 0;
         }
@@ -65,7 +65,7 @@ impl SegmentSize {
 
     /// Heap that merging the segment takes, in bytes, about: where each document goes and what unions know of it, what is
     /// known of each term, a column at a time. 142 bytes for each of a million documents of 440 bytes was measured.
-    pub fn merge_heap_bytes(&self) -> u64 {
+    pub(crate) fn merge_heap_bytes(&self) -> u64 {
         const BYTES_PER_DOCUMENT: u64 = 88;
         const BYTES_DIVISOR: u64 = 8;
         let live = u64::from(self.doc_count.saturating_sub(self.deleted_count));

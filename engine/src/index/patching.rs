@@ -31,7 +31,7 @@ impl SegmentView {
     }
 
     /// Number of documents that got values since the segment was written, deleted ones included.
-    pub fn patched_count(&self) -> u32 {
+    pub(crate) fn patched_count(&self) -> u32 {
         self.reader.patches().map_or(0, |patches| patches.docs().len())
     }
 

@@ -83,7 +83,7 @@ impl SegmentView {
     }
 
     /// Number of documents that are not deleted.
-    pub fn live_count(&self) -> u32 {
+    pub(crate) fn live_count(&self) -> u32 {
         self.reader.doc_count() - self.deleted_count()
     }
 
@@ -96,7 +96,7 @@ impl SegmentView {
     }
 
     /// The deleted documents; `None` when there are none.
-    pub fn deleted_set(&self) -> Option<&DocSet> {
+    pub(crate) fn deleted_set(&self) -> Option<&DocSet> {
         self.deleted.as_deref().map(Tombstones::as_set)
     }
 
@@ -111,7 +111,7 @@ impl SegmentView {
 
     /// How long the fields of the live documents are together. Cheap but for the first time after a segment or its
     /// tombstones were written.
-    pub fn field_lengths(&self) -> FieldLengths {
+    pub(crate) fn field_lengths(&self) -> FieldLengths {
         let mut lengths = self.reader.field_lengths().clone();
         if let Some(deleted) = &self.deleted {
             lengths.subtract(deleted.field_lengths(&self.reader));
@@ -263,7 +263,8 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Snapshot::document`].
-    pub fn get_document(&self, key: &str) -> Result<Option<Vec<u8>>, IndexError> {
+    #[cfg(test)]
+    pub(crate) fn get_document(&self, key: &str) -> Result<Option<Vec<u8>>, IndexError> {
         self.find(key).map(|address| self.document(address)).transpose()
     }
 

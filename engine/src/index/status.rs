@@ -24,7 +24,7 @@ pub struct IndexReport {
     pub document_count: u64,
     /// Bytes of all segment files.
     pub segment_bytes: u64,
-    /// Bytes of the manifest.
+    /// Length of the file that the last commit wrote.
     pub manifest_bytes: u64,
     pub segments: Vec<SegmentReport>,
     /// Segments that cannot be used.

@@ -109,7 +109,7 @@ impl<'a> SegmentQuery<'a> {
     }
 
     /// How many of some documents are not deleted.
-    pub fn live_len(&self, docs: &DocSet) -> u32 {
+    pub(crate) fn live_len(&self, docs: &DocSet) -> u32 {
         docs.len() - self.deleted.map_or(0, |deleted| docs.and_len(deleted))
     }
 
@@ -134,7 +134,7 @@ impl<'a> SegmentQuery<'a> {
     }
 
     /// What each node stands for here, in the order of the graph's nodes.
-    pub fn expansions(&self) -> &[Expansion] {
+    pub(crate) fn expansions(&self) -> &[Expansion] {
         &self.expansions
     }
 
@@ -481,7 +481,7 @@ impl<'a> SegmentQuery<'a> {
     }
 
     /// Documents that match one sequence of nodes.
-    pub fn tiling_docs(&self, tiling: &[usize], universe: &DocSet) -> DocSet {
+    pub(crate) fn tiling_docs(&self, tiling: &[usize], universe: &DocSet) -> DocSet {
         let mut docs = universe.clone();
         for &node in tiling {
             let mut any = DocSet::empty();

@@ -46,7 +46,12 @@ pub fn sequence(terms: &Terms, words: &[String]) -> Option<Vec<Option<TermOrdina
 }
 
 /// Expands one node over the dictionary of one segment. `stop`: ordinals of stop words, ascending.
-pub fn expand(segment: CachedSegment<'_>, node: &Node, options: &QueryOptions, stop: &[TermOrdinal]) -> Expansion {
+pub(crate) fn expand(
+    segment: CachedSegment<'_>,
+    node: &Node,
+    options: &QueryOptions,
+    stop: &[TermOrdinal],
+) -> Expansion {
     let terms = segment.reader.terms();
     if let Some(words) = &node.phrase {
         let phrase = sequence(terms, words);

@@ -53,7 +53,7 @@ impl Node {
     }
 
     /// Typo cost of a concatenation before any typo: 0, 2 or 3.
-    pub fn base_cost(&self) -> u32 {
+    pub(crate) fn base_cost(&self) -> u32 {
         if self.len == 1 { 0 } else { self.len as u32 }
     }
 
@@ -62,7 +62,7 @@ impl Node {
         u32::from(self.budget).max(u32::from(self.phrase.is_none()))
     }
 
-    pub fn is_ngram(&self) -> bool {
+    pub(crate) fn is_ngram(&self) -> bool {
         self.len > 1
     }
 }
@@ -93,7 +93,7 @@ impl QueryGraph {
     }
 
     /// Words of all terms (phrases count their words).
-    pub fn word_count(&self) -> u32 {
+    pub(crate) fn word_count(&self) -> u32 {
         self.terms.iter().map(QueryTerm::word_count).sum()
     }
 }

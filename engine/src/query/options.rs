@@ -114,7 +114,7 @@ impl QueryOptions {
     }
 
     /// Whether some searchable attributes are not searched.
-    pub fn is_restricted(&self) -> bool {
+    pub(crate) fn is_restricted(&self) -> bool {
         self.searchable
             .iter()
             .zip(&self.weights)
@@ -122,12 +122,12 @@ impl QueryOptions {
     }
 
     /// Whether forms of words count in a field.
-    pub fn forms_reach(&self, field: FieldId) -> bool {
+    pub(crate) fn forms_reach(&self, field: FieldId) -> bool {
         self.forms.allowed.get(usize::from(field)).copied().unwrap_or(true)
     }
 
     /// Whether typos reach words of a field.
-    pub fn typos_reach(&self, field: FieldId) -> bool {
+    pub(crate) fn typos_reach(&self, field: FieldId) -> bool {
         self.typos_allowed.get(usize::from(field)).copied().unwrap_or(true)
     }
 }

@@ -56,14 +56,14 @@ impl QueryTerm {
     }
 
     /// Words of the query that this term stands for.
-    pub fn word_count(&self) -> u32 {
+    pub(crate) fn word_count(&self) -> u32 {
         match &self.kind {
             TermKind::Word { .. } => 1,
             TermKind::Phrase(words) => words.len() as u32,
         }
     }
 
-    pub fn is_phrase(&self) -> bool {
+    pub(crate) fn is_phrase(&self) -> bool {
         matches!(self.kind, TermKind::Phrase(_))
     }
 }

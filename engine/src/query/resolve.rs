@@ -115,7 +115,7 @@ impl<'s> Positions<'s> {
 
 /// Languages of a query that names none: those of the rules of the searched fields; none (detection) without such rules.
 /// Fields without one don't count: settings that name the language of one field are there to find what is in it.
-pub fn query_languages(snapshot: &Snapshot, options: &QueryOptions) -> Vec<Language> {
+pub(crate) fn query_languages(snapshot: &Snapshot, options: &QueryOptions) -> Vec<Language> {
     let Some(rules) = &snapshot.settings.localized_attributes else { return Vec::new() };
     let mut languages = Vec::new();
     for (name, &weight) in snapshot.fields.names().zip(&options.weights) {

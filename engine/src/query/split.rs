@@ -38,7 +38,7 @@ impl Split {
 /// Cost per word and segment, the first time: one walk down the dictionary, one look-up per cut whose left part is a term,
 /// and a token-column scan of the documents that hold both words, for the cuts that could still win. Later some look-ups
 /// in the caches of the segments.
-pub fn choose_splits(graph: &QueryGraph, segments: &mut [&mut SegmentQuery<'_>]) {
+pub(crate) fn choose_splits(graph: &QueryGraph, segments: &mut [&mut SegmentQuery<'_>]) {
     let shared: &[&mut SegmentQuery<'_>] = segments;
     let nodes: Vec<(usize, &Node)> = graph.nodes.iter().enumerate().filter(|(_, node)| node.can_split).collect();
     let best = |&(index, node): &(usize, &Node)| Some((index, best_split(node, shared)?));

@@ -14,7 +14,7 @@ impl SegmentQuery<'_> {
     }
 
     /// Documents of one term in the searched fields.
-    pub fn term_docs(&self, ordinal: TermOrdinal) -> DocSet {
+    pub(crate) fn term_docs(&self, ordinal: TermOrdinal) -> DocSet {
         self.union(std::iter::once(ordinal), self.searched.as_deref())
     }
 

@@ -59,13 +59,13 @@ pub enum SegmentError {
     Limit {
         /// What is counted.
         what: &'static str,
-        /// The limit.
+        /// How many there may be.
         limit: u64,
     },
     /// Two documents of the segment have the same primary key but different internal ids.
     #[error("two documents have the primary key {key}")]
     DuplicateKey {
-        /// The key.
+        /// The id that both documents have.
         key: String,
     },
     /// The merge was cancelled.

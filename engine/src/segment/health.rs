@@ -73,12 +73,12 @@ impl Health {
     }
 
     /// Whether all files were compared with their checksums since then; `None`: since they were opened.
-    pub fn was_scrubbed(&self, since: Option<Instant>) -> bool {
+    pub(crate) fn was_scrubbed(&self, since: Option<Instant>) -> bool {
         self.scrubbed.lock().is_some_and(|scrubbed| since.is_none_or(|since| scrubbed >= since))
     }
 
     /// All files were compared with their checksums.
-    pub fn set_scrubbed(&self, at: Instant) {
+    pub(crate) fn set_scrubbed(&self, at: Instant) {
         *self.scrubbed.lock() = Some(at);
     }
 

@@ -40,7 +40,7 @@ pub struct FileMeta {
 /// A file with columns that were added to a segment after it was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnFileMeta {
-    /// The file.
+    /// Where the columns are, beside the segment.
     pub file: FileMeta,
     /// Fields whose columns it holds; they replace columns of the same fields in the segment.
     pub fields: Vec<FieldId>,
@@ -69,7 +69,7 @@ impl ColumnFileMeta {
 pub struct SegmentMeta {
     /// The segment.
     pub id: u64,
-    /// Its file.
+    /// Where all but later columns is.
     pub file: FileMeta,
     /// Number of documents, deleted ones included.
     pub doc_count: u32,
@@ -101,7 +101,7 @@ pub struct SegmentMeta {
 
 impl SegmentMeta {
     /// Whether documents of the field can be filtered and sorted in this segment.
-    pub fn has_column(&self, field: FieldId) -> bool {
+    pub(crate) fn has_column(&self, field: FieldId) -> bool {
         self.column_fields.binary_search(&field).is_ok() || self.column_files.iter().any(|f| f.fields.contains(&field))
     }
 
@@ -111,7 +111,7 @@ impl SegmentMeta {
     }
 
     /// Whether the segment has the shapes.
-    pub fn has_shapes(&self) -> bool {
+    pub(crate) fn has_shapes(&self) -> bool {
         self.shapes || self.column_files.iter().any(|f| f.shapes)
     }
 
@@ -124,7 +124,7 @@ impl SegmentMeta {
     }
 
     /// Name of the file of patches.
-    pub fn patch_file(&self) -> Option<&str> {
+    pub(crate) fn patch_file(&self) -> Option<&str> {
         self.column_files.iter().find(|file| file.patches).map(|file| file.file.name.as_str())
     }
 

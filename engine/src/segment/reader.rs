@@ -126,7 +126,7 @@ impl SegmentReader {
     ///
     /// # Errors
     /// The file cannot be opened.
-    pub fn with_patches(
+    pub(crate) fn with_patches(
         &self,
         directory: &dyn Directory,
         file: ColumnFileMeta,
@@ -179,7 +179,7 @@ impl SegmentReader {
 
     /// How long the fields of all documents are together, deleted ones included. Reads the token counts of every
     /// document the first time (some 30 nanoseconds each), and keeps the sums.
-    pub fn field_lengths(&self) -> &FieldLengths {
+    pub(crate) fn field_lengths(&self) -> &FieldLengths {
         self.written.field_lengths.get_or_init(|| FieldLengths::of(&self.written.tokens, 0..self.doc_count()))
     }
 
@@ -189,7 +189,7 @@ impl SegmentReader {
     }
 
     /// Text fields the segment indexes.
-    pub fn text_fields(&self) -> &TextFields {
+    pub(crate) fn text_fields(&self) -> &TextFields {
         &self.meta.text_fields
     }
 
@@ -200,13 +200,13 @@ impl SegmentReader {
     }
 
     /// The document with this internal id.
-    pub fn doc_of_internal_id(&self, id: InternalId) -> Option<DocId> {
+    pub(crate) fn doc_of_internal_id(&self, id: InternalId) -> Option<DocId> {
         let doc = self.first_doc_from(id);
         (doc < self.doc_count() && self.internal_id(doc) == id).then_some(doc)
     }
 
     /// The first document whose internal id is not below `id`; the document count when there is none.
-    pub fn first_doc_from(&self, id: InternalId) -> DocId {
+    pub(crate) fn first_doc_from(&self, id: InternalId) -> DocId {
         self.written.internal_ids_shape.partition_point(&self.written.internal_ids, |found| found < id) as DocId
     }
 
@@ -302,7 +302,7 @@ impl SegmentReader {
     ///
     /// # Errors
     /// [`SegmentError::Checksum`]; the segment is marked as damaged then.
-    pub fn check_sources(&self) -> Result<(), SegmentError> {
+    pub(crate) fn check_sources(&self) -> Result<(), SegmentError> {
         let damaged = self.written.compared_sources.get_or_init(|| {
             let without_sums = || self.files.iter().filter(|file| !file.has_block_sums());
             let compared = |kind| without_sums().try_for_each(|file| file.verify_kind(kind));
@@ -337,7 +337,7 @@ impl SegmentReader {
 
     /// Checks the invariants of each section: that what is written is what a writer would write. Cost: seconds for a hundred
     /// megabytes. Names the first damage.
-    pub fn verify_structure(&self) -> Result<(), SegmentError> {
+    pub(crate) fn verify_structure(&self) -> Result<(), SegmentError> {
         let name = self.files[0].name();
         let at = |kind: SectionKind| move |damage: Damage| damage.at(name, kind.name());
         let ascend = (1..self.doc_count()).all(|doc| self.internal_id(doc - 1) < self.internal_id(doc));
@@ -373,7 +373,7 @@ impl SegmentReader {
     }
 
     /// Kind and length in bytes of each section; a kind may come several times.
-    pub fn bytes_by_kind(&self) -> impl Iterator<Item = (&'static str, u64)> {
+    pub(crate) fn bytes_by_kind(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.files.iter().flat_map(|file| file.list()).map(|(kind, _, bytes)| (kind.name(), bytes))
     }
 

@@ -79,7 +79,7 @@ impl Salvage {
     }
 
     /// Whether the checksums of everything that documents are read from are right.
-    pub fn is_store_sound(&self) -> bool {
+    pub(crate) fn is_store_sound(&self) -> bool {
         self.is_store_sound
     }
 
@@ -90,7 +90,7 @@ impl Salvage {
     }
 
     /// The internal ids of all documents.
-    pub fn internal_ids(&self) -> Option<&[InternalId]> {
+    pub(crate) fn internal_ids(&self) -> Option<&[InternalId]> {
         self.internal_ids.as_deref()
     }
 
@@ -110,7 +110,7 @@ impl Salvage {
     }
 
     /// Embedders whose vectors are damaged; one whose name cannot be read any more is an empty text.
-    pub fn lost_embedders(&self) -> &[String] {
+    pub(crate) fn lost_embedders(&self) -> &[String] {
         &self.lost_embedders
     }
 }

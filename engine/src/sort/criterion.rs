@@ -48,13 +48,13 @@ pub enum SortError {
 }
 
 impl SortCriterion {
-    /// By a field.
+    /// By the values of an attribute.
     pub fn field(field: &str, ascending: bool) -> SortCriterion {
         SortCriterion { target: SortTarget::Field(field.to_owned()), ascending }
     }
 
     /// Whether both compare the same thing, whatever the direction.
-    pub fn same_target(&self, other: &SortCriterion) -> bool {
+    pub(crate) fn same_target(&self, other: &SortCriterion) -> bool {
         self.target == other.target
     }
 

@@ -49,7 +49,7 @@ impl<'a> SegmentSort<'a> {
 
     /// The same, with what computes the numbers of criteria that are computed.
     #[must_use]
-    pub fn with_computed(self, computed: Arc<dyn Computed + 'a>) -> SegmentSort<'a> {
+    pub(crate) fn with_computed(self, computed: Arc<dyn Computed + 'a>) -> SegmentSort<'a> {
         SegmentSort { computed: Some(computed), ..self }
     }
 
@@ -89,7 +89,7 @@ impl<'a> SegmentSort<'a> {
     }
 
     /// Number of criteria.
-    pub fn criteria_count(&self) -> usize {
+    pub(crate) fn criteria_count(&self) -> usize {
         self.criteria.len()
     }
 

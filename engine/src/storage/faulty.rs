@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// What goes wrong, and when. Steps are counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// Nothing; steps are only counted.
     None,
     /// The power goes at the n-th sync (of content or directory): it and every later call fail.
@@ -27,7 +27,7 @@ pub enum Fault {
 
 /// How much of what was never synced survives a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Survival {
+pub(crate) enum Survival {
     /// Only what a completed sync made durable.
     SyncedOnly,
     /// Everything that was written: the system happened to write it back in time.
@@ -36,7 +36,7 @@ pub enum Survival {
 
 /// An in-memory directory with a [`Fault`]. Clones share the state.
 #[derive(Clone, Debug)]
-pub struct FaultyDirectory {
+pub(crate) struct FaultyDirectory {
     state: Arc<Mutex<State>>,
 }
 
@@ -112,7 +112,7 @@ impl State {
 
 impl FaultyDirectory {
     /// An empty directory that will suffer `fault`.
-    pub fn new(fault: Fault) -> FaultyDirectory {
+    pub(crate) fn new(fault: Fault) -> FaultyDirectory {
         FaultyDirectory { state: Arc::new(Mutex::new(State { fault: Some(fault), ..State::default() })) }
     }
 
@@ -120,7 +120,7 @@ impl FaultyDirectory {
     ///
     /// # Errors
     /// Those of reading them.
-    pub fn holding(files: &MemoryDirectory) -> io::Result<FaultyDirectory> {
+    pub(crate) fn holding(files: &MemoryDirectory) -> io::Result<FaultyDirectory> {
         let mut state = State::default();
         for name in files.list()? {
             let content = files.open_read(&name)?.to_vec();
@@ -133,7 +133,7 @@ impl FaultyDirectory {
     }
 
     /// Changes the fault and starts counting anew; what is there is kept.
-    pub fn set_fault(&self, fault: Fault) {
+    pub(crate) fn set_fault(&self, fault: Fault) {
         let mut state = self.state.lock();
         state.fault = Some(fault);
         state.syncs = 0;
@@ -142,22 +142,22 @@ impl FaultyDirectory {
     }
 
     /// Number of syncs so far.
-    pub fn sync_count(&self) -> u64 {
+    pub(crate) fn sync_count(&self) -> u64 {
         self.state.lock().syncs
     }
 
     /// Number of writes so far.
-    pub fn write_count(&self) -> u64 {
+    pub(crate) fn write_count(&self) -> u64 {
         self.state.lock().writes
     }
 
     /// Number of calls of any kind so far.
-    pub fn call_count(&self) -> u64 {
+    pub(crate) fn call_count(&self) -> u64 {
         self.state.lock().calls
     }
 
     /// What a restarted process finds.
-    pub fn after_crash(&self, survival: Survival) -> MemoryDirectory {
+    pub(crate) fn after_crash(&self, survival: Survival) -> MemoryDirectory {
         let state = self.state.lock();
         let names = if survival == Survival::Everything { &state.names } else { &state.durable_names };
         MemoryDirectory::with_files(names.iter().filter_map(|(name, id)| {

@@ -20,7 +20,8 @@ impl MemoryDirectory {
     }
 
     /// A directory that holds the given files.
-    pub fn with_files(files: impl IntoIterator<Item = (String, Vec<u8>)>) -> MemoryDirectory {
+    #[cfg(test)]
+    pub(crate) fn with_files(files: impl IntoIterator<Item = (String, Vec<u8>)>) -> MemoryDirectory {
         let files = files.into_iter().map(|(name, bytes)| (name, bytes.into())).collect();
         MemoryDirectory { files: Arc::new(RwLock::new(files)) }
     }

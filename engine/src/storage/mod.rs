@@ -6,6 +6,7 @@
 //! may write into the folder of an index while it is open (the index holds a lock on it).
 
 mod directory;
+#[cfg(test)]
 mod faulty;
 mod mapped;
 mod memory;
@@ -15,7 +16,8 @@ mod steady;
 mod tests;
 
 pub use directory::{Directory, FileWriter, write_file};
-pub use faulty::{Fault, FaultyDirectory, Survival};
+#[cfg(test)]
+pub(crate) use faulty::{Fault, FaultyDirectory, Survival};
 pub use mapped::MappedDirectory;
 pub use memory::MemoryDirectory;
 pub use owned_bytes::OwnedBytes;

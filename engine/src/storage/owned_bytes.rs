@@ -54,7 +54,7 @@ impl OwnedBytes {
 
     /// Enters these bytes into the tables of the process, and reads those that are not in memory. A thread that reads them next
     /// is not interrupted by that. Cost: some 25 microseconds for a megabyte that is in memory.
-    pub fn populate(&self) {
+    pub(crate) fn populate(&self) {
         #[cfg(target_os = "linux")]
         if let Source::Mapped(map) = &self.source {
             /// A thread that maps or unmaps memory meanwhile waits until the step is done.
@@ -67,7 +67,7 @@ impl OwnedBytes {
     }
 
     /// Advises the system that these bytes will be read from front to back soon, so that it reads ahead.
-    pub fn advise_sequential(&self) {
+    pub(crate) fn advise_sequential(&self) {
         #[cfg(unix)]
         if let Source::Mapped(map) = &self.source {
             // Only a hint: a system that refuses it reads as before.

@@ -81,7 +81,7 @@ impl Moment {
 
     /// The moment so many seconds after the start of 1970 in UTC, as documents give it in a number. Whole seconds are exact;
     /// `None` beyond the years that texts can write.
-    pub fn from_unix_seconds(seconds: f64) -> Option<Moment> {
+    pub(crate) fn from_unix_seconds(seconds: f64) -> Option<Moment> {
         const FAR: f64 = 300_000_000_000.0;
         (seconds.abs() < FAR).then(|| {
             let whole = seconds.floor();

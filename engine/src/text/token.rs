@@ -38,7 +38,7 @@ impl Token<'_> {
 
     /// Bytes of the original that the first `chars` characters of the normalised text came from, rounded up to whole
     /// original characters: what to highlight when a prefix of the word matched.
-    pub fn original_bytes(&self, chars: usize) -> usize {
+    pub(crate) fn original_bytes(&self, chars: usize) -> usize {
         let normalised = self.text.char_indices().nth(chars).map_or(self.text.len(), |(at, _)| at);
         let Some(map) = &self.char_map else { return normalised };
         let (mut original, mut covered) = (0, 0);

@@ -6,7 +6,7 @@
 use warp::http::Method;
 
 use super::action::Action;
-use crate::wire::query_string::decode_path_segment;
+use crate::wire::identifier::decode_path_segment;
 
 /// What a request asks for, as far as rights are concerned.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -22,8 +22,7 @@ pub use action::Action;
 pub(crate) use key::matches;
 pub use key::{ApiKey, ApiKeyView};
 pub use rights::{Holder, Rights};
-pub use store::{KeyPage, KeyStore};
-pub use tenant::{Rule, SearchRules};
+pub use store::KeyStore;
 pub(crate) use transfer::{KeyLine, export_keys, import_keys, key_lines, replace_keys};
 
 use crate::aliases::Aliases;
@@ -70,7 +69,7 @@ impl Access {
         Access { keys }
     }
 
-    /// The keys.
+    /// Where keys are looked up, made and removed.
     pub fn keys(&self) -> &KeyStore {
         &self.keys
     }

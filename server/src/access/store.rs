@@ -60,7 +60,7 @@ struct Live {
     by_digest: HashMap<Digest, Arc<ApiKey>>,
 }
 
-/// A page of keys.
+/// Some of the keys, newest first, and how many there are.
 #[derive(Clone, Debug)]
 pub struct KeyPage {
     /// Newest first.

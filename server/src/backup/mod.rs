@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-pub use dump::DumpError;
 pub(crate) use dump::{CreatedDump, create as create_dump};
 pub use import::{ImportError, import};
 pub(crate) use remote::RemoteSnapshots;

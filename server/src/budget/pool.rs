@@ -39,6 +39,7 @@ impl Pool {
     }
 
     /// What is taken now.
+    #[cfg(test)]
     pub fn used(&self) -> usize {
         *self.used.lock()
     }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub use conversation::{Conversation, SearchCall, SearchOutcome};
-pub use events::{Events, RETRY};
+pub use events::Events;
 
 use crate::error::{ApiError, ApiResult, Code};
 use crate::instance::{keep_unreadable, write_durably};

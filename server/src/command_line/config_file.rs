@@ -37,7 +37,7 @@ pub enum ConfigFileError {
     UnknownKey {
         /// The file.
         path: PathBuf,
-        /// The key.
+        /// As the file has it.
         key: String,
     },
     /// The file would name another one.
@@ -48,7 +48,7 @@ pub enum ConfigFileError {
     WrongType {
         /// The file.
         path: PathBuf,
-        /// The key.
+        /// The option that it sets.
         key: String,
         /// What the value is.
         found: &'static str,

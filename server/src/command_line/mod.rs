@@ -68,7 +68,7 @@ pub enum Command {
     Store(look_after::StoreArgs),
     /// Print what a shell needs to complete command lines of this program.
     Completions {
-        /// The shell.
+        /// The one that reads them.
         shell: clap_complete::Shell,
     },
     /// Print the manual page.
@@ -150,13 +150,13 @@ pub enum OptionsError {
     /// A secret that cannot be sent, and is not shown.
     #[error("the value of `{option}` is no value of a header: expected one line of visible characters")]
     HeaderValue {
-        /// The option.
+        /// With its dashes.
         option: &'static str,
     },
     /// Something that this server does not do.
     #[error("`{option}` cannot be used: this server has no {what}")]
     Unavailable {
-        /// The option.
+        /// With its dashes.
         option: &'static str,
         /// What it stands for.
         what: &'static str,

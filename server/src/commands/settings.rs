@@ -35,7 +35,7 @@ enum Action {
     },
     /// Give a setting its default again.
     Reset {
-        /// Its name.
+        /// As in `/indexes/{uid}/settings`.
         name: String,
         #[command(flatten)]
         place: Place,

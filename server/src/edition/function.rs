@@ -32,9 +32,8 @@ const MESSAGE_BYTES_MAX: usize = 1_000;
 const CALL_DEPTH_MAX: usize = 64;
 /// Deepest expressions, outside and inside of a `fn`.
 const EXPRESSION_DEPTHS_MAX: (usize, usize) = (64, 64);
-/// Longest text, in bytes, and longest list, together with all that it holds.
+/// Longest text, in bytes.
 const STRING_BYTES_MAX: usize = 16 << 20;
-pub(super) const ELEMENTS_MAX: usize = 100_000;
 /// Stack for the compiler, whose recursion the depth of expressions bounds.
 const COMPILER_STACK_BYTES: usize = 4 << 20;
 const VARIABLES_MAX: usize = 1_000;
@@ -208,8 +207,8 @@ fn engine(deadline: Arc<Deadline>) -> Engine {
         .set_max_call_levels(CALL_DEPTH_MAX)
         .set_max_expr_depths(outside, inside)
         .set_max_string_size(STRING_BYTES_MAX)
-        .set_max_array_size(ELEMENTS_MAX)
-        .set_max_map_size(ELEMENTS_MAX)
+        .set_max_array_size(texts::ELEMENTS_MAX)
+        .set_max_map_size(texts::ELEMENTS_MAX)
         .set_max_variables(VARIABLES_MAX)
         .set_max_functions(FUNCTIONS_MAX)
         // Text that only exists at run time would not have been checked when the task was registered.

@@ -3,10 +3,10 @@
 
 use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, NativeCallContext, Position};
 
-use super::function::ELEMENTS_MAX;
-
 type Result<T> = std::result::Result<T, Box<EvalAltResult>>;
 
+/// Longest list, together with all that it holds.
+pub(super) const ELEMENTS_MAX: usize = 100_000;
 /// Longest JSON that a function parses: what it makes takes some forty times as many bytes.
 const JSON_BYTES_MAX: usize = 64 << 10;
 

@@ -6,8 +6,12 @@ use lamina_engine::index::embedding::{
 use lamina_engine::index::settings::{FRAGMENTS_MAX, INDEXING_FRAGMENTS, SEARCH_FRAGMENTS, fragments_of};
 use serde_json::{Map, Value, json};
 
-use super::provider::{CANNOT_INFER_DIMENSIONS, Side, side_of};
+use super::side::{Side, side_of};
 use crate::engine_errors::Sentence;
+
+/// Fragments are not texts: there is none to try.
+pub(super) const CANNOT_INFER_DIMENSIONS: &str = "cannot infer `dimensions` for an embedder using `indexingFragments`.\n  - \
+    Note: Specify `dimensions` explicitly or don't use `indexingFragments`.";
 
 /// What a query by meaning is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -17,6 +17,7 @@ mod local;
 mod provider;
 mod remembering;
 mod remote;
+mod side;
 mod template;
 mod tokens;
 
@@ -37,10 +38,11 @@ use budget::Budgets;
 use cache::VectorCache;
 pub use fragments::{QueryInput, check_fragments};
 use kept::KeptVectors;
+use provider::Provider;
 pub use provider::check_templates;
-use provider::{Provider, Side};
 use remembering::{Remembering, VectorMaker};
 use remote::RemoteEmbedder;
+use side::{Side, side_of};
 
 /// Opened embedders kept for later batches and queries, at most.
 const OPENED_MAX: usize = 256;
@@ -160,7 +162,7 @@ impl Embedders {
         text: &str,
         deadline: Instant,
     ) -> Option<Result<Vec<Vec<f32>>, EmbedFailure>> {
-        let wanted = local::LocalModel::of(provider::side_of(&settings.configuration, Side::Search))?;
+        let wanted = local::LocalModel::of(side_of(&settings.configuration, Side::Search))?;
         let (models, texts) = (Arc::clone(&self.models), [text.to_owned()]);
         let work = tokio::task::spawn_blocking(move || {
             let never = AtomicBool::new(false);
@@ -191,7 +193,7 @@ impl Embedders {
         cancelled: &AtomicBool,
     ) -> Result<Arc<dyn VectorMaker>, EmbedFailure> {
         #[cfg(feature = "local-models")]
-        if let Some(wanted) = local::LocalModel::of(provider::side_of(configuration, side)) {
+        if let Some(wanted) = local::LocalModel::of(side_of(configuration, side)) {
             return Ok(self.models.open(&wanted, cancelled)?);
         }
         let provider = Provider::new(configuration, side, &self.budgets)?;

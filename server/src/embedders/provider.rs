@@ -6,7 +6,8 @@ use lamina_engine::index::embedding::EmbedFailure;
 use serde_json::{Map, Value, json};
 
 use super::budget::{Budget, Budgets};
-use super::fragments::uses_fragments;
+use super::fragments::{CANNOT_INFER_DIMENSIONS, uses_fragments};
+use super::side::{Side, side_of};
 use super::template::{FRAGMENT, TEXT, Template};
 use crate::outbound::is_framing;
 
@@ -19,26 +20,6 @@ const OLLAMA_URL: &str = "http://localhost:11434/api/embeddings";
 const BATCH_LENGTH: usize = 10;
 /// Providers that are known to like more.
 const BATCH_LENGTH_LARGE: usize = 64;
-
-/// Fragments are not texts: there is none to try.
-pub(super) const CANNOT_INFER_DIMENSIONS: &str = "cannot infer `dimensions` for an embedder using `indexingFragments`.\n  - \
-    Note: Specify `dimensions` explicitly or don't use `indexingFragments`.";
-
-/// Which side of a pair is meant; without a pair both are the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Side {
-    Indexing,
-    Search,
-}
-
-/// The part of a configuration that is about `side`.
-pub(super) fn side_of(configuration: &Map<String, Value>, side: Side) -> &Map<String, Value> {
-    let nested = configuration.get(match side {
-        Side::Indexing => "indexingEmbedder",
-        Side::Search => "searchEmbedder",
-    });
-    nested.and_then(Value::as_object).unwrap_or(configuration)
-}
 
 /// A provider as it is spoken to.
 #[derive(Clone)]

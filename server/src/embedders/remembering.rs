@@ -8,7 +8,7 @@ use lamina_engine::index::embedding::{EmbedFailure, Embedder};
 use serde_json::{Map, Value};
 
 use super::kept::{KeptVectors, Key};
-use super::provider::{Side, side_of};
+use super::side::{Side, side_of};
 
 /// The vector of a text, or why it has none.
 pub(super) type Answer = Result<Vec<f32>, EmbedFailure>;

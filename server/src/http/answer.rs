@@ -9,7 +9,7 @@ use warp::reply::Response;
 /// have the keys that clients know.
 pub(crate) const LIMITS_HEADER: &str = "lamina-limits";
 
-/// A JSON answer.
+/// The value as a body, with its type and length.
 pub fn json_answer(status: StatusCode, body: &impl Serialize) -> Response {
     let body = serde_json::to_vec(body).expect("answers have text keys and no failing serialisers");
     let mut response = Response::new(body.into());

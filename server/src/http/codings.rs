@@ -89,7 +89,7 @@ fn wish(text: &str) -> (String, f32) {
 /// A coding, and whether it has to be used for short answers too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Choice {
-    /// The coding.
+    /// What the body is sent in.
     pub(super) coding: Coding,
     /// Otherwise `*` stands for it, and short answers may stay as they are.
     pub(super) is_named: bool,

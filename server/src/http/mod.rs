@@ -19,8 +19,8 @@ pub use answer::{json_answer, json_text, no_content};
 #[cfg(test)]
 pub(crate) use body::BodyBroken;
 pub(crate) use body::{BodyStream, body_pieces, content_length};
+pub use compress::AnswerBody;
 pub(crate) use compress::Compressing;
-pub use compress::{AnswerBody, BoxError, Compressed};
 pub use decode::{Encoding, LimitedReader, ReadFailure};
 pub(crate) use decode::{incomplete_body, payload_too_large};
 pub(crate) use etag::EntityTag;

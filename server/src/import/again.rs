@@ -12,9 +12,10 @@ use tokio::sync::mpsc;
 
 use super::client::{Client, Sent, TaskFailure};
 use super::deliver::Faults;
+use super::ledger::Ledger;
+use super::part::Part;
 use super::source::Source;
 use super::split::{Batch, Limits, split};
-use super::upload::{Import, Part};
 use super::{Args, ImportError};
 
 /// Bytes of accepted batches of standard input that are kept, in batches.
@@ -73,7 +74,7 @@ impl Again {
     }
 
     /// Sends everything again, and waits for it.
-    pub(super) async fn run(self, import: &mut Import, args: &Args) {
+    pub(super) async fn run(self, ledger: &mut Ledger, client: &Client, args: &Args) {
         let mut faults = Faults::default();
         let mut by_input: BTreeMap<usize, Vec<Failed>> = BTreeMap::new();
         for failed in self.failed {
@@ -90,9 +91,9 @@ impl Again {
                     Some(batches) => batches.recv().await.flatten(),
                     None => batch,
                 };
-                match batch.filter(|_| import.waits && faults.count() < FAULTS_MAX) {
-                    Some(batch) => isolate(import, &part, batch, reason, &mut faults).await,
-                    None => import.failed(&part, reason),
+                match batch.filter(|_| ledger.waits && faults.count() < FAULTS_MAX) {
+                    Some(batch) => isolate(ledger, client, &part, batch, reason, &mut faults).await,
+                    None => ledger.failed(&part, reason),
                 }
             }
         }
@@ -100,7 +101,7 @@ impl Again {
 }
 
 /// Sends the halves of `batch`, whose task failed for `reason`, down to single documents.
-async fn isolate(import: &mut Import, part: &Part, batch: Batch, reason: String, faults: &mut Faults) {
+async fn isolate(ledger: &mut Ledger, client: &Client, part: &Part, batch: Batch, reason: String, faults: &mut Faults) {
     let mut open: Vec<(Batch, String)> = Vec::new();
     let cut = |open: &mut Vec<(Batch, String)>, batch: Batch, reason: String, faults: &mut Faults| {
         let goes_on = !faults.is_hopeless() && faults.count() < FAULTS_MAX;
@@ -118,17 +119,17 @@ async fn isolate(import: &mut Import, part: &Part, batch: Batch, reason: String,
     let mut at_fault = cut(&mut open, batch, reason, faults);
     loop {
         if let Some((batch, reason)) = at_fault.take() {
-            import.failed(&part.of(&batch), reason);
+            ledger.failed(&part.of(&batch), reason);
         }
         let Some((batch, before)) = open.pop() else { return };
-        if !import.waits {
+        if !ledger.waits {
             at_fault = Some((batch, before));
             continue;
         }
-        match outcome(&import.client, &batch).await {
+        match outcome(client, &batch).await {
             Ok(None) => {
                 faults.right();
-                import.searchable(&part.of(&batch));
+                ledger.searchable(&part.of(&batch));
             }
             Ok(Some(failure)) if failure.is_of_a_document => {
                 at_fault = cut(&mut open, batch, failure.reason, faults);
@@ -136,8 +137,8 @@ async fn isolate(import: &mut Import, part: &Part, batch: Batch, reason: String,
             Ok(Some(failure)) => at_fault = Some((batch, failure.reason)),
             Err(error) => {
                 at_fault = Some((batch, error.to_string()));
-                import.waits = false;
-                import.stopped(Some(error));
+                ledger.waits = false;
+                ledger.stopped(Some(error));
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use super::ImportError;
 use super::client::{Client, Sent};
+use super::part::Part;
 use super::split::Batch;
-use super::upload::Part;
 
 /// Where so many documents are at fault and none was right, the input is something else than what it is taken for: parts of
 /// it are not cut further.

@@ -11,6 +11,8 @@ mod again;
 mod client;
 mod deliver;
 mod failures;
+mod ledger;
+mod part;
 mod place;
 mod progress;
 mod source;
@@ -134,7 +136,7 @@ pub(crate) enum ImportError {
     Refused { status: u16, message: String, advice: &'static str },
     #[error("the server takes no request of {bytes} bytes; give a smaller --batch-bytes: {message}")]
     BatchTooLarge { bytes: usize, message: String },
-    #[error("the server does not tell what became of the tasks: {status} {message}")]
+    #[error("the server does not say what became of the tasks: {status} {message}")]
     NoOutcome { status: u16, message: String },
     #[error("what was done cannot be printed: {0}")]
     Print(std::io::Error),

@@ -1,145 +1,16 @@
 //! Files of the database folder other than its stores.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
-use thiserror::Error;
 use uuid::Uuid;
 
+use super::durably::write_durably;
+use super::error::{InstanceError, io_error};
 use super::quarantine::put_aside;
 use super::strangers::check_ours;
 use super::version::{Written, check_version, set_version};
-use crate::tasks::StoreError;
-
-/// Why a database folder cannot be used.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum InstanceError {
-    /// Two servers would destroy each other's work.
-    #[error("the database at {folder:?} is in use by another process")]
-    InUse {
-        /// The folder.
-        folder: PathBuf,
-    },
-    /// Written by an older version.
-    #[error(
-        "the database at {folder:?} was written by version {found}, this is version {ours}: start that version, or \
-         bring the database up to this one with `--experimental-dumpless-upgrade`"
-    )]
-    Older {
-        /// The folder.
-        folder: PathBuf,
-        /// Version in the folder.
-        found: String,
-        /// Version of this program.
-        ours: &'static str,
-    },
-    /// Written by a newer version.
-    #[error(
-        "the database at {folder:?} was written by version {found}, this is version {ours}, which is older: start \
-         version {found}"
-    )]
-    Newer {
-        /// The folder.
-        folder: PathBuf,
-        /// Version in the folder.
-        found: String,
-        /// Version of this program.
-        ours: &'static str,
-    },
-    /// Written by a program with a newer format.
-    #[error(
-        "the database at {folder:?} has files of format {format} (version {found}); this program reads formats up to \
-         {ours}: start the version that wrote it, or a newer one"
-    )]
-    NewerFormat {
-        /// The folder.
-        folder: PathBuf,
-        /// Version in the folder.
-        found: String,
-        /// Format in the folder.
-        format: u32,
-        /// The newest format of this program.
-        ours: u32,
-    },
-    /// The queue does not belong to the indexes: it is of an earlier moment.
-    #[error(
-        "the index `{index}` has applied batch {applied}, but the task queue knows none from {known} on: tasks.sqlite in \
-         {folder:?} is an older copy, or its log is missing. Put back tasks.sqlite and tasks.sqlite-wal of the same moment. \
-         To go on without what is in it (tasks that wait, the history of tasks, API keys, webhooks), move tasks.sqlite, \
-         tasks.sqlite-wal and tasks.sqlite-shm out of the folder: the indexes keep their names, documents and settings. \
-         `lamina verify` says what else is damaged"
-    )]
-    OlderQueue {
-        /// The folder.
-        folder: PathBuf,
-        /// An index.
-        index: String,
-        /// The last batch that it has applied.
-        applied: u64,
-        /// The first batch that the queue has not given.
-        known: u64,
-    },
-    /// The queue is lost, and folders of indexes do not say which indexes they are.
-    #[error(
-        "the task queue of {folder:?} is empty, but there are indexes, not all of which say their names: {}. Put back \
-         tasks.sqlite and tasks.sqlite-wal, which hold the names. To go on without these indexes, move their folders out of \
-         the database: the others get their names back by themselves. `lamina verify` says what else is damaged",
-        reasons.join("; ")
-    )]
-    Unnamed {
-        /// The folder.
-        folder: PathBuf,
-        /// Folder and reason.
-        reasons: Vec<String>,
-    },
-    /// A database of another server of the protocol.
-    #[error(
-        "{folder:?} is a database of another server of this protocol (Meilisearch), which this one does not read: nothing in it was \
-         changed. To come over, start that server, let it make a dump (`POST /dumps`), and start this one with \
-         `--import-dump <FILE> --db-path <another, empty folder>`"
-    )]
-    OfAnotherServer {
-        /// The folder.
-        folder: PathBuf,
-    },
-    /// Something else than a database.
-    #[error(
-        "{folder:?} is not empty and no database of this server (there is {found:?} in it): nothing in it was changed. Name an empty \
-         folder, or one that does not exist yet, with `--db-path` (`SVC_DB_PATH`)"
-    )]
-    NotOurs {
-        /// The folder.
-        folder: PathBuf,
-        /// Something in it.
-        found: String,
-    },
-    /// Links lead out of the database, where nothing of it is read, written or deleted.
-    #[error(
-        "{path:?} is not a plain file or folder: a database holds no links. Move the whole folder to another place and \
-         name it with `--db-path`, which may be a link itself"
-    )]
-    NotPlain {
-        /// The link.
-        path: PathBuf,
-    },
-    /// The file system says no.
-    #[error("{path:?}: {source}")]
-    Io {
-        /// What was read or written.
-        path: PathBuf,
-        /// The error of the file system.
-        source: io::Error,
-    },
-    /// The task store cannot be used.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-pub(super) fn io_error(path: &Path) -> impl FnOnce(io::Error) -> InstanceError + '_ {
-    move |source| InstanceError::Io { path: path.to_owned(), source }
-}
 
 /// Creates the folders, takes the lock, checks the version. The lock ends when the file is closed, also by a crash. Also
 /// returns the older version that wrote the folder, if it `may_upgrade`.
@@ -252,16 +123,6 @@ pub(super) fn instance_uid(folder: &Path) -> Result<Uuid, InstanceError> {
 pub(crate) fn set_instance_uid(folder: &Path, uid: Uuid) -> Result<(), InstanceError> {
     let path = folder.join("instance-uid");
     write_durably(&path, &uid.to_string()).map_err(io_error(&path))
-}
-
-/// Replaces a file, all or nothing, also when the machine stops: a half-written file never has the final name.
-pub(crate) fn write_durably(path: &Path, text: &str) -> io::Result<()> {
-    let temporary = path.with_extension("tmp");
-    let mut file = File::create(&temporary)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&temporary, path)?;
-    File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// Bytes of all files below `folder`. What vanishes meanwhile counts nothing.

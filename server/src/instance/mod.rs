@@ -15,6 +15,8 @@
 //! ([`names`]), and what is lost for good is said at the start; see `docs/decisions/0034-when-sqlite-is-lost.md`.
 
 mod aliases;
+mod durably;
+mod error;
 mod folder;
 mod following;
 mod generations;
@@ -37,8 +39,9 @@ use lamina_engine::index::{Index, IndexError, IndexOptions, IndexSummary, MergeS
 use parking_lot::RwLock;
 use uuid::Uuid;
 
-pub use folder::InstanceError;
-pub(crate) use folder::{holds_database, lock_to_look, set_instance_uid, write_durably};
+pub(crate) use durably::write_durably;
+pub use error::InstanceError;
+pub(crate) use folder::{holds_database, lock_to_look, set_instance_uid};
 pub(crate) use names::Plan;
 use open_indexes::{Entry, OpenIndexes};
 pub(crate) use opening::{DATABASE, LOG, Opened};

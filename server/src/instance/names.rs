@@ -12,7 +12,7 @@ use std::path::Path;
 use lamina_engine::index::{IndexError, ManifestSummary, read_summary};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-use super::folder::{InstanceError, io_error};
+use super::error::{InstanceError, io_error};
 use super::opening::Opened;
 use super::quarantine::put_aside;
 use crate::stored_names::FolderName;

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::folder::{InstanceError, io_error};
+use super::error::{InstanceError, io_error};
 use super::quarantine::{copy_aside, put_aside};
 use crate::access::{export_keys, import_keys};
 use crate::tasks::{

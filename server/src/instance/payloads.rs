@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
-use super::folder::{InstanceError, io_error};
+use super::error::{InstanceError, io_error};
 use super::quarantine::put_aside;
 use crate::stored_names::PayloadName;
 

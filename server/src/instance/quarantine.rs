@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use time::OffsetDateTime;
 
-use super::folder::{InstanceError, io_error};
+use super::error::{InstanceError, io_error};
 use crate::timestamp::stamp;
 
 /// The folder in the database folder.

@@ -4,22 +4,29 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::folder::{InstanceError, io_error};
+use super::error::{InstanceError, io_error};
 
 /// What a folder of ours has at its top, whatever of it is lost. A lock alone is none: an earlier version left one anywhere.
-const OURS: [&str; 12] = [
+const OURS: [&str; 19] = [
     "VERSION",
+    "asked-queries.json",
+    "chats.json",
+    "crashed",
     "dumps",
     "embeddings",
+    "experimental-features.json",
     "import-unfinished",
     "indexes",
     "instance-uid",
     "lock",
     "models",
+    "network.json",
     "payloads",
     "quarantine",
+    "replica.json",
     "snapshots",
     "tasks.sqlite",
+    "unpacked-snapshot",
 ];
 /// What makes a folder one of ours for certain.
 const CERTAIN: [&str; 3] = ["tasks.sqlite", "payloads", "import-unfinished"];
@@ -94,6 +101,17 @@ mod tests {
     }
 
     #[test]
+    fn what_the_page_names_is_ours() {
+        let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../database-format.md")).unwrap();
+        let folder = page.split("```text\n").nth(1).and_then(|block| block.split("```").next()).unwrap();
+        let names: Vec<&str> = folder.lines().filter_map(|line| line.split([' ', '/', ',']).next()).collect();
+        assert!(names.len() > 15, "{names:?}");
+        for name in names {
+            assert!(OURS.contains(&name) || name.starts_with("tasks.sqlite"), "{name}");
+        }
+    }
+
+    #[test]
     fn folders_of_ours_are_used_whatever_is_lost_or_added() {
         for paths in [
             &[][..],
@@ -101,6 +119,7 @@ mod tests {
             &["tasks.sqlite", "letter.txt", "tasks/data.mdb"],
             &["indexes/x/manifest", "VERSION"],
             &["models/x"],
+            &["network.json", "chats.json", "replica.json"],
             &["tasks.sqlite-wal", "lock"],
             &["payloads/x", "own.txt"],
             &["import-unfinished", "x"],

@@ -16,7 +16,8 @@ use std::path::Path;
 
 use lamina_engine::index::FORMAT;
 
-use super::folder::{InstanceError, io_error, write_durably};
+use super::durably::write_durably;
+use super::error::{InstanceError, io_error};
 
 /// Version of this program.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

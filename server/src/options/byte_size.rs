@@ -15,7 +15,7 @@ impl ByteSize {
         ByteSize(bytes)
     }
 
-    /// In bytes.
+    /// As a plain number.
     pub const fn bytes(self) -> u64 {
         self.0
     }

@@ -15,11 +15,11 @@ pub struct ObjectStorageOptions {
     #[arg(long, value_name = "URL")]
     pub s3_bucket_url: Option<String>,
 
-    /// Region of the bucket.
+    /// Region that requests are signed for.
     #[arg(long, value_name = "NAME")]
     pub s3_bucket_region: Option<String>,
 
-    /// Name of the bucket.
+    /// Bucket that snapshots are put into.
     #[arg(long, value_name = "NAME")]
     pub s3_bucket_name: Option<String>,
 

@@ -22,7 +22,7 @@ use reqwest::{Client, Method, RequestBuilder, StatusCode, Url, redirect};
 use thiserror::Error;
 
 pub use authorities::{NoCaCertificates, with_ca_certificates};
-pub use policy::{IpPolicy, IpPolicyError};
+pub use policy::IpPolicy;
 pub use redirects::is_framing;
 pub use tally::Tally;
 

@@ -84,7 +84,7 @@ pub(super) struct PublishedManifest {
 }
 
 impl PublishedIndex {
-    /// The key of its manifest.
+    /// Where the store has the commit that is published.
     pub(super) fn manifest_key(&self) -> String {
         self.object_key(&self.manifest.name(), self.manifest.checksum)
     }
@@ -120,7 +120,7 @@ fn is_addition(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
-/// The key of a root.
+/// All have as many digits, so that a store lists roots in their order.
 pub(super) fn root_key(number: u64) -> String {
     format!("{ROOTS}{number:020}")
 }

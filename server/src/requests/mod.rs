@@ -6,7 +6,7 @@ mod replication;
 mod request;
 mod respond;
 
-pub use body_memory::{BodyMemory, Counted};
+pub use body_memory::Counted;
 pub(crate) use replication::Replication;
 pub(crate) use request::Origin;
 pub use request::{Request, request};

@@ -107,7 +107,7 @@ impl Request {
         &self.state
     }
 
-    /// The method.
+    /// What the client asks to be done: `GET` and the like.
     pub fn method(&self) -> &Method {
         &self.method
     }
@@ -156,7 +156,7 @@ impl Request {
         self.rights = rights;
     }
 
-    /// All headers.
+    /// As the client sent them.
     pub fn headers(&self) -> &HeaderMap {
         &self.headers
     }

@@ -14,8 +14,8 @@ use crate::http::{json_answer, no_content};
 use crate::requests::{Request, request, respond};
 use crate::routes::Routes;
 use crate::tasks::blocking;
+use crate::wire::identifier::decode_path_segment;
 use crate::wire::keys::{change, creation, list_parameters};
-use crate::wire::query_string::decode_path_segment;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let list = warp::path!("keys").and(warp::get()).and(request(state));

@@ -54,7 +54,9 @@ use crate::tasks::{NewTask, Status};
 use crate::telemetry::Facts;
 use crate::timestamp::Timestamp;
 
-pub use table::{ROUTES, methods_of, route_of};
+#[cfg(test)]
+pub use table::ROUTES;
+pub use table::{methods_of, route_of};
 
 /// Routes of any kind, boxed so that the type of all of them stays small.
 pub type Routes = BoxedFilter<(Response,)>;

@@ -7,7 +7,7 @@ use lamina_engine::bits::{BitsetBuilder, DocSet};
 
 use super::listing::words;
 
-/// The words of all rules.
+/// An automaton over the words of a query, whose states say which rules have all their words.
 #[derive(Debug)]
 pub(super) struct RuleWords {
     /// Each word has a number.

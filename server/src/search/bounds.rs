@@ -1,4 +1,9 @@
-//! How long the lists of a request may be: what is beyond is of no use, and would be looked through for every hit.
+//! How long the lists of a request may be: what is beyond is of no use, and would be looked through for every hit. And how
+//! long filters may take that no search bounds.
+
+use std::time::{Duration, Instant};
+
+use lamina_engine::condition::TimeLimit;
 
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::search::SearchQuery;
@@ -11,6 +16,14 @@ const MEASURES_MAX: usize = 50;
 const SORTS_MAX: usize = 100;
 /// More than there are languages.
 const LOCALES_MAX: usize = 500;
+
+/// For filters that no time budget of an index bounds. Those that are of use take some milliseconds.
+const FILTER_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Until when a filter is evaluated that belongs to no search, or to another index than the searched one: from now.
+pub fn filter_time() -> TimeLimit<'static> {
+    TimeLimit::until(Instant::now() + FILTER_TIME_MAX)
+}
 
 /// Refuses a query whose lists are too long.
 ///

@@ -12,7 +12,7 @@ use lamina_engine::index::Snapshot;
 use lamina_engine::index::settings::{AttributeList, ForeignKey, Settings};
 use serde_json::Value;
 
-use super::request::filter_time;
+use super::bounds::filter_time;
 use super::{Context, refusal};
 use crate::budget::{AnswerBudget, Held, VALUE_BYTES, json_heap_bytes};
 use crate::engine_errors::Sentence;

@@ -39,7 +39,7 @@ use lamina_engine::search::{SearchRequest, SearchResult};
 use lamina_engine::sort::SortCriterion;
 
 pub use answer::{Answer, Metadata, WrittenAnswer};
-pub use bounds::check_list;
+pub use bounds::{check_list, filter_time};
 pub use embedded::EmbeddedTexts;
 pub use facet_search::{FacetSearch, SELECTING, run_facet_search};
 pub use facets::Facets;
@@ -52,7 +52,7 @@ pub(crate) use multi::at_query;
 pub use multi::{OwnView, Written, run_multi};
 pub use pins::RulesInForce;
 pub use refusal::unknown_embedder;
-pub use request::{engine_request, filter_time, parse_own_filter};
+pub use request::{engine_request, parse_own_filter};
 pub use rerank::{Candidates, Reranked, candidates, reranker};
 pub use similar::run_similar;
 pub use suggestions::{

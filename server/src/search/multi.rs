@@ -12,7 +12,7 @@ use crate::wire::multi_search::IndexQuery;
 /// The answer to several searches.
 #[derive(Debug, Default)]
 pub struct Written {
-    /// The body.
+    /// JSON, as it is sent.
     pub body: Vec<u8>,
     /// The limits that changed it, as of one search, each once.
     pub cuts: Vec<String>,

@@ -1,8 +1,7 @@
 //! From the parameters of a search to the engine's request.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use lamina_engine::condition::TimeLimit;
 use lamina_engine::filter::Filter;
 use lamina_engine::index::settings::DEFAULT_SEARCH_CUTOFF_MS;
 use lamina_engine::rank::SearchThresholds;
@@ -16,9 +15,6 @@ use crate::features::{Feature, Features};
 use crate::wire::boosts::check_contains;
 use crate::wire::filter::parse_filter;
 use crate::wire::search::{SearchQuery, Window};
-
-/// For filters that no time budget of an index bounds. Those that are of use take some milliseconds.
-const FILTER_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// The engine's request for `query`; its window is the one within the index's `maxTotalHits`.
 ///
@@ -98,11 +94,6 @@ pub fn parse_own_filter(filter: &Value, code: Code, features: &Features) -> ApiR
             ),
         )),
     }
-}
-
-/// Until when a filter is evaluated that belongs to no search, or to another index than the searched one: from now.
-pub fn filter_time() -> TimeLimit<'static> {
-    TimeLimit::until(Instant::now() + FILTER_TIME_MAX)
 }
 
 /// Both filters, where there are two.

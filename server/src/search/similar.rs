@@ -10,8 +10,9 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::answer::report_degraded;
+use super::bounds::filter_time;
 use super::multi::Written;
-use super::request::{both, filter_time};
+use super::request::both;
 use super::{Context, Found, HitWriter, Reach, Target, bounds, hits_bytes, refusal, unknown_embedder};
 use crate::engine_errors::Sentence;
 use crate::error::{ApiError, ApiResult, Code};

@@ -50,7 +50,7 @@ impl Shape {
         columns == self.names.len()
     }
 
-    /// The text of the key.
+    /// What becomes the id of the document.
     pub(super) fn key_text<'r>(&self, row: &'r [Cell]) -> Option<&'r str> {
         match row.get(self.key)? {
             Cell::Text(text) => Some(text),

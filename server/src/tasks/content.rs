@@ -34,7 +34,7 @@ pub enum Content {
         /// Whether an absent index is created.
         may_create_index: bool,
     },
-    /// Create an index.
+    /// Make an index without documents.
     CreateIndex { primary_key: Option<String> },
     /// Set the primary key or rename.
     UpdateIndex {
@@ -43,7 +43,7 @@ pub enum Content {
         /// `None` leaves it.
         new_uid: Option<String>,
     },
-    /// Delete an index.
+    /// Remove an index with its documents, settings and files.
     DeleteIndex,
     /// Exchange or rename indexes, all or none.
     SwapIndexes { swaps: Vec<Swap> },
@@ -51,7 +51,7 @@ pub enum Content {
     UpdateAliases { moves: AliasMoves },
     /// Make another index of the same files.
     CloneIndex {
-        /// Its uid.
+        /// How the other index is called.
         new_uid: String,
     },
     /// Make a state before the present one the present one again.
@@ -94,7 +94,7 @@ pub enum Content {
     },
     /// Change a dynamic search rule, or make it.
     UpdateRule {
-        /// Its uid.
+        /// Which rule.
         uid: String,
         /// `None` removes it.
         patch: Option<Box<RulePatch>>,

@@ -70,7 +70,7 @@ impl Mark {
 /// What a listener missed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Missed {
-    /// All of it.
+    /// Everything that happened in between, in order.
     All(Vec<(Mark, Remembered)>),
     /// It is not remembered: what changed from this instant on.
     Since(Timestamp),

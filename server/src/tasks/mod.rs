@@ -24,16 +24,14 @@ pub use kind::{Kind, Status};
 pub use live::LiveBatch;
 pub use payload_check::{PayloadDamage, check_inline_payload, check_payload_file};
 pub use queue::{NewTask, TaskQueue};
-pub use steps::{Step, Steps};
 pub use store::{
-    Batch, Check, IndexChange, LogCondition, LogReport, MarkFile, Marks, Page, RowReport, RuleChange, Store,
-    StoreError, StoredRule, TaskCounts, TransferredBatch, TransferredTask, check_log,
+    Check, IndexChange, LogCondition, LogReport, MarkFile, Marks, Page, RuleChange, Store, StoreError,
+    TransferredBatch, TransferredTask, check_log,
 };
 pub(crate) use store::{
     FinishedBatch, StoredAliases, check_database, copy_database, open_to_read, progress, read_aliases,
 };
 pub use task::{SummarizedTask, Task, TaskView};
-pub use trace::{RecentTraces, Trace};
 pub use uid_set::UidSet;
 
 pub(crate) use queue::{batch_not_found, blocking, task_not_found};

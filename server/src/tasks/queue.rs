@@ -15,7 +15,7 @@ use super::store::{Batch, Page, Store, StoreError};
 use super::task::{SummarizedTask, Task};
 use super::trace::RecentTraces;
 use super::uid_set::UidSet;
-use super::uploads::{Upload, Uploads};
+use super::uploads::Uploads;
 use crate::budget::AnswerBudget;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::tasks::Paging;
@@ -44,6 +44,19 @@ impl NewTask {
     /// A task about no index or several.
     pub fn global(content: Content) -> NewTask {
         NewTask { index_uid: None, content, custom_metadata: None, inline_payload: None, uid: None }
+    }
+}
+
+/// A payload that is being received, until its task is registered or nothing comes of it.
+#[derive(Debug)]
+pub struct Upload {
+    queue: Arc<TaskQueue>,
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        self.queue.uploads.end();
+        self.queue.wake();
     }
 }
 
@@ -324,7 +337,8 @@ impl TaskQueue {
 
     /// A payload of some size is about to be received.
     pub fn begin_upload(self: &Arc<Self>) -> Upload {
-        Upload::begin(Arc::clone(self))
+        self.uploads.begin();
+        Upload { queue: Arc::clone(self) }
     }
 
     pub(crate) fn uploads(&self) -> &Uploads {

@@ -16,7 +16,7 @@ const KEPT: usize = 5;
 /// How a finished batch spent its time.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// Uid of the batch.
+    /// As in `/batches`.
     pub batch_uid: u32,
     /// The index that it worked on.
     pub index_uid: Option<String>,

@@ -1,11 +1,9 @@
 //! Payloads on their way in: the first batch of a load is worth waiting for them.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::content::Content;
-use super::queue::TaskQueue;
 use super::store::Queued;
 
 /// A batch of fewer bytes would be carried out while it waits, and one of more has segments enough to itself.
@@ -21,29 +19,17 @@ pub(crate) struct Uploads {
     count: AtomicUsize,
 }
 
-/// A payload that is being received, until its task is registered or nothing comes of it.
-#[derive(Debug)]
-pub struct Upload {
-    queue: Arc<TaskQueue>,
-}
-
 impl Uploads {
+    pub(super) fn begin(&self) {
+        self.count.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(super) fn end(&self) {
+        self.count.fetch_sub(1, Ordering::AcqRel);
+    }
+
     fn is_empty(&self) -> bool {
         self.count.load(Ordering::Acquire) == 0
-    }
-}
-
-impl Upload {
-    pub(crate) fn begin(queue: Arc<TaskQueue>) -> Upload {
-        queue.uploads().count.fetch_add(1, Ordering::AcqRel);
-        Upload { queue }
-    }
-}
-
-impl Drop for Upload {
-    fn drop(&mut self) {
-        self.queue.uploads().count.fetch_sub(1, Ordering::AcqRel);
-        self.queue.wake();
     }
 }
 

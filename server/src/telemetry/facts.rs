@@ -97,7 +97,7 @@ pub(super) fn of_parameters(event: &mut Aggregate, request: &RequestFacts) {
 /// What a route reports of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Facts {
-    /// A search.
+    /// One search, with what it asks for and what became of it.
     Search(SearchFacts),
     /// Several in one request.
     MultiSearch {
@@ -121,7 +121,7 @@ pub(crate) enum Facts {
     DeleteByFilter { filters_vectors: bool },
     /// A new index, with the primary key that the request names.
     Index { primary_key: Option<String> },
-    /// An export.
+    /// Indexes sent to another server.
     Export { has_api_key: bool, pattern_count: usize, filter_count: usize, payload_bytes: u64 },
     /// An exchange of indexes.
     Swap { count: usize },

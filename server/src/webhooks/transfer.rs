@@ -33,7 +33,7 @@ impl WebhookFile {
         WebhookFile { webhooks: made.map(|webhook| (webhook.uuid, entry(webhook))).collect() }
     }
 
-    /// The webhooks.
+    /// Each as one that routes may change.
     pub(super) fn into_webhooks(self) -> impl Iterator<Item = Webhook> {
         let webhook = |(uuid, WebhookEntry { url, headers })| Webhook { uuid, url, headers, is_editable: true };
         self.webhooks.into_iter().map(webhook)

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::identifier::check_index_uid;
+use super::identifier::{check_index_uid, decode_path_segment};
 use super::json::{At, required};
-use super::query_string::{QueryString, decode_path_segment};
+use super::query_string::QueryString;
 use crate::error::{ApiError, ApiResult, Code};
 
 /// `offset` and `limit` of GET `/aliases`.

@@ -199,7 +199,7 @@ const SHOWN_TOOLS: [&str; 3] = [PROGRESS_TOOL, APPEND_TOOL, SOURCES_TOOL];
 pub struct Completion {
     /// The conversation so far.
     pub messages: Vec<Value>,
-    /// The model.
+    /// As the provider calls it.
     pub model: String,
     /// Whether the client declared these, in the order of [`SHOWN_TOOLS`].
     pub shows: [bool; 3],

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::json::At;
 use crate::error::{ApiResult, Code};
 
-/// Which fields to list.
+/// The body of `POST /indexes/{indexUid}/fields`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldList {
     /// Fields to skip.

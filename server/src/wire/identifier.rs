@@ -1,8 +1,8 @@
 //! The legal shapes of names that clients choose: index uids, index patterns, document ids.
 
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-use super::query_string::decode_path_segment;
 use crate::error::{ApiError, ApiResult, Code};
 
 /// Longest index uid, in bytes. (The public message says 512; the limit is this one.)
@@ -23,6 +23,11 @@ pub fn check_index_uid(uid: &str) -> Result<(), String> {
         "`{uid}` is not a valid index uid. Index uid can be an integer or a string containing only alphanumeric \
          characters, hyphens (-) and underscores (_), and can not be more than 512 bytes."
     ))
+}
+
+/// Percent-decodes one segment of a path (`+` stays itself).
+pub fn decode_path_segment(segment: &str) -> String {
+    percent_decode_str(segment).decode_utf8_lossy().into_owned()
 }
 
 /// The index uid in a path.
@@ -80,6 +85,7 @@ mod tests {
 
     #[test]
     fn index_uids_in_paths_are_decoded_first() {
+        assert_eq!(decode_path_segment("a+b%2Fc"), "a+b/c");
         assert_eq!(index_uid_in_path("a%2Db"), Ok("a-b".into()));
         let error = index_uid_in_path("bad%20uid").unwrap_err();
         assert_eq!(error.code, Code::InvalidIndexUid);

@@ -190,7 +190,7 @@ impl<'a> At<'a> {
         self.value.as_object().ok_or_else(|| self.wrong_type(&[Kind::Object]))
     }
 
-    /// A string.
+    /// The text; any other value is refused.
     pub fn string(&self) -> ApiResult<String> {
         self.value.as_str().map(str::to_owned).ok_or_else(|| self.wrong_type(&[Kind::String]))
     }
@@ -303,16 +303,6 @@ impl<'a> At<'a> {
             "Immutable field `{name}`{}: expected one of {}",
             self.located("inside"),
             suggest::list(accepted)
-        ))
-    }
-
-    /// ``Invalid array len at `.x`. Received n elements instead of m: `[…]` ``
-    pub fn wrong_length(&self, expected: usize) -> ApiError {
-        let received = self.value.as_array().map_or(0, Vec::len);
-        self.error(format!(
-            "Invalid array len{}. Received {received} elements instead of {expected}: `{}`",
-            self.located("at"),
-            excerpt(self.value)
         ))
     }
 
@@ -457,10 +447,9 @@ mod tests {
     }
 
     #[test]
-    fn lengths_and_immutable_fields() {
+    fn immutable_fields() {
         let body = json!(["a"]);
         let root = At::root(&body);
-        assert_eq!(root.wrong_length(2).message, "Invalid array len. Received 1 elements instead of 2: `[\"a\"]`");
         assert_eq!(
             root.immutable_field("createdAt", &["primaryKey", "uid"]).message,
             "Immutable field `createdAt`: expected one of `primaryKey`, `uid`"

@@ -27,7 +27,7 @@ pub const FIELDS: [&str; 3] = ["queries", "federation", "pointInTime"];
 /// One search and the index it is for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexQuery {
-    /// The index.
+    /// What is searched.
     pub index_uid: String,
     /// What is searched for.
     pub query: SearchQuery,

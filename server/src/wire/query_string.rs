@@ -18,7 +18,6 @@
 //! # assert_eq!(limit("limit=3"), Ok(3));
 //! ```
 
-use percent_encoding::percent_decode_str;
 use std::fmt;
 
 use super::{identifier, suggest};
@@ -115,12 +114,7 @@ impl QueryString {
 
 /// Percent-decoding with `+` as a space.
 fn decode(text: &str) -> String {
-    decode_path_segment(&text.replace('+', " "))
-}
-
-/// Percent-decodes one segment of a path (`+` stays itself).
-pub fn decode_path_segment(segment: &str) -> String {
-    percent_decode_str(segment).decode_utf8_lossy().into_owned()
+    identifier::decode_path_segment(&text.replace('+', " "))
 }
 
 impl<'a> Parameter<'a> {
@@ -202,7 +196,7 @@ impl<'a> Parameter<'a> {
         )))
     }
 
-    /// An index uid.
+    /// The name of an index, or what is wrong with it.
     pub fn index_uid(&self) -> ApiResult<String> {
         let text = self.text()?;
         identifier::check_index_uid(text).map_err(|reason| self.invalid(reason))?;
@@ -246,7 +240,6 @@ mod tests {
         assert_eq!(decode("100%"), "100%");
         assert_eq!(decode("%zz%4"), "%zz%4");
         assert_eq!(decode("%FF"), "\u{fffd}");
-        assert_eq!(decode_path_segment("a+b%2Fc"), "a+b/c");
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub enum Template {
 /// What it is rendered with.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
-    /// A document of an index.
+    /// What an index has stored under an id.
     IndexDocument { index_uid: String, id: String },
     /// A document that comes with the request.
     InlineDocument(Value),
@@ -38,7 +38,7 @@ pub enum Input {
 /// The whole body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RenderRequest {
-    /// The template.
+    /// What is rendered.
     pub template: Template,
     /// `None`: the template itself is all that is asked for.
     pub input: Option<Input>,

@@ -60,7 +60,7 @@ pub fn texts() -> Value {
     list(text())
 }
 
-/// The uid of an index.
+/// A text that can name an index.
 pub fn index_uid() -> Value {
     json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{1,400}$" })
 }

@@ -228,7 +228,7 @@ fn date(parameter: &Parameter<'_>, edge: Edge) -> ApiResult<Option<Timestamp>> {
 /// # Errors
 /// Anything but digits.
 pub fn uid_in_path(segment: &str, what: &str) -> ApiResult<u32> {
-    let text = super::query_string::decode_path_segment(segment);
+    let text = super::identifier::decode_path_segment(segment);
     text.parse().map_err(|_| {
         let code = if what == "Batch" { Code::InvalidBatchUids } else { Code::InvalidTaskUids };
         ApiError::new(code, format!("{what} uid `{text}` is invalid. It should only contain numeric characters."))

@@ -3,8 +3,9 @@
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::identifier::decode_path_segment;
 use super::json::At;
-use super::query_string::{QueryString, decode_path_segment};
+use super::query_string::QueryString;
 use crate::error::{ApiError, ApiResult, Code};
 
 /// Values by the name of a header; a null value removes one.

@@ -16,7 +16,7 @@ use crate::tasks::store::Queued;
 pub(super) struct IndexFacts {
     /// Whether there is an index of that name.
     pub(super) exists: bool,
-    /// Its primary key.
+    /// The field that ids are read from; `None` while no document has been there.
     pub(super) primary_key: Option<String>,
 }
 

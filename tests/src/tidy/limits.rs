@@ -20,27 +20,26 @@ struct Function {
 struct Functions(Vec<Function>);
 
 impl Functions {
-    fn add(&mut self, signature: &syn::Signature, body: &syn::Block) {
-        let lines = body.span().end().line - signature.span().start().line + 1;
+    fn add(&mut self, signature: &syn::Signature, body: Option<&syn::Block>) {
+        let end = body.map_or_else(|| signature.span(), |body| body.span()).end();
+        let lines = end.line - signature.span().start().line + 1;
         self.0.push(Function { name: signature.ident.to_string(), lines, parameters: signature.inputs.len() });
     }
 }
 
 impl<'ast> Visit<'ast> for Functions {
     fn visit_item_fn(&mut self, function: &'ast syn::ItemFn) {
-        self.add(&function.sig, &function.block);
+        self.add(&function.sig, Some(&function.block));
         syn::visit::visit_item_fn(self, function);
     }
 
     fn visit_impl_item_fn(&mut self, function: &'ast syn::ImplItemFn) {
-        self.add(&function.sig, &function.block);
+        self.add(&function.sig, Some(&function.block));
         syn::visit::visit_impl_item_fn(self, function);
     }
 
     fn visit_trait_item_fn(&mut self, function: &'ast syn::TraitItemFn) {
-        if let Some(body) = &function.default {
-            self.add(&function.sig, body);
-        }
+        self.add(&function.sig, function.default.as_ref());
         syn::visit::visit_trait_item_fn(self, function);
     }
 }
@@ -83,5 +82,5 @@ fn functions_fit_on_a_screen() {
 fn functions_are_measured_with_their_signature() {
     let text = "trait T {\n    fn a(&self, b: u8) {\n        b;\n    }\n    fn c();\n}\nfn d() { fn e() {} }\n";
     let found: Vec<_> = functions(text).into_iter().map(|f| (f.name, f.lines, f.parameters)).collect();
-    assert_eq!(found, [("a".to_owned(), 3, 2), ("d".to_owned(), 1, 0), ("e".to_owned(), 1, 0)]);
+    assert_eq!(found, [("a".to_owned(), 3, 2), ("c".to_owned(), 1, 0), ("d".to_owned(), 1, 0), ("e".to_owned(), 1, 0)]);
 }

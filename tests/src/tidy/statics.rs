@@ -47,8 +47,10 @@ fn statics(folder: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for source in sources("rs").iter().filter(|source| source.path.starts_with(folder) && !source.is_test()) {
         for (_, line) in source.code() {
-            let declared = line.trim_start_matches("pub ").trim_start_matches("pub(crate) ");
-            let name = declared.strip_prefix("static ").and_then(|rest| rest.split_once(": "));
+            let is_declared =
+                |before: &str| ["", "pub "].contains(&before) || (before.starts_with("pub(") && before.ends_with(") "));
+            let name = line.split_once("static ").filter(|(before, _)| is_declared(before));
+            let name = name.and_then(|(_, rest)| rest.split_once(": "));
             found.extend(name.map(|(name, _)| (source.path.clone(), name.to_owned())));
         }
     }

@@ -41,7 +41,7 @@ pub struct Shape {
 }
 
 impl Part {
-    /// All of its positions.
+    /// Corners and points in the order of the document, rings closed.
     pub fn positions(&self) -> impl Iterator<Item = Position> + '_ {
         let (point, line, rings): (_, &[Position], &[Ring]) = match self {
             Part::Point(point) => (Some(*point), &[], &[]),

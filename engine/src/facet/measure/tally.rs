@@ -11,7 +11,7 @@ use crate::segment::{Column, Geo};
 /// Counts of one segment, or of several.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    /// By range.
+    /// How many values each range that was asked for has.
     pub(super) ranges: Vec<u64>,
     /// Start and end of each bucket. Of one segment they ascend, each once.
     pub(super) buckets: Vec<((Key, Key), u64)>,

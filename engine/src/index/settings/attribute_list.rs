@@ -58,7 +58,7 @@ impl From<AttributeList> for Vec<String> {
     }
 }
 
-/// `displayedAttributes`
+/// Which attributes documents show.
 #[derive(Debug)]
 pub struct DisplayedAttributes;
 
@@ -77,7 +77,7 @@ impl Definition for DisplayedAttributes {
     }
 }
 
-/// `searchableAttributes`
+/// Which attributes are searched for words, the weightiest first.
 #[derive(Debug)]
 pub struct SearchableAttributes;
 

@@ -50,7 +50,7 @@ impl Definition for Bm25 {
     }
 }
 
-/// `searchableAttributesWeights`
+/// How much a word counts in each attribute, in searches that score by BM25.
 #[derive(Debug)]
 pub struct SearchableAttributesWeights;
 

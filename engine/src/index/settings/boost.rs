@@ -35,7 +35,7 @@ pub enum Boost {
     Filter(FilterBoost),
 }
 
-/// `boost`
+/// A boost by the size of a number: `boost`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FieldBoost {
@@ -59,7 +59,7 @@ pub enum BoostFunction {
     Square,
 }
 
-/// `decay`
+/// A boost by nearness to a place, a time or a number: `decay`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decay {
     /// Of several values the nearest counts. A document without one counts once.

@@ -3,7 +3,7 @@
 use super::SettingsError;
 use super::definition::{Definition, Effect};
 
-/// `distinctAttribute`
+/// Of documents with the same value of this attribute, searches show one.
 #[derive(Debug)]
 pub struct DistinctAttribute;
 

@@ -32,7 +32,7 @@ pub struct Distribution {
 /// A configuration, read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EmbedderSettings {
-    /// Its name.
+    /// By which requests and documents refer to it.
     pub name: String,
     /// Vectors come with the documents; none are made.
     pub user_provided: bool,
@@ -59,8 +59,8 @@ impl Settings {
         Some(EmbedderSettings::read(name, configuration))
     }
 
-    /// All embedders.
-    pub fn all_embedders(&self) -> impl Iterator<Item = EmbedderSettings> + '_ {
+    /// Those that are configured, in the order of their names, read.
+    pub(crate) fn all_embedders(&self) -> impl Iterator<Item = EmbedderSettings> + '_ {
         self.embedders.keys().filter_map(|name| self.embedder(name))
     }
 }

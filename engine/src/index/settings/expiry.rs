@@ -3,7 +3,7 @@
 use super::SettingsError;
 use super::definition::{Definition, Effect};
 
-/// `expiryAttribute`
+/// The attribute that says when a document expires.
 #[derive(Debug)]
 pub struct ExpiryAttribute;
 

@@ -3,7 +3,7 @@
 use super::SettingsError;
 use super::definition::{Definition, Effect};
 
-/// `facetSearch`
+/// Whether values of facets can be searched for.
 #[derive(Debug)]
 pub struct FacetSearch;
 

@@ -50,7 +50,7 @@ impl Default for FilterOperators {
     }
 }
 
-/// `filterableAttributes`
+/// Which attributes filters and facets may use, and how.
 #[derive(Debug)]
 pub struct FilterableAttributes;
 
@@ -78,7 +78,7 @@ impl FilterableFeatures {
         FilterableFeatures { facet_search: true, filter: FilterOperators { equality: true, comparison: true } };
 
     /// A field without any operator counts as not filterable.
-    pub fn is_filterable(&self) -> bool {
+    pub(crate) fn is_filterable(&self) -> bool {
         self.filter.equality || self.filter.comparison
     }
 }

@@ -49,7 +49,7 @@ macro_rules! settings {
             $($(#[$doc])* pub $field: Setting<<$definition as Definition>::Patch>,)+
         }
 
-        /// Which setting.
+        /// A setting as a value: what tables of settings are keyed by.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum SettingId {
             $($(#[$doc])* $definition,)+
@@ -61,7 +61,7 @@ macro_rules! settings {
             const NAMES: &[&str] = &[$($definition::NAME),+];
 
             /// Its key in manifests and in the queue.
-            pub fn stored_name(self) -> &'static str {
+            pub(crate) fn stored_name(self) -> &'static str {
                 SettingId::NAMES[self as usize]
             }
 

@@ -111,7 +111,7 @@ impl Settings {
     }
 
     /// Whether positions are read from documents, which also makes malformed ones an error.
-    pub fn uses_geo(&self) -> bool {
+    pub(crate) fn uses_geo(&self) -> bool {
         is_listed_by_name(&self.filterable_attributes, GEO_FIELD)
             || self.sortable_attributes.contains(GEO_FIELD)
             || self.boosts().any(|rule| rule.field() == Some(GEO_FIELD))
@@ -123,13 +123,13 @@ impl Settings {
     }
 
     /// Whether shapes are read from documents, which also makes malformed ones an error.
-    pub fn uses_shapes(&self) -> bool {
+    pub(crate) fn uses_shapes(&self) -> bool {
         is_listed_by_name(&self.filterable_attributes, GEOJSON_FIELD)
     }
 
     /// Whether segments hold a column of `field`: it is filterable or open to facet search, sortable, the distinct attribute (or
     /// one of its children), the expiry attribute, or a custom ranking rule orders by it.
-    pub fn needs_column(&self, field: &str) -> bool {
+    pub(crate) fn needs_column(&self, field: &str) -> bool {
         !is_reserved(field)
             && (uses_values(&self.filterable_attributes, field)
                 || self.is_sortable(field)

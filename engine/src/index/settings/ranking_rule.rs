@@ -34,7 +34,7 @@ pub enum RankingRule {
     Boost(BoostRule),
 }
 
-/// `rankingRules`
+/// What puts hits in order, the weightiest first.
 #[derive(Debug)]
 pub struct RankingRules;
 

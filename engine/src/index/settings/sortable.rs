@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::SettingsError;
 use super::definition::{Definition, Effect};
 
-/// `sortableAttributes`
+/// Which attributes searches may be sorted by.
 #[derive(Debug)]
 pub struct SortableAttributes;
 

@@ -7,7 +7,7 @@ use unicode_normalization::UnicodeNormalization;
 use super::SettingsError;
 use super::definition::{Definition, Effect};
 
-/// `stopWords`
+/// Words that queries are searched without.
 #[derive(Debug)]
 pub struct StopWords;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::SettingsError;
 use super::definition::{Definition, Effect};
 
-/// `synonyms`
+/// What else a word or a phrase of a query stands for.
 #[derive(Debug)]
 pub struct Synonyms;
 

@@ -6,7 +6,7 @@ use super::definition::{Definition, Effect};
 use super::{Settings, SettingsError};
 use crate::text::{TextOptions, Tokenizer};
 
-/// `separatorTokens`
+/// Texts that part words beside those that always do.
 #[derive(Debug)]
 pub struct SeparatorTokens;
 
@@ -25,7 +25,7 @@ impl Definition for SeparatorTokens {
     }
 }
 
-/// `nonSeparatorTokens`
+/// Texts that would part words, and do not in this index.
 #[derive(Debug)]
 pub struct NonSeparatorTokens;
 
@@ -44,7 +44,7 @@ impl Definition for NonSeparatorTokens {
     }
 }
 
-/// `dictionary`
+/// Texts that stay one word, whatever is in them.
 #[derive(Debug)]
 pub struct Dictionary;
 

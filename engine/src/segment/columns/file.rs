@@ -29,7 +29,7 @@ impl ColumnFileWriter {
     }
 
     /// Also with the shapes, even when no document has one.
-    pub fn with_shapes(mut self) -> ColumnFileWriter {
+    pub(crate) fn with_shapes(mut self) -> ColumnFileWriter {
         self.shapes.get_or_insert_default();
         self
     }
@@ -51,17 +51,17 @@ impl ColumnFileWriter {
     }
 
     /// The field is null.
-    pub fn column_null(&mut self, field: FieldId) {
+    pub(crate) fn column_null(&mut self, field: FieldId) {
         self.columns.null(field);
     }
 
     /// The field is an empty string, array or object.
-    pub fn column_empty(&mut self, field: FieldId) {
+    pub(crate) fn column_empty(&mut self, field: FieldId) {
         self.columns.empty(field);
     }
 
     /// The field is there (an object with children, an array): nothing but its existence.
-    pub fn column_exists(&mut self, field: FieldId) {
+    pub(crate) fn column_exists(&mut self, field: FieldId) {
         self.columns.exists(field);
     }
 

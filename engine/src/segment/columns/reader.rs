@@ -144,12 +144,12 @@ impl Column {
     }
 
     /// Number of distinct numbers; ordinals below it are numbers, from it on strings.
-    pub fn number_count(&self) -> u32 {
+    pub(crate) fn number_count(&self) -> u32 {
         self.number_count
     }
 
     /// Number of (document, value) pairs.
-    pub fn pair_count(&self) -> u32 {
+    pub(crate) fn pair_count(&self) -> u32 {
         self.pair_count
     }
 
@@ -192,7 +192,7 @@ impl Column {
     }
 
     /// Whether no document has more than one value.
-    pub fn is_single_valued(&self) -> bool {
+    pub(crate) fn is_single_valued(&self) -> bool {
         !self.is_multi
     }
 
@@ -218,7 +218,7 @@ impl Column {
 
     /// Calls `f` with each ordinal of a document, ascending.
     #[inline]
-    pub fn for_each_ordinal(&self, doc: DocId, mut f: impl FnMut(u32)) {
+    pub(crate) fn for_each_ordinal(&self, doc: DocId, mut f: impl FnMut(u32)) {
         if self.is_multi {
             self.forward_range(doc).for_each(|index| self.valid(self.forward(index)).into_iter().for_each(&mut f));
         } else {
@@ -299,7 +299,7 @@ impl Column {
     }
 
     /// Number of (document, value) pairs of a range of ordinals. Cost: one look at each dense value of the column.
-    pub fn pair_count_of(&self, ordinals: Range<u32>) -> u32 {
+    pub(crate) fn pair_count_of(&self, ordinals: Range<u32>) -> u32 {
         if ordinals.start >= ordinals.end.min(self.value_count) {
             return 0;
         }
@@ -338,14 +338,14 @@ impl Column {
     }
 
     /// Calls `f(ordinal, doc)` for each document of each value of the range, by ascending ordinal, then document.
-    pub fn for_each_doc(&self, ordinals: Range<u32>, mut f: impl FnMut(u32, DocId)) {
+    pub(crate) fn for_each_doc(&self, ordinals: Range<u32>, mut f: impl FnMut(u32, DocId)) {
         for ordinal in ordinals.start..ordinals.end.min(self.value_count) {
             self.docs_of(ordinal).for_each(|doc| f(ordinal, doc));
         }
     }
 
     /// Adds the documents of the values of a range: one pass over neighbouring lists, one over each bitset.
-    pub fn add_docs(&self, ordinals: Range<u32>, set: &mut BitsetBuilder) {
+    pub(crate) fn add_docs(&self, ordinals: Range<u32>, set: &mut BitsetBuilder) {
         if ordinals.start >= ordinals.end.min(self.value_count) {
             return;
         }
@@ -373,19 +373,19 @@ impl Column {
     }
 
     /// The documents of the values of a range.
-    pub fn docs_in(&self, ordinals: Range<u32>) -> DocSet {
+    pub(crate) fn docs_in(&self, ordinals: Range<u32>) -> DocSet {
         let mut set = BitsetBuilder::new(self.doc_count);
         self.add_docs(ordinals, &mut set);
         set.finish()
     }
 
     /// Ordinal of a normalised string, or where it would be inserted.
-    pub fn find_string(&self, value: &str) -> Result<u32, u32> {
+    pub(crate) fn find_string(&self, value: &str) -> Result<u32, u32> {
         self.find(self.number_count..self.value_count, |ordinal| self.string(ordinal).cmp(value))
     }
 
     /// Ordinal of a number, or where it would be inserted.
-    pub fn find_number(&self, value: f64) -> Result<u32, u32> {
+    pub(crate) fn find_number(&self, value: f64) -> Result<u32, u32> {
         self.find(0..self.number_count, |ordinal| self.number(ordinal).total_cmp(&(value + 0.0)))
     }
 

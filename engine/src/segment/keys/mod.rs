@@ -53,7 +53,7 @@ impl Keys {
 
     /// Whether the key may be there: false is certain.
     #[inline]
-    pub fn may_contain(&self, key: &[u8]) -> bool {
+    pub(crate) fn may_contain(&self, key: &[u8]) -> bool {
         let (line, mut bits) = probes(key, self.filter.len() / LINE_BYTES);
         let Some(line) = self.filter.as_slice().get(line * LINE_BYTES..(line + 1) * LINE_BYTES) else { return true };
         bits.all(|bit| line[bit / 8] >> (bit % 8) & 1 == 1)

@@ -32,7 +32,7 @@ pub use watch::{MergeStep, MergeWatch};
 /// A segment to merge.
 #[derive(Clone, Copy, Debug)]
 pub struct MergeInput<'a> {
-    /// The segment.
+    /// Where documents are read from.
     pub segment: &'a SegmentReader,
     /// Its deleted documents.
     pub deleted: Option<&'a DocSet>,

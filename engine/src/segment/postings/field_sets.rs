@@ -46,7 +46,7 @@ impl FieldSets {
     }
 
     /// Number of postings with this code when the segment was written; 0 for an unknown code.
-    pub fn posting_count(&self, code: u32) -> u64 {
+    pub(crate) fn posting_count(&self, code: u32) -> u64 {
         self.counts.get(code as usize).copied().unwrap_or(0)
     }
 

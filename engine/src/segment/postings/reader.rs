@@ -57,7 +57,7 @@ impl Postings {
     }
 
     /// Sum of [`Postings::doc_freq`] over a range, cut short once it reaches `stop_at`.
-    pub fn doc_freq_sum(&self, range: Range<TermOrdinal>, stop_at: u64) -> u64 {
+    pub(crate) fn doc_freq_sum(&self, range: Range<TermOrdinal>, stop_at: u64) -> u64 {
         let mut sum = 0;
         for ordinal in range {
             sum += u64::from(self.doc_freq(ordinal));
@@ -130,7 +130,7 @@ impl Postings {
     }
 
     /// Adds the documents that hold the term in an allowed field set (`allowed[code]`).
-    pub fn add_to_filtered(&self, ordinal: TermOrdinal, allowed: &[bool], set: &mut BitsetBuilder) {
+    pub(crate) fn add_to_filtered(&self, ordinal: TermOrdinal, allowed: &[bool], set: &mut BitsetBuilder) {
         self.for_each(ordinal, |doc, code| {
             if allowed.get(code as usize).copied().unwrap_or(false) {
                 set.insert(doc);
@@ -149,7 +149,7 @@ impl Postings {
     }
 
     /// The documents of `among` that hold the term; skips blocks without candidates when `among` is a short list.
-    pub fn docs_among(&self, ordinal: TermOrdinal, among: &DocSet) -> DocSet {
+    pub(crate) fn docs_among(&self, ordinal: TermOrdinal, among: &DocSet) -> DocSet {
         match (self.info(ordinal), among) {
             (Some(TermInfo::List { doc_freq, offset }), DocSet::Sorted(wanted)) => {
                 let mut docs = Vec::with_capacity(wanted.len().min(doc_freq as usize));

@@ -38,7 +38,7 @@ impl NearBeginnings {
         })
     }
 
-    /// Bytes on the heap.
+    /// What is kept in memory for each open segment.
     pub(crate) fn heap_bytes(&self) -> usize {
         self.near.len()
     }

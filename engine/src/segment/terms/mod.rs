@@ -43,7 +43,7 @@ impl Terms {
         self.fst.is_empty()
     }
 
-    /// All ordinals.
+    /// From the first term to the last, without the reserved ones.
     pub fn ordinals(&self) -> Range<TermOrdinal> {
         FIRST_TERM..FIRST_TERM + self.len()
     }
@@ -107,7 +107,7 @@ impl Terms {
     }
 
     /// Replaces `out` by the term of an ordinal (empty for the reserved ones and past the end).
-    pub fn term_into(&self, ordinal: TermOrdinal, out: &mut Vec<u8>) {
+    pub(crate) fn term_into(&self, ordinal: TermOrdinal, out: &mut Vec<u8>) {
         out.clear();
         let Some(rank) = ordinal.checked_sub(FIRST_TERM).filter(|&rank| rank < self.len()) else { return };
         if !self.fst.get_key_into(u64::from(rank), out) {

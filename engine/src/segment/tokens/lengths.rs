@@ -39,7 +39,7 @@ impl FieldLengths {
     }
 
     /// Fields are below this.
-    pub fn field_count(&self) -> FieldId {
+    pub(crate) fn field_count(&self) -> FieldId {
         // Built from field ids.
         FieldId::try_from(self.0.len()).unwrap_or(FieldId::MAX)
     }
@@ -59,7 +59,7 @@ impl FieldLengths {
     }
 
     /// Takes away the sums of some of the documents.
-    pub fn subtract(&mut self, other: &FieldLengths) {
+    pub(crate) fn subtract(&mut self, other: &FieldLengths) {
         for (sum, length) in self.0.iter_mut().zip(&other.0) {
             sum.docs = sum.docs.saturating_sub(length.docs);
             sum.tokens = sum.tokens.saturating_sub(length.tokens);

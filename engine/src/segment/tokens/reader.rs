@@ -324,11 +324,6 @@ impl<'a> TokensOfDoc<'a> {
         &self.column.decoder
     }
 
-    /// Number of fields.
-    pub fn field_count(&self) -> usize {
-        self.fields.clone().count()
-    }
-
     /// Number of tokens of all fields, gaps included.
     pub fn len(&self) -> usize {
         self.packed().0

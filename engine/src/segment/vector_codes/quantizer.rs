@@ -16,7 +16,7 @@ const ROUNDING: f32 = 0.12;
 /// Vectors whose largest number is outside are made larger or smaller first: their squares would not be numbers any more.
 const SQUARED: std::ops::RangeInclusive<f32> = 1e-12..=1e12;
 
-/// Bytes of a code.
+/// Four bits a dimension, in whole blocks.
 pub(super) fn code_bytes(dimensions: usize) -> usize {
     dimensions.div_ceil(BLOCK) * BLOCK_BYTES
 }

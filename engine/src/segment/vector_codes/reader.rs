@@ -89,7 +89,7 @@ impl VectorCodes {
     }
 
     /// Number of vectors, those of deleted documents included.
-    pub fn vector_count(&self) -> u32 {
+    pub(crate) fn vector_count(&self) -> u32 {
         self.vector_count
     }
 

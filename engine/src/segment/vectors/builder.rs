@@ -117,7 +117,7 @@ impl VectorsBuilder {
     }
 
     /// Bytes of heap that [`VectorsBuilder::put_aside`] would free.
-    pub fn movable_bytes(&self) -> usize {
+    pub(crate) fn movable_bytes(&self) -> usize {
         self.rows.len() + self.inverse_norms.len()
     }
 

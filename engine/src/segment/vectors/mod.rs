@@ -30,7 +30,7 @@ const WORD_BYTES: usize = 8;
 
 impl VectorShape {
     /// Bytes of one vector.
-    pub fn row_bytes(self) -> usize {
+    pub(crate) fn row_bytes(self) -> usize {
         let dimensions = self.dimensions as usize;
         if self.binary { dimensions.div_ceil(8 * WORD_BYTES) * WORD_BYTES } else { dimensions * size_of::<f32>() }
     }
@@ -86,7 +86,7 @@ impl VectorState {
     }
 
     /// The same, with the hash of the text that they were made of, or that was there when they came.
-    pub fn hashed(self) -> VectorState {
+    pub(crate) fn hashed(self) -> VectorState {
         VectorState(self.0 | Self::HASHED)
     }
 
@@ -101,17 +101,17 @@ impl VectorState {
     }
 
     /// Whether the vectors are replaced when the text changes.
-    pub fn regenerates(self) -> bool {
+    pub(crate) fn regenerates(self) -> bool {
         self.0 & Self::REGENERATE != 0
     }
 
     /// Whether the vectors came with the document.
-    pub fn is_user_provided(self) -> bool {
+    pub(crate) fn is_user_provided(self) -> bool {
         self.0 & Self::USER != 0
     }
 
     /// Whether the hash of a text is known.
-    pub fn has_hash(self) -> bool {
+    pub(crate) fn has_hash(self) -> bool {
         self.0 & Self::HASHED != 0
     }
 }
@@ -128,7 +128,7 @@ pub fn fragments_hash(hash: u64, fragments: u32) -> u64 {
 
 impl StoredVectors<'_> {
     /// Whether the vectors were made of fragments, among them the one at `position`.
-    pub fn are_of_fragment(&self, position: usize) -> bool {
+    pub(crate) fn are_of_fragment(&self, position: usize) -> bool {
         let is_made = self.state.has_hash() && !self.state.is_user_provided();
         is_made && position < FRAGMENT_BITS as usize && self.text_hash >> position & 1 == 1
     }

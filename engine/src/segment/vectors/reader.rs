@@ -120,7 +120,7 @@ impl Vectors {
     }
 
     /// Number of vectors, those of deleted documents included.
-    pub fn vector_count(&self) -> u32 {
+    pub(crate) fn vector_count(&self) -> u32 {
         self.vector_count
     }
 
@@ -146,7 +146,7 @@ impl Vectors {
     }
 
     /// Whether each document has exactly one vector, which so has the document's number.
-    pub fn is_one_each(&self) -> bool {
+    pub(crate) fn is_one_each(&self) -> bool {
         self.one_each
     }
 
@@ -178,7 +178,7 @@ impl Vectors {
     /// What the product with a vector is to be multiplied with to count as one with its direction; 0 for the vector
     /// of zeros. 1 when binary.
     #[inline]
-    pub fn inverse_norm(&self, vector: u32) -> f32 {
+    pub(crate) fn inverse_norm(&self, vector: u32) -> f32 {
         if self.shape.binary {
             return 1.0;
         }
@@ -203,7 +203,7 @@ impl Vectors {
     }
 
     /// Whether the vectors of a document were made of the fragment at `position`.
-    pub fn are_of_fragment(&self, doc: DocId, position: usize) -> bool {
+    pub(crate) fn are_of_fragment(&self, doc: DocId, position: usize) -> bool {
         let (state, text_hash) = (self.state(doc), self.text_hash(doc));
         StoredVectors { state, text_hash, ..StoredVectors::default() }.are_of_fragment(position)
     }

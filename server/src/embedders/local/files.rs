@@ -15,15 +15,11 @@ use lamina_engine::index::embedding::EmbedFailure;
 use parking_lot::Mutex;
 
 use super::download::{Hub, is_commit};
+use super::file_names::{CONFIG, PICKLE, POOLING, SAFETENSORS, TOKENIZER};
 use super::{MAIN_REVISION, lock_unless_cancelled};
 use crate::outbound::Outbound;
 
 const HUB: &str = "https://huggingface.co";
-pub(super) const CONFIG: &str = "config.json";
-pub(super) const TOKENIZER: &str = "tokenizer.json";
-pub(super) const SAFETENSORS: &str = "model.safetensors";
-pub(super) const PICKLE: &str = "pytorch_model.bin";
-pub(super) const POOLING: &str = "1_Pooling/config.json";
 /// The hub puts it into every repository that it makes.
 const ATTRIBUTES: &str = ".gitattributes";
 

@@ -5,6 +5,7 @@
 //! nothing is padded and no text changes the vector of another.
 
 mod download;
+mod file_names;
 mod files;
 mod network;
 mod pooling;

@@ -5,7 +5,7 @@ use std::path::Path;
 use candle_core::{D, Result, Tensor};
 use serde::Deserialize;
 
-/// Which.
+/// What makes one vector of those of all tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pooling {
     /// The vector of the first token.

@@ -4,13 +4,11 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use lamina_engine::bits::DocSet;
-use lamina_engine::condition::PreparedFilter;
-use lamina_engine::highlight::{Projection, Selection};
 use lamina_engine::index::{DocumentAddress, Snapshot};
 use lamina_engine::sort::{SegmentSort, SortCriterion, check_sortable};
-use serde_json::Value;
 use warp::reply::Response;
 
+use super::candidates::{candidates, projection, total_len};
 use super::network;
 use super::stream::{Begun, DocumentWriter, Listed, Page, SMALL_BYTES};
 use crate::app::AppState;
@@ -21,13 +19,11 @@ use crate::http::json_text;
 use crate::requests::Request;
 use crate::routes::report;
 use crate::routes::search::context;
-use crate::search::{Context, check_list, filter_time, resolve_foreign};
+use crate::search::{Context, check_list};
 use crate::tasks::blocking;
 use crate::telemetry::Facts;
 use crate::wire::documents::{GetParameters, ListQuery};
-use crate::wire::filter::parse_filter;
-use crate::wire::identifier::index_uid_in_path;
-use crate::wire::query_string::decode_path_segment;
+use crate::wire::identifier::{decode_path_segment, index_uid_in_path};
 
 pub(super) async fn get_one(uid: &str, id: &str, request: &Request) -> ApiResult<Response> {
     let name = uid;
@@ -109,12 +105,6 @@ async fn answer(
     Ok(answer)
 }
 
-pub(super) fn projection(fields: Option<&[String]>) -> Projection {
-    // What is displayed in searches does not matter here. Vectors come from elsewhere.
-    let retrieved = fields.map_or(Selection::All, Selection::new);
-    Projection { displayed: Selection::All, retrieved, with_vectors: false }
-}
-
 /// The documents of a list, or the first of them.
 fn list(snapshot: &Arc<Snapshot>, query: &ListQuery, context: &Context) -> ApiResult<Listed> {
     check_list(query.fields.as_deref(), query.sort.as_deref())?;
@@ -143,47 +133,6 @@ fn list(snapshot: &Arc<Snapshot>, query: &ListQuery, context: &Context) -> ApiRe
         with_vectors: query.retrieve_vectors,
     };
     Begun::list(writer, page, end, &context.budget)
-}
-
-pub(super) fn total_len(sets: &[DocSet]) -> u64 {
-    sets.iter().map(|set| u64::from(set.len())).sum()
-}
-
-/// The documents that filter and ids leave, by segment; `None` when neither is given.
-pub(super) fn candidates(snapshot: &Snapshot, query: &ListQuery, context: &Context) -> ApiResult<Option<Vec<DocSet>>> {
-    let filtered = query.filter.as_ref().map(|filter| matching(snapshot, filter, context)).transpose()?.flatten();
-    let named = query.ids.as_ref().map(|ids| with_ids(snapshot, ids));
-    Ok(match (filtered, named) {
-        (Some(filtered), Some(named)) => Some(filtered.iter().zip(&named).map(|(one, other)| one.and(other)).collect()),
-        (one, other) => one.or(other),
-    })
-}
-
-fn matching(snapshot: &Snapshot, filter: &Value, context: &Context) -> ApiResult<Option<Vec<DocSet>>> {
-    let code = Code::InvalidDocumentFilter;
-    let Some(filter) = parse_filter(filter, code, context.contains_filter)? else { return Ok(None) };
-    let filter = resolve_foreign(filter, &snapshot.settings, context, code)?;
-    let filter = PreparedFilter::new(&filter, &snapshot.settings, &snapshot.fields)
-        .map_err(|error| ApiError::new(code, error.sentence()))?;
-    let limit = filter_time();
-    let sets = snapshot.segments.iter().map(|segment| filter.evaluate(segment, limit));
-    let sets = sets.collect::<Result<_, _>>().map_err(|error| ApiError::new(code, error.sentence()))?;
-    snapshot.check_health()?;
-    Ok(Some(sets))
-}
-
-fn with_ids(snapshot: &Snapshot, ids: &[String]) -> Vec<DocSet> {
-    let mut docs = vec![Vec::new(); snapshot.segments.len()];
-    for address in ids.iter().filter_map(|id| snapshot.find(id)) {
-        docs[address.segment as usize].push(address.doc);
-    }
-    docs.into_iter()
-        .map(|mut docs| {
-            docs.sort_unstable();
-            docs.dedup();
-            DocSet::from_sorted(docs)
-        })
-        .collect()
 }
 
 fn sort_criteria(snapshot: &Snapshot, query: &ListQuery) -> ApiResult<Vec<SortCriterion>> {

@@ -1,5 +1,6 @@
 //! `/indexes/{uid}/documents` and below.
 
+mod candidates;
 mod list;
 mod network;
 mod stream;

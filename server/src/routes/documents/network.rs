@@ -6,7 +6,7 @@ use futures_util::future::try_join_all;
 use serde_json::Value;
 use warp::reply::Response;
 
-use super::list::{candidates, projection, total_len};
+use super::candidates::{candidates, projection, total_len};
 use super::stream::{DocumentWriter, Page, written_at_once};
 use crate::app::AppState;
 use crate::budget::AnswerBudget;

@@ -155,7 +155,7 @@ pub(super) fn written_at_once(
 
 /// The body of a list.
 pub(super) enum Listed {
-    /// All of it.
+    /// A short one, written at once.
     Whole(Vec<u8>),
     /// The beginning, and how it goes on.
     Begun(Begun),

@@ -19,7 +19,7 @@ use crate::wire::body::check_json_content_type;
 use crate::wire::documents::{
     AddParameters, check_parameters, edit as edit_request, empty_filter, filter_to_delete, ids_to_delete,
 };
-use crate::wire::query_string::decode_path_segment;
+use crate::wire::identifier::decode_path_segment;
 use crate::wire::value_updates;
 
 pub(super) async fn add(uid: &str, method: Method, request: Request) -> ApiResult<Response> {

@@ -12,9 +12,9 @@ use crate::timestamp::Timestamp;
 pub struct TaskCounts {
     /// All five, also when there are none.
     pub statuses: BTreeMap<String, u64>,
-    /// Types.
+    /// By the public name of a type.
     pub kinds: BTreeMap<String, u64>,
-    /// Indexes.
+    /// By the uid of an index.
     pub indexes: BTreeMap<String, u64>,
     /// When the oldest task that is not final was registered.
     pub oldest_waiting: Option<Timestamp>,

@@ -26,7 +26,7 @@ pub struct FinishedBatch {
     pub finished_at: i64,
     /// Why it did not hold more tasks.
     pub strategy: String,
-    /// Its tasks.
+    /// How each task of the batch ended.
     pub tasks: Vec<FinishedTask>,
     /// What happens to the names of the indexes, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

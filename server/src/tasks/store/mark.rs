@@ -27,9 +27,9 @@ pub struct Given {
 /// What the line says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// Of tasks.
+    /// How far uids of tasks have got.
     pub tasks: Given,
-    /// Of batches.
+    /// How far uids of batches have got.
     pub batches: Given,
 }
 

@@ -16,7 +16,7 @@ const TABLE: &str = "CREATE TABLE IF NOT EXISTS process (
 /// A batch that was begun by a process which watched what it did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// Its tasks.
+    /// Uids of what the batch was carrying out.
     pub tasks: Vec<u32>,
     /// Whether their documents had been written before, and only their vectors were to be made.
     #[serde(default)]

@@ -14,32 +14,32 @@ CREATE TABLE IF NOT EXISTS search_rules (
 ) STRICT;
 ";
 
-/// A change of the rules.
+/// What becomes of one rule, or of all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RuleChange {
     /// The rule is now so.
     Set {
-        /// Its uid.
+        /// By which requests refer to it.
         uid: String,
         /// The rule, as JSON.
         rule: String,
     },
     /// The rule is gone.
     Removed {
-        /// Its uid.
+        /// By which requests referred to it.
         uid: String,
     },
     /// All rules are gone.
     Cleared,
 }
 
-/// A rule as it is stored.
+/// A row of the table of dynamic search rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredRule {
     /// Rules that were made before have lower ones.
     pub place: i64,
-    /// Its uid.
+    /// By which requests refer to it.
     pub uid: String,
     /// The rule, as JSON.
     pub rule: String,

@@ -178,7 +178,7 @@ impl Store {
         })
     }
 
-    /// The uid of the next batch.
+    /// What a batch that begins now is called.
     pub fn next_batch_uid(&self) -> Result<u32, StoreError> {
         self.read(|connection| {
             // The highest batch is never deleted: a deletion of tasks leaves its own batch behind.

@@ -6,9 +6,8 @@ use time::format_description::well_known::Rfc3339;
 
 use super::{Conditions, FilterCondition, Instant, Pin, QueryCondition, RuleAction, RulePatch, Selector, TimeWindow};
 use crate::error::{ApiResult, Code};
-use crate::wire::identifier::check_index_uid;
+use crate::wire::identifier::{check_index_uid, decode_path_segment};
 use crate::wire::json::{At, required};
-use crate::wire::query_string::decode_path_segment;
 
 const FIELDS: [&str; 5] = ["description", "precedence", "active", "conditions", "actions"];
 

@@ -189,7 +189,7 @@ pub enum Window {
     Page {
         /// From 1; 0 shows nothing.
         page: usize,
-        /// Hits of a page.
+        /// How many each page shows.
         hits_per_page: usize,
     },
 }

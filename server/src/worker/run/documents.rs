@@ -14,7 +14,7 @@ use lamina_engine::index::{
 };
 use serde_json::Value;
 
-use super::indexes::check_no_alias;
+use super::indexes::{check_no_alias, may_create_index};
 use super::record::Record;
 use super::{Context, Done, failed, succeeded};
 use crate::engine_errors::operation_error;
@@ -162,14 +162,6 @@ fn target(
     outline.changes.push(IndexChange::Created { uid: index_uid.to_owned(), folder: folder.clone() });
     created.push((folder, Arc::clone(&index)));
     Ok(Some(index))
-}
-
-pub(super) fn may_create_index(content: &Content) -> bool {
-    match content {
-        Content::Upsert(upsert) => upsert.may_create_index,
-        Content::Settings { may_create_index, .. } => *may_create_index,
-        _ => false,
-    }
 }
 
 /// The operations of the tasks that are not decided yet.

@@ -6,7 +6,6 @@ use std::time::SystemTime;
 
 use lamina_engine::index::{CommitNote, Index, IndexError, Operation};
 
-use super::documents::may_create_index;
 use super::record::Record;
 use super::{Context, Done, failed, succeeded};
 use crate::aliases;
@@ -215,6 +214,15 @@ fn swap_changes(exists: &dyn Fn(&str) -> bool, task: u32, swaps: &[Swap]) -> Api
         }
     };
     Ok(swaps.iter().map(change).collect())
+}
+
+/// Whether a task makes its index, where there is none.
+pub(super) fn may_create_index(content: &Content) -> bool {
+    match content {
+        Content::Upsert(upsert) => upsert.may_create_index,
+        Content::Settings { may_create_index, .. } => *may_create_index,
+        _ => false,
+    }
 }
 
 /// Whether an index may be called so, as far as aliases go: none hides an index.

@@ -5,7 +5,7 @@ use crate::bits::kernels::common_bits;
 
 impl Column {
     /// How many of `docs` have the value. Cost: the documents of the value, or the words of two bitsets.
-    pub fn count_in(&self, ordinal: u32, docs: &DocSet) -> u32 {
+    pub(crate) fn count_in(&self, ordinal: u32, docs: &DocSet) -> u32 {
         let few = || self.docs_of(ordinal).filter(|&doc| docs.contains(doc)).count() as u32;
         let DocSet::Bitset { words, .. } = docs else {
             return match (docs, self.dense(ordinal)) {

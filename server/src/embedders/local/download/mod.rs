@@ -15,7 +15,7 @@ use aws_lc_rs::digest;
 use reqwest::header::{CONTENT_RANGE, ETAG, HeaderMap, IF_RANGE, RANGE};
 use reqwest::{Method, Response};
 
-use super::files::{CONFIG, PICKLE, POOLING, SAFETENSORS, TOKENIZER};
+use super::file_names::{CONFIG, PICKLE, POOLING, SAFETENSORS, TOKENIZER};
 use crate::cancellation::unless_cancelled;
 use crate::outbound::Outbound;
 use crate::secret::shown_url;

@@ -1,0 +1,19 @@
+//! The two sides of an embedder: documents are embedded on one, queries on the other.
+
+use serde_json::{Map, Value};
+
+/// Which side of a pair is meant; without a pair both are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Side {
+    Indexing,
+    Search,
+}
+
+/// The part of a configuration that is about `side`.
+pub(super) fn side_of(configuration: &Map<String, Value>, side: Side) -> &Map<String, Value> {
+    let nested = configuration.get(match side {
+        Side::Indexing => "indexingEmbedder",
+        Side::Search => "searchEmbedder",
+    });
+    nested.and_then(Value::as_object).unwrap_or(configuration)
+}

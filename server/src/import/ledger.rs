@@ -1,0 +1,117 @@
+//! What is known of an import while it goes on: what was sent, what became of it, and whether it goes on.
+
+use indicatif::HumanCount;
+
+use super::failures::Failures;
+use super::part::Part;
+use super::place::Place;
+use super::progress::Progress;
+use super::{Args, ImportError};
+use crate::console;
+
+/// What became of the import.
+#[derive(Default)]
+pub(super) struct Summary {
+    failures: Failures,
+    /// Why it ended before its input did, where no failure says that.
+    error: Option<ImportError>,
+    /// Where it ended before its input did.
+    cut_short: Option<String>,
+}
+
+impl Summary {
+    pub(super) fn is_success(&self) -> bool {
+        self.failures.is_empty() && self.error.is_none() && self.cut_short.is_none()
+    }
+
+    /// What went wrong, line by line.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let mut lines = self.failures.lines();
+        lines.extend(self.error.iter().map(ImportError::to_string));
+        lines.extend(self.cut_short.clone());
+        lines
+    }
+}
+
+/// The account of an import that goes on.
+pub(super) struct Ledger {
+    progress: Progress,
+    summary: Summary,
+    /// Whether there may be more to send, and whether tasks are waited for. Both end with an error, at different ones.
+    pub(super) reads: bool,
+    pub(super) waits: bool,
+    /// The last that was sent.
+    last: Option<Place>,
+    accepted_documents: u64,
+    searchable_documents: u64,
+}
+
+impl Ledger {
+    pub(super) fn new(progress: Progress, waits: bool) -> Ledger {
+        Ledger {
+            progress,
+            summary: Summary::default(),
+            reads: true,
+            waits,
+            last: None,
+            accepted_documents: 0,
+            searchable_documents: 0,
+        }
+    }
+
+    pub(super) fn sending(&mut self, part: &Part) {
+        self.last = Some(part.place.clone());
+    }
+
+    pub(super) fn accepted(&mut self, part: &Part) {
+        self.accepted_documents += part.place.document_count;
+        self.progress.sent(part.place.document_count);
+    }
+
+    pub(super) fn searchable(&mut self, part: &Part) {
+        self.searchable_documents += part.place.document_count;
+        self.progress.done(part.place.document_count, part.bytes);
+    }
+
+    pub(super) fn failed(&mut self, part: &Part, reason: String) {
+        self.progress.done(0, part.bytes);
+        self.summary.failures.add(part.input, part.place.clone(), reason);
+    }
+
+    /// Nothing more is sent. The first reason is kept: others tend to follow from it.
+    pub(super) fn stopped(&mut self, error: Option<ImportError>) {
+        if std::mem::take(&mut self.reads) {
+            self.summary.cut_short = Some(match &self.last {
+                None => "nothing was sent".to_owned(),
+                Some(place) => format!("nothing after document {} of {} was sent", place.last_document(), place.file),
+            });
+        }
+        self.summary.error = self.summary.error.take().or(error);
+    }
+
+    /// What became of all of it, which is also printed.
+    pub(super) fn closed(mut self, args: &Args) -> Summary {
+        self.progress.finish();
+        if !args.quiet
+            && let Err(error) = self.print_summary(args)
+        {
+            self.summary.error.get_or_insert(ImportError::Print(error));
+        }
+        self.summary
+    }
+
+    fn print_summary(&self, args: &Args) -> std::io::Result<()> {
+        let (verb, documents) =
+            if args.no_wait { ("sent", self.accepted_documents) } else { ("imported", self.searchable_documents) };
+        let noun = if documents == 1 { "document" } else { "documents" };
+        let seconds = self.progress.elapsed().as_secs_f64();
+        // Of what went wrong the errors speak, and a rate would be one of failures.
+        if !self.summary.is_success() {
+            let line = format!("{} {noun} {verb} into `{}`\n", HumanCount(documents), args.index);
+            return if documents == 0 { Ok(()) } else { console::print(&line) };
+        }
+        let rate = HumanCount((documents as f64 / seconds.max(0.001)) as u64);
+        let (documents, index) = (HumanCount(documents), &args.index);
+        console::print(&format!("{documents} {noun} {verb} into `{index}` in {seconds:.1} s ({rate}/s)\n"))
+    }
+}
