@@ -49,14 +49,12 @@ pub use transfer::{TransferredBatch, TransferredTask};
 
 pub(crate) use aliases::{StoredAliases, read_aliases};
 pub(crate) use copy::copy_database;
-pub use counts::TaskCounts;
 pub(crate) use listing::{progress, stats, step_name};
 pub use log_check::{LogCondition, LogReport, check_log};
 pub use mark::{MarkFile, Marks};
 pub use recovery::Check;
 pub(crate) use recovery::{check_database, open_to_read};
-pub use rows_check::RowReport;
-pub use rules::{RuleChange, StoredRule};
+pub use rules::RuleChange;
 
 /// Why the store could not do it.
 #[derive(Debug, Error)]
