@@ -95,6 +95,11 @@ fn format_1_is_read_merged_and_written_anew() {
 }
 
 #[test]
+fn format_3_is_read_merged_and_written_anew() {
+    check("format-3");
+}
+
+#[test]
 fn format_2_is_read_merged_and_written_anew() {
     check("format-2");
 }

@@ -1,8 +1,8 @@
 //! What the engine alone does with a corpus: the counterpart of `compare-tantivy`, to be run in the same sitting.
 //!
 //! Measured: bulk load in one commit with the settings of the measurements (six searchable, eight filterable, five
-//! sortable fields), the size of each section, opening, and the top 20 with the count for a few kinds of queries, best of
-//! 20 runs, in process, on the threads of the machine.
+//! sortable fields), the size of each section, opening, the top 20 with the count for a few kinds of queries, best of
+//! 20 runs, and documents by their keys, in process, on the threads of the machine.
 //!
 //! `cargo run --release -p lamina-benches --bin load -- corpus.ndjson [indexing memory in bytes]`
 
@@ -20,6 +20,7 @@ use lamina_engine::search::{MatchingStrategy, SearchRequest, search};
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 const RUNS: usize = 20;
+const READ_DOCUMENTS: u64 = 50_000;
 /// A query that ends with a space has no prefix.
 const QUERIES: [(&str, &str); 9] = [
     ("one frequent word", "young "),
@@ -88,6 +89,24 @@ fn measure(snapshot: &Snapshot, name: &str, query: &str) -> Result<()> {
     Ok(())
 }
 
+/// Reads documents all over the index, by their keys.
+fn read_documents(snapshot: &Snapshot) -> Result<()> {
+    let count = snapshot.document_count();
+    let mut bytes = 0;
+    let start = Instant::now();
+    for number in 0..READ_DOCUMENTS {
+        let key = (number * 7919 % count).to_string();
+        bytes += snapshot.get_document(&key)?.map_or(0, |json| json.len());
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    println!(
+        "a document by its key: {:.2} us, {:.0} bytes",
+        seconds * 1e6 / READ_DOCUMENTS as f64,
+        bytes as f64 / READ_DOCUMENTS as f64
+    );
+    Ok(())
+}
+
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let corpus = PathBuf::from(arguments.next().ok_or("usage: load corpus.ndjson [indexing memory in bytes]")?);
@@ -102,5 +121,6 @@ fn main() -> Result<()> {
     for (name, query) in QUERIES {
         measure(&snapshot, name, query)?;
     }
+    read_documents(&snapshot)?;
     Ok(())
 }

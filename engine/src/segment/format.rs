@@ -9,7 +9,7 @@ pub(crate) use section_writer::SectionWriter;
 /// First and last bytes of the file.
 pub(crate) const MAGIC: [u8; 8] = *b"LaminaSg";
 /// Version of the format that is written, and the newest that is read.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 /// From this version on, blocks of the store and of vectors have checksums of their own.
 pub(crate) const BLOCK_SUMS_VERSION: u32 = 3;
 /// Magic, version, zero.
@@ -90,6 +90,8 @@ pub(crate) enum SectionKind {
     KeyFilter = 25,
     /// Values that documents got after the segment was written.
     Patches = 26,
+    /// Primary keys that are numbers, and their documents.
+    NumberKeys = 27,
     /// Vectors of one embedder; the parameter is its number within the file.
     Vectors = 32,
     /// Short codes of the vectors of one embedder; the parameter is that of the vectors, in the same file.
@@ -101,7 +103,7 @@ pub(crate) enum SectionKind {
 }
 
 impl SectionKind {
-    pub(crate) const ALL: [SectionKind; 28] = [
+    pub(crate) const ALL: [SectionKind; 29] = [
         SectionKind::Info,
         SectionKind::InternalIds,
         SectionKind::Terms,
@@ -126,6 +128,7 @@ impl SectionKind {
         SectionKind::Keys,
         SectionKind::KeyFilter,
         SectionKind::Patches,
+        SectionKind::NumberKeys,
         SectionKind::Vectors,
         SectionKind::VectorCodes,
         SectionKind::VectorSums,
@@ -158,6 +161,7 @@ impl SectionKind {
             SectionKind::Keys => "keys",
             SectionKind::KeyFilter => "key filter",
             SectionKind::Patches => "patches",
+            SectionKind::NumberKeys => "number keys",
             SectionKind::Vectors => "vectors",
             SectionKind::VectorCodes => "vector codes",
             SectionKind::VectorSums => "vector checksums",
@@ -181,6 +185,7 @@ impl SectionKind {
             | SectionKind::StorePieces
             | SectionKind::Keys
             | SectionKind::KeyFilter
+            | SectionKind::NumberKeys
             | SectionKind::Patches
             | SectionKind::VectorSums
             | SectionKind::VectorCodeSums => true,

@@ -66,6 +66,7 @@ fn the_worked_example_is_what_is_written_and_read() {
                 OwnedBytes::from(crc32fast::hash(&super::vector_codes::tests::example()).to_le_bytes().to_vec())
             }
             SectionKind::Patches => OwnedBytes::from(super::patches::example()),
+            SectionKind::NumberKeys => OwnedBytes::from(super::keys::numbers_example()),
             SectionKind::Pairs | SectionKind::Triples | SectionKind::NearPairs | SectionKind::Followers => {
                 super::neighbours::example(kind)
             }

@@ -19,7 +19,7 @@ use super::{
 use crate::bits::monotone::Monotone;
 use crate::id::{DocId, FIRST_TERM, InternalId};
 use crate::storage::{Directory, OwnedBytes};
-use opening::{Text, Values, damaged, open_file, open_info, open_internal_ids, open_store};
+use opening::{Text, Values, open_file, open_info, open_internal_ids, open_store};
 
 /// The sections that hold what clients have sent.
 const SOURCES: [SectionKind; 5] = [
@@ -80,8 +80,7 @@ impl SegmentReader {
         let (internal_ids, internal_ids_shape) = open_internal_ids(&file, doc_count)?;
         let Text { terms, postings, tokens, neighbours } = Text::open(&file, &info)?;
         let store = open_store(&file, doc_count)?;
-        let keys = Keys::open(file.required(SectionKind::Keys)?, file.required(SectionKind::KeyFilter)?, doc_count)
-            .map_err(damaged(&file, SectionKind::Keys))?;
+        let keys = Keys::open(&file, doc_count)?;
         let mut files = vec![Arc::new(file)];
         for column_file in &meta.column_files {
             files.push(Arc::new(open_file(directory, &column_file.file, bytes_max)?));
@@ -364,7 +363,7 @@ impl SegmentReader {
             codes.map_err(at(SectionKind::VectorCodes))?;
         }
         self.store.validate()?;
-        self.written.keys.validate(self.doc_count()).map_err(at(SectionKind::Keys))
+        self.written.keys.validate(self.doc_count()).map_err(at(self.written.keys.section()))
     }
 
     /// Bytes of the section that holds the documents.

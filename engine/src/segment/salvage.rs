@@ -160,8 +160,8 @@ fn sound_internal_ids(file: &SectionTable, doc_count: u32) -> Option<Vec<Interna
 
 fn sound_keys(file: &SectionTable, doc_count: u32) -> Option<Vec<Box<str>>> {
     // The filter is derived from the keys.
-    let keys = sound(file, SectionKind::Keys)?;
-    let keys = Keys::open(keys, file.optional(SectionKind::KeyFilter)?, doc_count).ok()?;
+    let are_sound = [SectionKind::Keys, SectionKind::NumberKeys].into_iter().all(|kind| is_sound(file, kind, None));
+    let keys = Keys::open(file, doc_count).ok().filter(|_| are_sound)?;
     let mut of_docs: Vec<Box<str>> = vec![Box::default(); doc_count as usize];
     keys.for_each(|key, doc| {
         if let Some(of_doc) = of_docs.get_mut(doc as usize) {

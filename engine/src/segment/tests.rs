@@ -210,9 +210,10 @@ fn doc() -> impl Strategy<Value = Doc> {
 pub(super) fn docs(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Doc>> {
     prop::collection::vec((doc(), any::<u32>()), count).prop_map(|docs| {
         let mut docs: Vec<(Doc, u32)> = docs;
+        let are_numbers = docs.len().is_multiple_of(3);
         for (number, (doc, _)) in docs.iter_mut().enumerate() {
             doc.id = 1000 + 3 * number as u64;
-            doc.key = format!("key-{number}");
+            doc.key = if are_numbers { (number * 7919 % 1009).to_string() } else { format!("key-{number}") };
         }
         if docs.len().is_multiple_of(2) {
             docs.sort_by_key(|entry| entry.1);
@@ -390,6 +391,13 @@ fn two_documents_with_one_key_are_refused() {
     }
     let refused = writer.finish(&MemoryDirectory::new(), SegmentId(1)).unwrap_err();
     assert!(matches!(refused, SegmentError::DuplicateKey { key } if key == "same"));
+    let mut writer = SegmentWriter::new(SegmentWriterOptions::default());
+    for (id, key) in ["8", "7", "8"].into_iter().enumerate() {
+        writer.begin_document(id as u64, key, b"{}");
+        writer.end_document();
+    }
+    let refused = writer.finish(&MemoryDirectory::new(), SegmentId(1)).unwrap_err();
+    assert!(matches!(refused, SegmentError::DuplicateKey { key } if key == "8"));
 }
 
 #[test]

@@ -1,175 +1,186 @@
 //! "I have a primary key: which document is it?"
 //!
-//! An fst from key to document, behind a Bloom filter: nearly all lookups of an upsert are for keys that this segment
-//! does not have, and the filter answers those with one load of 64 bytes instead of a walk through the fst.
+//! Where all keys of a segment are whole numbers, as those of most tables are, they are kept as numbers: sorted, at a few bits each.
+//! Others are in an fst behind a filter.
 //!
 //! The layout is in `segment-format.md`.
-//! A key sets `PROBES` bits of one line: the line is chosen by the high half of the key's 64-bit xxh3 hash, the bits by
-//! nine-bit pieces of the low half.
-//!
-//! The fst crate trusts its bytes, so the checksum of that section is compared when the segment is opened.
+
+mod numbers;
+mod texts;
+
+#[cfg(test)]
+pub(super) use numbers::example as numbers_example;
 
 use super::SegmentError;
 use super::error::Damage;
-use super::format::{SectionKind, SectionWriter};
+use super::format::{SectionKind, SectionTable, SectionWriter};
 use crate::id::DocId;
-use crate::storage::OwnedBytes;
 use fst::Streamer;
-use fst::raw::Fst;
-use xxhash_rust::xxh3::xxh3_64;
-
-const LINE_BYTES: usize = 64;
-const LINE_BITS: u64 = 512;
-/// Twelve bits per key and five probes in one line: about one lookup in a hundred passes wrongly.
-const BITS_PER_KEY: usize = 12;
-const PROBES: usize = 5;
+use numbers::{NumberKeys, NumberStream, number_of};
+use texts::{TextKeys, TextKeysBuilder};
 
 /// The primary keys of a segment.
 pub struct Keys {
-    fst: Fst<OwnedBytes>,
-    filter: OwnedBytes,
+    form: Form,
 }
 
-/// Line and bits of a key in a filter of `lines` lines.
-fn probes(key: &[u8], lines: usize) -> (usize, impl Iterator<Item = usize>) {
-    let hash = xxh3_64(key);
-    let line = (((hash >> 32) * lines as u64) >> 32) as usize;
-    // Five pieces of nine bits need 45: the low half is stretched by a multiplication.
-    let pieces = (hash as u32 as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (line, (0..PROBES).map(move |i| (pieces >> (64 - 9 * (i + 1)) & (LINE_BITS - 1)) as usize))
+enum Form {
+    Texts(TextKeys),
+    Numbers(NumberKeys),
 }
 
 impl Keys {
-    pub(crate) fn open(fst: OwnedBytes, filter: OwnedBytes, doc_count: u32) -> Result<Keys, Damage> {
-        let fst = Fst::new(fst).map_err(|_| Damage("the fst has no valid frame"))?;
-        if fst.len() != doc_count as usize {
-            return Err(Damage("the number of keys is not the number of documents"));
-        }
-        if filter.len() != filter_lines(fst.len()) * LINE_BYTES {
-            return Err(Damage("the filter has not the size for its keys"));
-        }
-        Ok(Keys { fst, filter })
-    }
-
-    /// Whether the key may be there: false is certain.
-    #[inline]
-    pub(crate) fn may_contain(&self, key: &[u8]) -> bool {
-        let (line, mut bits) = probes(key, self.filter.len() / LINE_BYTES);
-        let Some(line) = self.filter.as_slice().get(line * LINE_BYTES..(line + 1) * LINE_BYTES) else { return true };
-        bits.all(|bit| line[bit / 8] >> (bit % 8) & 1 == 1)
-    }
-
-    /// The document with this key. An absent key costs one load, nearly always.
-    pub fn get(&self, key: &[u8]) -> Option<DocId> {
-        if !self.may_contain(key) {
-            return None;
-        }
-        self.fst.get(key).map(|doc| doc.value() as DocId)
-    }
-
-    /// Calls `f` with each key and its document, in byte order of the keys.
-    pub fn for_each(&self, mut f: impl FnMut(&[u8], DocId)) {
-        let mut stream = self.stream();
-        while let Some((key, doc)) = stream.next() {
-            f(key, doc.value() as DocId);
-        }
-    }
-
-    pub(crate) fn stream(&self) -> fst::raw::Stream<'_> {
-        self.fst.stream()
-    }
-
-    /// Checks that each document has exactly one key and passes the filter.
-    pub(crate) fn validate(&self, doc_count: u32) -> Result<(), Damage> {
-        let mut seen = vec![false; doc_count as usize];
-        let mut valid = true;
-        self.for_each(|key, doc| {
-            let slot = seen.get_mut(doc as usize);
-            valid &= self.may_contain(key) && slot.is_some_and(|seen| !std::mem::replace(seen, true));
-        });
-        if valid && seen.iter().all(|&seen| seen) {
-            Ok(())
+    /// Opens the sections of a file.
+    pub(crate) fn open(file: &SectionTable, doc_count: u32) -> Result<Keys, SegmentError> {
+        let damaged = |kind: SectionKind| move |damage: Damage| damage.at(file.name(), kind.name());
+        let form = if let Some(bytes) = file.optional(SectionKind::NumberKeys) {
+            Form::Numbers(NumberKeys::open(bytes, doc_count).map_err(damaged(SectionKind::NumberKeys))?)
         } else {
-            Err(Damage("keys and documents are not one to one"))
+            let (fst, filter) = (file.required(SectionKind::Keys)?, file.required(SectionKind::KeyFilter)?);
+            Form::Texts(TextKeys::open(fst, filter, doc_count).map_err(damaged(SectionKind::Keys))?)
+        };
+        Ok(Keys { form })
+    }
+
+    /// The section that the keys are in.
+    pub(crate) fn section(&self) -> SectionKind {
+        match self.form {
+            Form::Texts(_) => SectionKind::Keys,
+            Form::Numbers(_) => SectionKind::NumberKeys,
+        }
+    }
+
+    /// The document with this key. An absent key costs a load or two, nearly always.
+    pub fn get(&self, key: &[u8]) -> Option<DocId> {
+        match &self.form {
+            Form::Texts(keys) => keys.get(key),
+            Form::Numbers(keys) => keys.get(number_of(key)?),
+        }
+    }
+
+    /// Calls `f` with each key and its document, in no order that means anything.
+    pub fn for_each(&self, mut f: impl FnMut(&[u8], DocId)) {
+        match &self.form {
+            Form::Texts(keys) => keys.for_each(f),
+            Form::Numbers(keys) => keys.for_each(|number, doc| f(number.to_string().as_bytes(), doc)),
+        }
+    }
+
+    /// Calls `f` with each key, as a number, and its document. Answers whether all of them are numbers: it ends at the first
+    /// that is not.
+    pub(crate) fn numbers(&self, mut f: impl FnMut(u64, DocId)) -> bool {
+        match &self.form {
+            Form::Texts(keys) => {
+                let mut stream = keys.stream();
+                while let Some((key, doc)) = stream.next() {
+                    let Some(number) = number_of(key) else { return false };
+                    f(number, doc.value() as DocId);
+                }
+            }
+            Form::Numbers(keys) => keys.for_each(f),
+        }
+        true
+    }
+
+    /// All keys with their documents, in byte order of the keys.
+    pub(crate) fn stream(&self) -> KeyStream<'_> {
+        match &self.form {
+            Form::Texts(keys) => KeyStream::Texts(keys.stream()),
+            Form::Numbers(keys) => KeyStream::Numbers(keys.stream()),
+        }
+    }
+
+    /// Checks that each document has exactly one key and is found by it.
+    pub(crate) fn validate(&self, doc_count: u32) -> Result<(), Damage> {
+        match &self.form {
+            Form::Texts(keys) => keys.validate(doc_count),
+            Form::Numbers(keys) => keys.validate(),
         }
     }
 }
 
 impl std::fmt::Debug for Keys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Keys({} keys)", self.fst.len())
+        write!(f, "Keys({})", self.section().name())
     }
 }
 
-fn filter_lines(key_count: usize) -> usize {
-    (key_count * BITS_PER_KEY).div_ceil(LINE_BITS as usize).max(1)
+/// The keys of a segment in byte order, as those of several segments are joined.
+pub(crate) enum KeyStream<'a> {
+    Texts(fst::raw::Stream<'a>),
+    Numbers(NumberStream),
 }
 
-/// Builds both sections from keys in strictly ascending byte order.
-pub(crate) struct KeysBuilder {
-    fst: fst::raw::Builder<Vec<u8>>,
-    filter: Vec<u8>,
+impl<'s> Streamer<'s> for KeyStream<'_> {
+    type Item = (&'s [u8], fst::raw::Output);
+
+    fn next(&'s mut self) -> Option<(&'s [u8], fst::raw::Output)> {
+        match self {
+            KeyStream::Texts(stream) => stream.next(),
+            KeyStream::Numbers(stream) => stream.next(),
+        }
+    }
 }
 
-impl KeysBuilder {
-    pub(crate) fn new(key_count: usize) -> KeysBuilder {
-        KeysBuilder { fst: fst::raw::Builder::memory(), filter: vec![0; filter_lines(key_count) * LINE_BYTES] }
+/// Gathers the keys of a segment, in any order, as numbers while they are numbers.
+#[derive(Debug, Default)]
+pub(crate) struct NumberedKeys {
+    docs: Vec<(u64, DocId)>,
+}
+
+impl NumberedKeys {
+    pub(crate) fn with_capacity(count: usize) -> NumberedKeys {
+        NumberedKeys { docs: Vec::with_capacity(count) }
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.docs.len()
+    }
+
+    pub(crate) fn push(&mut self, number: u64, doc: DocId) {
+        self.docs.push((number, doc));
+    }
+
+    /// Adds the key if it is a number, and answers whether it is.
+    pub(crate) fn push_text(&mut self, key: &[u8], doc: DocId) -> bool {
+        number_of(key).map(|number| self.push(number, doc)).is_some()
+    }
+
+    /// Writes the section.
+    ///
+    /// # Errors
+    /// Two documents have the same key.
+    pub(crate) fn write(mut self, file: &mut SectionWriter) -> Result<(), SegmentError> {
+        if !self.docs.is_sorted() {
+            self.docs.sort_unstable();
+        }
+        if let Some(same) = self.docs.windows(2).find(|two| two[0].0 == two[1].0) {
+            return Err(SegmentError::DuplicateKey { key: same[0].0.to_string() });
+        }
+        file.section(SectionKind::NumberKeys, 0, &numbers::section(&self.docs))
+    }
+}
+
+/// Writes keys that are texts, in strictly ascending byte order.
+pub(crate) struct SortedKeys {
+    builder: TextKeysBuilder,
+}
+
+impl SortedKeys {
+    pub(crate) fn new(key_count: usize) -> SortedKeys {
+        SortedKeys { builder: TextKeysBuilder::new(key_count) }
+    }
+
+    /// The next key.
+    ///
+    /// # Errors
+    /// It is the one before.
     pub(crate) fn push(&mut self, key: &[u8], doc: DocId) -> Result<(), SegmentError> {
-        let inserted = self.fst.insert(key, u64::from(doc));
-        inserted.map_err(|_| SegmentError::DuplicateKey { key: String::from_utf8_lossy(key).into_owned() })?;
-        let (line, bits) = probes(key, self.filter.len() / LINE_BYTES);
-        for bit in bits {
-            self.filter[line * LINE_BYTES + bit / 8] |= 1 << (bit % 8);
-        }
-        Ok(())
+        self.builder.push(key, doc)
     }
 
-    fn finish(self) -> (Vec<u8>, Vec<u8>) {
-        (self.fst.into_inner().expect("writing to memory does not fail"), self.filter)
-    }
-
-    /// Writes both sections.
+    /// Writes the sections.
     pub(crate) fn write(self, file: &mut SectionWriter) -> Result<(), SegmentError> {
-        let (fst, filter) = self.finish();
-        file.section(SectionKind::Keys, 0, &fst)?;
-        file.section(SectionKind::KeyFilter, 0, &filter)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn build(keys: &std::collections::BTreeSet<String>) -> Keys {
-        let mut builder = KeysBuilder::new(keys.len());
-        let count = keys.len() as u32;
-        keys.iter().enumerate().for_each(|(i, key)| builder.push(key.as_bytes(), count - 1 - i as u32).unwrap());
-        let (fst, filter) = builder.finish();
-        let keys = Keys::open(OwnedBytes::from(fst), OwnedBytes::from(filter), count).unwrap();
-        keys.validate(count).unwrap();
-        keys
-    }
-
-    proptest! {
-        #[test]
-        fn keys_are_found(keys in prop::collection::btree_set("[a-zA-Z0-9_-]{1,12}", 1..200)) {
-            let found = build(&keys);
-            for (i, key) in keys.iter().enumerate() {
-                prop_assert_eq!(found.get(key.as_bytes()), Some((keys.len() - 1 - i) as u32));
-                let longer = format!("{key}.");
-                prop_assert_eq!(found.get(longer.as_bytes()), None);
-            }
-        }
-    }
-
-    #[test]
-    fn the_filter_stops_absent_keys() {
-        let keys = (0..20_000).map(|i| i.to_string()).collect();
-        let found = build(&keys);
-        let passed = (20_000..120_000).filter(|i| found.may_contain(i.to_string().as_bytes())).count();
-        assert!(passed < 3_000, "{passed} of 100000 absent keys pass the filter");
+        self.builder.write(file)
     }
 }

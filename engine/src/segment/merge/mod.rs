@@ -13,7 +13,7 @@ mod watch;
 use super::error::Damage;
 use super::format::{DOCS_MAX, SectionKind, SectionWriter, segment_file_name};
 use super::info::Info;
-use super::keys::KeysBuilder;
+use super::keys::{NumberedKeys, SortedKeys};
 use super::store::merge_stores;
 use super::vectors::merge_vectors;
 use super::{ListThresholds, SegmentError, SegmentMeta, SegmentReader, TextFields};
@@ -214,14 +214,18 @@ impl Merger<'_> {
     }
 
     fn merge_keys(&self, file: &mut SectionWriter) -> Result<(), SegmentError> {
+        self.enter(MergeStep::Keys, self.doc_count.into());
+        if let Some(numbers) = self.numbered_keys()? {
+            self.advance(self.doc_count.into());
+            return numbers.write(file);
+        }
         let mut streams = OpBuilder::new();
         for segment in self.inputs() {
             streams.push(segment.keys().stream());
         }
         let mut streams = streams.union();
-        let mut keys = KeysBuilder::new(self.doc_count as usize);
+        let mut keys = SortedKeys::new(self.doc_count as usize);
         let (mut steps, mut key_count) = (0, 0);
-        self.enter(MergeStep::Keys, self.doc_count.into());
         while let Some((key, docs)) = streams.next() {
             steps += 1;
             if steps % STEPS_PER_CHECK == 0 {
@@ -237,9 +241,28 @@ impl Merger<'_> {
             self.advance(u64::from(key_count - before));
         }
         if key_count != self.doc_count {
-            return Err(self.damaged(0, SectionKind::Keys, "keys and documents of an input are not one to one"));
+            return Err(self.keys_and_documents_differ());
         }
         keys.write(file)
+    }
+
+    /// The keys of all documents, if they are numbers.
+    fn numbered_keys(&self) -> Result<Option<NumberedKeys>, SegmentError> {
+        let mut keys = NumberedKeys::with_capacity(self.doc_count as usize);
+        for (segment, docs) in self.inputs().zip(&self.doc_maps) {
+            self.check_cancelled()?;
+            let are_numbers = segment.keys().numbers(|number, doc| {
+                docs.get(doc).into_iter().for_each(|new| keys.push(number, new));
+            });
+            if !are_numbers {
+                return Ok(None);
+            }
+        }
+        if keys.len() == self.doc_count as usize { Ok(Some(keys)) } else { Err(self.keys_and_documents_differ()) }
+    }
+
+    fn keys_and_documents_differ(&self) -> SegmentError {
+        self.damaged(0, SectionKind::Keys, "keys and documents of an input are not one to one")
     }
 }
 

@@ -63,6 +63,17 @@ fn large_segments_merge() {
 }
 
 #[test]
+fn keys_that_are_numbers_merge_with_others() {
+    let numbers = many_docs(500);
+    let mut texts = many_docs(500);
+    texts.iter_mut().for_each(|doc| (doc.id, doc.key) = (doc.id + 10_000, format!("k{}", doc.key)));
+    check_merge(&[numbers.clone(), texts.clone()], |_| false);
+    check_merge(&[texts[..200].to_vec(), numbers[..100].to_vec(), texts[200..].to_vec()], |doc| doc.id % 4 == 0);
+    // Those that are left are numbers again, but a merge looks at all.
+    check_merge(&[texts, numbers], |doc| doc.id >= 10_000);
+}
+
+#[test]
 fn single_documents_merge_into_full_blocks() {
     let docs = many_docs(300);
     let parts: Vec<Vec<Doc>> = docs.iter().map(|doc| vec![doc.clone()]).collect();

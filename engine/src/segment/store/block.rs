@@ -26,3 +26,12 @@ pub(super) fn lengths_end(raw: &[u8], doc_count: usize) -> Option<usize> {
     }
     Some(at)
 }
+
+/// The sum of the lengths that these bytes hold.
+pub(super) fn lengths_sum(lengths: &[u8]) -> Option<usize> {
+    let (mut at, mut sum) = (0, 0usize);
+    while at < lengths.len() {
+        sum = sum.checked_add(usize::try_from(read_varint(lengths, &mut at)?).ok()?)?;
+    }
+    Some(sum)
+}

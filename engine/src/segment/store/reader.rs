@@ -1,8 +1,8 @@
 //! Reads documents of a mapped segment.
 
 use super::block::{document_range, lengths_end};
-use super::compress::decompress;
 use super::pieces::Pieces;
+use super::prepared::{Prepared, decode, unpack};
 use super::writer::{self, BlockHead, block_sum};
 use crate::bits::kernels::{CACHE_LINE, fetch};
 use crate::bits::little_endian::read_u32;
@@ -17,7 +17,6 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use zstd::dict::DecoderDictionary;
 
 /// zstd never packs more than this many bytes into one, up to a block of its own; larger claims are damage.
 const RATIO_MAX: usize = 1 << 15;
@@ -46,8 +45,8 @@ pub struct Store {
 struct Dictionary {
     bytes: OwnedBytes,
     pieces: Pieces,
-    /// Prepared at first use: tens of kilobytes.
-    prepared: OnceLock<Option<DecoderDictionary<'static>>>,
+    /// Prepared at first use: some hundred kilobytes.
+    prepared: OnceLock<Option<Prepared>>,
 }
 
 /// Lines of a block that are fetched: those of half a kilobyte, which is what most have.
@@ -215,24 +214,26 @@ impl Store {
         dictionary.map_or(&self.no_pieces, |dictionary| &dictionary.pieces)
     }
 
+    /// The dictionary with this number, made ready; `None` for number 0.
+    fn prepared(&self, number: u8) -> Result<Option<&Prepared>, SegmentError> {
+        let Some(index) = usize::from(number).checked_sub(1) else { return Ok(None) };
+        let prepared = self.dictionaries.get(index).and_then(|dictionary| {
+            let prepare = || Prepared::new(&dictionary.bytes, &dictionary.pieces);
+            dictionary.prepared.get_or_init(prepare).as_ref()
+        });
+        prepared.map(Some).ok_or_else(|| self.damaged("a block names a dictionary that is not there"))
+    }
+
     /// Replaces `out` by the raw content of a block, given its head and frame: lengths and texts.
     fn decompress(&self, head: BlockHead, frame: &[u8], out: &mut Vec<u8>) -> Result<(), SegmentError> {
-        let dictionary = match head.dictionary {
-            0 => None,
-            number => {
-                let dictionary = self.dictionaries.get(usize::from(number) - 1);
-                let prepared = dictionary.and_then(|dictionary| {
-                    dictionary.prepared.get_or_init(|| DecoderDictionary::try_copy(&dictionary.bytes).ok()).as_ref()
-                });
-                Some(prepared.ok_or_else(|| self.damaged("a block names a dictionary that is not there"))?)
-            }
-        };
+        let dictionary = self.prepared(head.dictionary)?;
         let limit = frame.len().saturating_mul(RATIO_MAX).saturating_add(ZSTD_BLOCK_BYTES);
         let bytes_max = head.raw_bytes_max().ok_or_else(|| self.damaged("a block has an impossible length"))?;
-        decompress(frame, bytes_max.min(limit), dictionary, out)
+        unpack(dictionary, frame, bytes_max.min(limit), out)
             .map_err(|_| self.damaged("a block does not decompress"))?;
-        // Where pieces have numbers, their texts are shorter than the documents.
-        if out.len() == bytes_max || !self.pieces(head.dictionary).is_empty() {
+        // Where pieces have numbers, or words have codes, the texts are shorter than the documents.
+        let may_be_shorter = matches!(dictionary, Some(Prepared::Words(_))) || !self.pieces(head.dictionary).is_empty();
+        if out.len() == bytes_max || may_be_shorter {
             Ok(())
         } else {
             Err(self.damaged("a block is shorter than it says"))
@@ -242,7 +243,8 @@ impl Store {
     /// Appends the JSON of a text of a block.
     fn decode(&self, head: BlockHead, text: &[u8], out: &mut Vec<u8>) -> Result<(), SegmentError> {
         let start = out.len();
-        let decoded = self.pieces(head.dictionary).decode(text, head.json_bytes, out);
+        let (dictionary, pieces) = (self.prepared(head.dictionary)?, self.pieces(head.dictionary));
+        let decoded = decode(dictionary, pieces, text, head.json_bytes, out);
         decoded.ok_or_else(|| self.damaged("a document names a piece that is not there, or is too long"))?;
         // What blocks with checksums hold was checked when it came; what others hold may be anything.
         if self.has_block_sums() || is_object(&out[start..]) {

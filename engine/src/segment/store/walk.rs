@@ -1,12 +1,13 @@
 //! The index of a store, made of its blocks: for one whose index is damaged.
 
-use super::compress::decompress;
+use super::block::lengths_sum;
+use super::pieces::Pieces;
+use super::prepared::{Prepared, unpack};
 use super::writer::BlockHead;
 use crate::bits::little_endian::read_u32;
 use crate::bits::monotone::put_monotone;
 use crate::bits::varint::read_varint;
 use crate::storage::OwnedBytes;
-use zstd::dict::DecoderDictionary;
 use zstd::zstd_safe::find_frame_compressed_size;
 
 /// A block claims no more bytes than this for its content.
@@ -39,17 +40,21 @@ pub(in crate::segment) fn walked_index(blocks: &[u8], dictionaries: &[u8], doc_c
 }
 
 /// Length and number of documents of the block that `bytes` begin with.
-fn block(bytes: &[u8], dictionaries: &[Option<DecoderDictionary<'static>>], raw: &mut Vec<u8>) -> Option<(usize, u64)> {
+fn block(bytes: &[u8], dictionaries: &[Option<Prepared>], raw: &mut Vec<u8>) -> Option<(usize, u64)> {
     let (head, rest) = BlockHead::read(bytes)?;
-    let frame = rest.get(..find_frame_compressed_size(rest).ok()?)?;
     let dictionary = match head.dictionary {
         0 => None,
         number => Some(dictionaries.get(usize::from(number) - 1)?.as_ref()?),
     };
+    let frame_bytes = match dictionary {
+        Some(Prepared::Words(_)) => head.lengths_bytes.checked_add(lengths_sum(rest.get(..head.lengths_bytes)?)?)?,
+        _ => find_frame_compressed_size(rest).ok()?,
+    };
+    let frame = rest.get(..frame_bytes)?;
     let bytes_max = head
         .raw_bytes_max()
         .filter(|bytes| *bytes <= RAW_BYTES_MAX.min(frame.len().saturating_mul(1 << 15) + (1 << 17)))?;
-    decompress(frame, bytes_max, dictionary, raw).ok()?;
+    unpack(dictionary, frame, bytes_max, raw).ok()?;
     let lengths = raw.get(..head.lengths_bytes)?;
     let (mut at, mut count) = (0, 0);
     while at < lengths.len() {
@@ -59,14 +64,14 @@ fn block(bytes: &[u8], dictionaries: &[Option<DecoderDictionary<'static>>], raw:
     Some((bytes.len() - rest.len() + frame.len(), count))
 }
 
-fn prepared(section: &[u8]) -> Vec<Option<DecoderDictionary<'static>>> {
+fn prepared(section: &[u8]) -> Vec<Option<Prepared>> {
     let count = usize::from(section.first().copied().unwrap_or(0));
     let mut at = 1 + 4 * count;
     let mut next = |index: usize| {
         let end = at.checked_add(read_u32(section, 1 + 4 * index)? as usize)?;
         let dictionary = section.get(at..end)?;
         at = end;
-        DecoderDictionary::try_copy(dictionary).ok()
+        Prepared::new(dictionary, &Pieces::default())
     };
     (0..count).map(&mut next).collect()
 }

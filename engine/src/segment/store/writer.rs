@@ -4,10 +4,11 @@ mod parts;
 
 pub(crate) use parts::StoreParts;
 
-use super::compress::{Compressor, decompress};
+use super::compress::Compressor;
 use super::pieces::{PieceEncoder, Pieces};
 use super::train::train;
-use super::{BLOCK_BYTES, DICTIONARIES_MAX};
+use super::words::{self, WordEncoder};
+use super::{BLOCK_BYTES, DICTIONARIES_MAX, WORD_BLOCK_BYTES};
 use crate::bits::little_endian::put_u32;
 use crate::bits::monotone::put_monotone;
 use crate::bits::varint::{put_varint, read_varint};
@@ -16,7 +17,6 @@ use crate::segment::{SegmentError, SegmentReader};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use zstd::dict::DecoderDictionary;
 
 /// A segment with fewer bytes of documents has no dictionary: a hundred kilobytes in each small segment, written for every
 /// update, would cost more than they save.
@@ -31,7 +31,10 @@ const WAITING_BYTES_MAX: usize = 16 * WORTH_BYTES;
 /// Smaller blocks are packed anew, or a segment that grew from single updates would keep one block per document.
 const COPIED_BYTES_MIN: usize = BLOCK_BYTES / 2;
 
-/// What blocks are packed with: `bytes` that the compressor knows beforehand, and the pieces that have a number.
+/// Codes of a document that take more than this many eighths of its JSON are no good: the model knows other words.
+const GOOD_EIGHTHS: usize = 6;
+
+/// What blocks are packed with: `bytes` that zstd knows beforehand or a model of words, and the pieces that have a number.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Dictionary {
     pub(super) bytes: Box<[u8]>,
@@ -50,9 +53,58 @@ impl Dictionary {
             text_lengths.push(texts.len() - start);
             at += length;
         }
+        Dictionary::choose(&texts, &text_lengths, pieces, &Samples { json: samples, lengths })
+    }
+
+    /// A model of words where it packs well, else what packs the last documents smaller, the model or zstd with a dictionary.
+    fn choose(texts: &[u8], text_lengths: &[usize], pieces: Pieces, samples: &Samples<'_>) -> Option<Dictionary> {
+        let model = words::train(texts, text_lengths, samples.lengths);
+        let with = |bytes: Vec<u8>| Dictionary { bytes: bytes.into(), pieces: pieces.clone() };
+        if let Some(model) = &model
+            && model.is_good
+        {
+            return Some(with(model.dictionary.clone()));
+        }
+        let learned = text_lengths.len() - words::kept_back(text_lengths.len());
+        let learned_bytes = text_lengths[..learned].iter().sum();
         // Where there is nothing to learn, plain compression serves as well.
-        let bytes = train(&texts, &text_lengths).ok()?;
-        Some(Dictionary { bytes: bytes.into(), pieces })
+        let zstd = train(&texts[..learned_bytes], &text_lengths[..learned]).ok().map(with);
+        let Some(model) = model.map(|model| with(model.dictionary)) else { return zstd };
+        let Some(zstd) = zstd else { return Some(model) };
+        let (model, zstd) = (Arc::new(model), Arc::new(zstd));
+        let chosen = if samples.packed(&model, learned) < samples.packed(&zstd, learned) { model } else { zstd };
+        Arc::into_inner(chosen)
+    }
+}
+
+/// Documents to learn from, one after the other, with their lengths.
+struct Samples<'a> {
+    json: &'a [u8],
+    lengths: &'a [usize],
+}
+
+impl Samples<'_> {
+    /// Bytes that the documents from number `first` on are packed to.
+    fn packed(&self, dictionary: &Arc<Dictionary>, first: usize) -> usize {
+        let mut builder = StoreBuilder::new(Some(Arc::clone(dictionary)));
+        let (mut sink, mut at) = (PackedBytes(0), self.lengths[..first].iter().sum());
+        for length in &self.lengths[first..] {
+            if builder.push(&self.json[at..at + length], &mut sink).is_err() {
+                return usize::MAX;
+            }
+            at += length;
+        }
+        if builder.flush(&mut sink).is_ok() { sink.0 } else { usize::MAX }
+    }
+}
+
+/// Counts the bytes of blocks.
+struct PackedBytes(usize);
+
+impl BlockSink for PackedBytes {
+    fn write_block(&mut self, bytes: &[u8]) -> Result<(), SegmentError> {
+        self.0 += bytes.len();
+        Ok(())
     }
 }
 
@@ -167,14 +219,62 @@ pub(crate) struct StoreBuilder {
 #[derive(Debug)]
 struct Packer {
     encoder: PieceEncoder,
-    compressor: Compressor,
+    method: Method,
+}
+
+#[derive(Debug)]
+enum Method {
+    /// Blocks are compressed.
+    Zstd(Compressor),
+    /// Documents are codes; the text of one is written before.
+    Words(WordEncoder, Vec<u8>),
 }
 
 impl Packer {
     fn new(dictionary: Option<&Dictionary>) -> Result<Packer, SegmentError> {
         let encoder = PieceEncoder::new(dictionary.map(|dictionary| dictionary.pieces.clone()).unwrap_or_default());
-        let compressor = Compressor::new(dictionary.map(|dictionary| &*dictionary.bytes)).map_err(failed)?;
-        Ok(Packer { encoder, compressor })
+        let bytes = dictionary.map(|dictionary| &*dictionary.bytes);
+        let method = match bytes.and_then(WordEncoder::new) {
+            Some(words) => Method::Words(words, Vec::new()),
+            None => Method::Zstd(Compressor::new(bytes).map_err(failed)?),
+        };
+        Ok(Packer { encoder, method })
+    }
+
+    /// A block is closed before it grows past so many bytes of JSON.
+    fn block_bytes(&self) -> usize {
+        match self.method {
+            Method::Zstd(_) => BLOCK_BYTES,
+            Method::Words(..) => WORD_BLOCK_BYTES,
+        }
+    }
+
+    /// Appends what stands for a document in its block. Answers whether it could: nothing is appended for what holds bytes
+    /// that stand for pieces, or has other words than the model.
+    fn put(&mut self, json: &[u8], raw: &mut Vec<u8>) -> bool {
+        let Method::Words(words, text) = &mut self.method else { return self.encoder.encode(json, raw) };
+        text.clear();
+        if !self.encoder.encode(json, text) {
+            return false;
+        }
+        let start = raw.len();
+        words.encode(text, raw);
+        let is_good = (raw.len() - start) * 8 <= json.len() * GOOD_EIGHTHS;
+        if !is_good {
+            raw.truncate(start);
+        }
+        is_good
+    }
+
+    /// Appends the frame of a block's raw content.
+    fn pack(&mut self, plain: &[u8], block: &mut Vec<u8>, frame: &mut Vec<u8>) -> Result<(), SegmentError> {
+        match &mut self.method {
+            Method::Zstd(compressor) => compressor.compress(plain, block, frame).map_err(failed),
+            Method::Words(..) => {
+                block.extend_from_slice(plain);
+                Ok(())
+            }
+        }
     }
 }
 
@@ -237,13 +337,14 @@ impl StoreBuilder {
 
     /// The next document.
     pub(crate) fn push(&mut self, json: &[u8], sink: &mut dyn BlockSink) -> Result<(), SegmentError> {
-        if !self.lengths.is_empty() && self.open_json_bytes + json.len() > BLOCK_BYTES {
+        self.make_packer()?;
+        let block_bytes = self.packer.as_ref().expect("it was made above").block_bytes();
+        if !self.lengths.is_empty() && self.open_json_bytes + json.len() > block_bytes {
             self.flush(sink)?;
         }
-        self.make_packer()?;
         let packer = self.packer.as_mut().expect("it was made above");
         let start = self.raw.len();
-        if !packer.encoder.encode(json, &mut self.raw) {
+        if !packer.put(json, &mut self.raw) {
             return self.push_alone(json, sink);
         }
         self.count(self.raw.len() - start, json.len());
@@ -260,12 +361,13 @@ impl StoreBuilder {
         self.doc_count += 1;
     }
 
-    /// A document that has bytes which stand for pieces has a block of its own, without a dictionary.
+    /// A document that has bytes which stand for pieces, or words that the model does not know, has a block of its own, without
+    /// a dictionary.
     fn push_alone(&mut self, json: &[u8], sink: &mut dyn BlockSink) -> Result<(), SegmentError> {
         self.flush(sink)?;
         self.raw.extend_from_slice(json);
         self.count(json.len(), json.len());
-        self.flush_with(0, &mut Packer::new(None)?.compressor, sink)
+        self.flush_with(0, &mut Packer::new(None)?, sink)
     }
 
     /// Closes the open block.
@@ -275,7 +377,7 @@ impl StoreBuilder {
         }
         self.make_packer()?;
         let mut packer = self.packer.take().expect("it was made above");
-        let flushed = self.flush_with(self.current, &mut packer.compressor, sink);
+        let flushed = self.flush_with(self.current, &mut packer, sink);
         self.packer = Some(packer);
         flushed
     }
@@ -283,7 +385,7 @@ impl StoreBuilder {
     fn flush_with(
         &mut self,
         dictionary: u8,
-        compressor: &mut Compressor,
+        packer: &mut Packer,
         sink: &mut dyn BlockSink,
     ) -> Result<(), SegmentError> {
         self.plain.clear();
@@ -293,7 +395,7 @@ impl StoreBuilder {
         self.block.clear();
         head.put(&mut self.block);
         self.json_bytes += head.json_bytes as u64;
-        compressor.compress(&self.plain, &mut self.block, &mut self.frame).map_err(failed)?;
+        packer.pack(&self.plain, &mut self.block, &mut self.frame)?;
         self.raw.clear();
         self.lengths.clear();
         self.open_json_bytes = 0;

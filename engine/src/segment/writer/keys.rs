@@ -3,7 +3,7 @@
 use crate::bits::first_bytes;
 use crate::segment::SegmentError;
 use crate::segment::format::SectionWriter;
-use crate::segment::keys::KeysBuilder;
+use crate::segment::keys::{NumberedKeys, SortedKeys};
 
 /// Keys by number of arrival, one after the other.
 #[derive(Debug, Default)]
@@ -43,10 +43,15 @@ impl DocumentKeys {
     /// Writes the sections. `order` gives the documents in their final order.
     pub(super) fn finish(&self, file: &mut SectionWriter, order: &[u32]) -> Result<(), SegmentError> {
         let key = |doc: u32| self.get(order[doc as usize]);
+        let mut numbers = NumberedKeys::with_capacity(order.len());
+        if (0..order.len() as u32).all(|doc| numbers.push_text(key(doc), doc)) {
+            return numbers.write(file);
+        }
+        drop(numbers);
         // Most keys differ in their first bytes.
         let mut docs: Vec<(u64, u32)> = (0..order.len() as u32).map(|doc| (first_bytes(key(doc)), doc)).collect();
         docs.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| key(a.1).cmp(key(b.1))));
-        let mut keys = KeysBuilder::new(docs.len());
+        let mut keys = SortedKeys::new(docs.len());
         for (_, doc) in docs {
             keys.push(key(doc), doc)?;
         }

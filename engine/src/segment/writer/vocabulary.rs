@@ -6,9 +6,8 @@
 
 use crate::bits::first_bytes;
 use crate::id::FIRST_TERM;
-use hashbrown::HashTable;
 use std::cmp::Ordering;
-use std::hash::{BuildHasher, Hasher};
+use std::hash::BuildHasher;
 
 /// A document number that no document has.
 const NO_DOC: u32 = u32::MAX;
@@ -19,19 +18,39 @@ const INLINE_BYTES: usize = 8;
 struct Entry {
     /// The bytes of a short word, first one highest, zeros behind; the offset in the arena of a longer one.
     place: u64,
-    hash: u32,
+    tag: u32,
     last_doc: u32,
     doc_freq: u32,
     length: u32,
 }
 
+/// A place of the table. What is compared is here: a look-up of a short word is one cache miss, not three.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    /// That of the entry.
+    place: u64,
+    /// The length of a short word; that of no word and bits of the hash of a longer one.
+    tag: u32,
+    /// Which entry it is, or [`FREE`].
+    index: u32,
+}
+
+const FREE: u32 = u32::MAX;
+const FREE_SLOT: Slot = Slot { place: 0, tag: 0, index: FREE };
+const SLOTS_MIN: usize = 64;
+/// The tags of long words have this bit.
+const LONG: u32 = 1 << 31;
+
 /// Words with the number of documents they are in. Local ids start at [`FIRST_TERM`], in order of appearance.
 #[derive(Debug, Default)]
 pub(super) struct Vocabulary {
-    table: HashTable<u32>,
+    /// A power of two, a quarter of them free at least.
+    slots: Vec<Slot>,
     entries: Vec<Entry>,
     arena: Vec<u8>,
     hasher: foldhash::fast::RandomState,
+    /// What places in the table depend on, beside the words.
+    seed: u64,
     /// Empty until there are enough words to pay for it; then [`RECENT_SLOTS`] long.
     recent: Vec<ShortWord>,
 }
@@ -110,32 +129,64 @@ impl Vocabulary {
     }
 
     fn find_or_add(&mut self, word: &[u8]) -> u32 {
-        let mut hasher = self.hasher.build_hasher();
-        hasher.write(word);
-        let hash = hasher.finish();
-        let Vocabulary { table, entries, arena, .. } = self;
-        // The table needs the high bits for its tags and the low ones for its slots: 32 mixed bits, twice.
-        let short = (hash ^ hash >> 32) as u32;
+        if 3 * self.slots.len() <= 4 * self.entries.len() {
+            self.grow();
+        }
         let length = word.len() as u32;
-        let is_inline = word.len() <= INLINE_BYTES;
-        let bytes = first_bytes(word);
-        let found = table.find(spread(short), |&index| {
-            let entry = &entries[index as usize];
-            entry.hash == short
-                && entry.length == length
-                && if is_inline { entry.place == bytes } else { text_at(arena, entry) == word }
-        });
-        if let Some(&index) = found {
-            return FIRST_TERM + index;
+        let is_short = word.len() <= INLINE_BYTES;
+        let bytes = if is_short { first_bytes(word) } else { 0 };
+        let tag = if is_short { length } else { LONG | self.hasher.hash_one(word) as u32 };
+        let mask = self.slots.len() - 1;
+        let mut at = self.first_slot(tag, bytes);
+        loop {
+            let slot = self.slots[at & mask];
+            if slot.index == FREE {
+                break;
+            }
+            let is_it =
+                slot.tag == tag && if is_short { slot.place == bytes } else { self.long_text(slot.index) == word };
+            if is_it {
+                return FIRST_TERM + slot.index;
+            }
+            at += 1;
         }
-        let index = entries.len() as u32;
-        let place = if is_inline { bytes } else { arena.len() as u64 };
-        if !is_inline {
-            arena.extend_from_slice(word);
+        let index = self.entries.len() as u32;
+        let place = if is_short { bytes } else { self.arena.len() as u64 };
+        if !is_short {
+            self.arena.extend_from_slice(word);
         }
-        entries.push(Entry { place, hash: short, last_doc: NO_DOC, doc_freq: 0, length });
-        table.insert_unique(spread(short), index, |&index| spread(entries[index as usize].hash));
+        self.slots[at & mask] = Slot { place, tag, index };
+        self.entries.push(Entry { place, tag, last_doc: NO_DOC, doc_freq: 0, length });
         FIRST_TERM + index
+    }
+
+    /// Where the search for a word starts; `bytes` are those of a short one. Who sends words does not know the seed.
+    #[inline]
+    fn first_slot(&self, tag: u32, bytes: u64) -> usize {
+        let mixed =
+            u128::from(bytes ^ u64::from(tag).rotate_right(8) ^ self.seed) * u128::from(0x9e37_79b9_7f4a_7c15_u64);
+        (mixed as u64 ^ (mixed >> 64) as u64) as usize & (self.slots.len() - 1)
+    }
+
+    fn long_text(&self, index: u32) -> &[u8] {
+        text_at(&self.arena, &self.entries[index as usize])
+    }
+
+    /// Doubles the table.
+    #[cold]
+    fn grow(&mut self) {
+        if self.slots.is_empty() {
+            self.seed = self.hasher.hash_one(0_u64);
+        }
+        let count = (2 * self.slots.len()).max(SLOTS_MIN);
+        self.slots = vec![FREE_SLOT; count];
+        for (index, entry) in (0..).zip(&self.entries) {
+            let bytes = if entry.tag & LONG == 0 { entry.place } else { 0 };
+            let first = self.first_slot(entry.tag, bytes);
+            let free =
+                (first..).find(|at| self.slots[at & (count - 1)].index == FREE).expect("a quarter of them is free");
+            self.slots[free & (count - 1)] = Slot { place: entry.place, tag: entry.tag, index };
+        }
     }
 
     /// The word `id` is in document `doc`; documents are counted one after the other.
@@ -171,7 +222,7 @@ impl Vocabulary {
     pub(super) fn heap_bytes(&self) -> usize {
         self.arena.capacity()
             + self.entries.capacity() * size_of::<Entry>()
-            + self.table.capacity() * 5
+            + self.slots.capacity() * size_of::<Slot>()
             + self.recent.capacity() * size_of::<ShortWord>()
     }
 
@@ -239,10 +290,6 @@ impl SortedTerms {
     pub(super) fn doc_freq(&self, rank: usize) -> u32 {
         self.entries[self.order[rank].1 as usize].doc_freq
     }
-}
-
-fn spread(short: u32) -> u64 {
-    u64::from(short).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 fn text_at<'a>(arena: &'a [u8], entry: &Entry) -> &'a [u8] {

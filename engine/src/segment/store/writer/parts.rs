@@ -1,6 +1,7 @@
 //! The store of a segment that is still in memory.
 
 use super::super::block::document_range;
+use super::super::prepared::{Prepared, decode, unpack};
 use super::*;
 
 /// Compressed blocks in memory, in pieces so that growing never copies them.
@@ -123,7 +124,9 @@ impl StoreParts {
     /// more.
     fn reorder(self, file: &mut SectionWriter, order: &[u32]) -> Result<StoreBuilder, SegmentError> {
         let StoreBuilder { first_docs, dictionaries, .. } = self.builder;
-        let decoder = dictionaries.first().map(|dictionary| DecoderDictionary::copy(&dictionary.bytes));
+        let decoder = dictionaries.first().map(|dictionary| {
+            Prepared::new(&dictionary.bytes, &dictionary.pieces).expect("the dictionary was trained by this program")
+        });
         let no_pieces = Pieces::default();
         let mut builder = StoreBuilder::new(dictionaries.first().cloned());
         let (mut raw, mut json, mut open) = (Vec::new(), Vec::new(), usize::MAX);
@@ -142,17 +145,17 @@ impl StoreParts {
                 at += docs;
                 continue;
             }
+            let prepared = if head.dictionary == 0 { None } else { decoder.as_ref() };
             if open != index {
-                let dictionary = if head.dictionary == 0 { None } else { decoder.as_ref() };
                 let raw_bytes_max = head.lengths_bytes + head.json_bytes;
-                decompress(frame, raw_bytes_max, dictionary, &mut raw).map_err(failed)?;
+                unpack(prepared, frame, raw_bytes_max, &mut raw).map_err(failed)?;
                 open = index;
             }
             let range = document_range(&raw, docs, wanted as usize).expect("the block was written above");
             let dictionary = dictionaries.first().filter(|_| head.dictionary != 0);
             let pieces = dictionary.map_or(&no_pieces, |dictionary| &dictionary.pieces);
             json.clear();
-            pieces.decode(&raw[range], head.json_bytes, &mut json).expect("the block was written above");
+            decode(prepared, pieces, &raw[range], head.json_bytes, &mut json).expect("the block was written above");
             builder.push(&json, file)?;
             at += 1;
         }

@@ -1,0 +1,245 @@
+//! Writes texts as codes of a model.
+
+use super::huffman::codes;
+use super::tokens::{Class, Token, Tokens};
+use super::{FIRST_NUMBER, FIRST_PHRASE, LENGTH_BITS, Model, NO_PHRASE, NUMBER_BITS, SPELLED, SPELLED_WORD};
+use crate::bits::first_bytes;
+
+/// Finds phrases: the one that continues another with a token. A look-up is one cache miss, mostly: what is compared is in the
+/// table itself.
+struct Phrases {
+    /// A power of two, half of them free.
+    slots: Box<[Slot]>,
+    /// By phrase a bit: whether another one continues it.
+    continued: Box<[u64]>,
+    /// Tokens of more than eight bytes.
+    long: Vec<u8>,
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    /// The bytes of a short token; where those of a longer one start.
+    place: u64,
+    parent: u32,
+    /// The phrase, and the length of its token in the low byte; [`FREE`]: nothing.
+    number_and_length: u32,
+}
+
+const FREE: u32 = u32::MAX;
+/// A look-up ends after so many slots: no documents can make one long.
+const PROBES_MAX: usize = 64;
+const SHORT: usize = 8;
+/// Longer tokens than this are none of a phrase, which may be only in a damaged model.
+const LENGTH_MAX: usize = 255;
+
+impl Phrases {
+    fn new(model: &Model) -> Phrases {
+        let free = Slot { place: 0, parent: 0, number_and_length: FREE };
+        let mut phrases = Phrases {
+            slots: vec![free; (2 * model.len() + 2).next_power_of_two()].into(),
+            continued: vec![0; model.len() / 64 + 1].into(),
+            long: Vec::new(),
+        };
+        for phrase in 0..model.len() {
+            phrases.push(phrase as u32, model.parents[phrase], model.token(phrase));
+        }
+        phrases
+    }
+
+    fn push(&mut self, number: u32, parent: u32, token: &[u8]) {
+        if token.len() > LENGTH_MAX {
+            return;
+        }
+        let place = if token.len() <= SHORT { first_bytes(token) } else { self.long.len() as u64 };
+        if token.len() > SHORT {
+            self.long.extend_from_slice(token);
+        }
+        if parent != NO_PHRASE {
+            self.continued[parent as usize / 64] |= 1 << (parent % 64);
+        }
+        let (first, mask) = (self.first_slot(parent, token), self.slots.len() - 1);
+        // A phrase without a place is not used.
+        let free = (first..first + PROBES_MAX).find(|at| self.slots[at & mask].number_and_length == FREE);
+        if let Some(at) = free {
+            self.slots[at & mask] = Slot { place, parent, number_and_length: number << 8 | token.len() as u32 };
+        }
+    }
+
+    #[inline]
+    fn first_slot(&self, parent: u32, token: &[u8]) -> usize {
+        hash(parent, token) as usize & (self.slots.len() - 1)
+    }
+
+    #[inline]
+    fn find(&self, parent: u32, token: &[u8]) -> Option<u32> {
+        let is_short = token.len() <= SHORT;
+        let bytes = if is_short { first_bytes(token) } else { 0 };
+        let mask = self.slots.len() - 1;
+        let first = self.first_slot(parent, token);
+        for at in first..first + PROBES_MAX {
+            let slot = self.slots[at & mask];
+            if slot.number_and_length == FREE {
+                return None;
+            }
+            let is_it = slot.parent == parent
+                && slot.number_and_length as usize & LENGTH_MAX == token.len()
+                && if is_short {
+                    slot.place == bytes
+                } else {
+                    self.long.get(slot.place as usize..).is_some_and(|long| long.starts_with(token))
+                };
+            if is_it {
+                return Some(slot.number_and_length >> 8);
+            }
+        }
+        None
+    }
+
+    /// The phrase that goes on with this token.
+    #[inline]
+    fn longer(&self, phrase: u32, token: &[u8]) -> Option<u32> {
+        let is_continued = self.continued[phrase as usize / 64] >> (phrase % 64) & 1 == 1;
+        if is_continued { self.find(phrase, token) } else { None }
+    }
+}
+
+#[inline]
+fn hash(parent: u32, token: &[u8]) -> u64 {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    // Both halves of the product: short tokens have their bytes in the high half of a number.
+    let fold = |mixed: u64, eight: u64| {
+        let product = u128::from(mixed ^ eight) * u128::from(ODD);
+        product as u64 ^ (product >> 64) as u64
+    };
+    let start = fold(u64::from(parent), token.len() as u64 + 1);
+    match token.last_chunk::<8>() {
+        // The last eight bytes overlap those before them.
+        Some(last) => {
+            let eights = token.as_chunks::<8>().0.iter();
+            let all = eights.fold(start, |mixed, eight| fold(mixed, u64::from_le_bytes(*eight)));
+            fold(all, u64::from_le_bytes(*last))
+        }
+        None => fold(start, first_bytes(token)),
+    }
+}
+
+/// Appends bits, the highest first.
+struct Bits<'a> {
+    out: &'a mut Vec<u8>,
+    pending: u64,
+    pending_bits: u32,
+}
+
+impl Bits<'_> {
+    /// The low `width` bits of `value` (`width` at most 32, higher ones are 0).
+    #[inline]
+    fn put(&mut self, value: u32, width: u8) {
+        self.pending = self.pending << width | u64::from(value);
+        self.pending_bits += u32::from(width);
+        if self.pending_bits >= 32 {
+            self.pending_bits -= 32;
+            self.out.extend_from_slice(&((self.pending >> self.pending_bits) as u32).to_be_bytes());
+        }
+    }
+
+    /// A code with its length in the low byte.
+    #[inline]
+    fn put_code(&mut self, code_and_length: u32) {
+        self.put(code_and_length >> 8, code_and_length as u8);
+    }
+
+    /// Fills the last byte with ones.
+    fn finish(mut self) {
+        let fill = (8 - self.pending_bits % 8) % 8;
+        self.put((1 << fill) - 1, fill as u8);
+        let bytes = (self.pending_bits / 8) as usize;
+        let rest = (self.pending << (64 - self.pending_bits.max(1))).to_be_bytes();
+        self.out.extend_from_slice(&rest[..bytes]);
+    }
+}
+
+/// Writes texts with the codes of a model.
+pub(in super::super) struct WordEncoder {
+    phrases: Phrases,
+    /// By symbol its code, and the length of that in the low byte.
+    codes: Vec<u32>,
+    /// By byte the same.
+    byte_codes: Vec<u32>,
+}
+
+impl WordEncoder {
+    /// `None` when these are not the bytes of a model.
+    pub(in super::super) fn new(dictionary: &[u8]) -> Option<WordEncoder> {
+        Some(WordEncoder::of(&Model::read(dictionary)?))
+    }
+
+    pub(super) fn of(model: &Model) -> WordEncoder {
+        let with_lengths = |lengths: &[u8]| {
+            codes(lengths).iter().zip(lengths).map(|(code, length)| code << 8 | u32::from(*length)).collect()
+        };
+        WordEncoder {
+            phrases: Phrases::new(model),
+            codes: with_lengths(&model.lengths),
+            byte_codes: with_lengths(&model.byte_lengths),
+        }
+    }
+
+    /// Appends the codes of a text. Cost: a look at each byte, and two look-ups in a table for each word.
+    pub(in super::super) fn encode(&self, text: &[u8], out: &mut Vec<u8>) {
+        let mut bits = Bits { out, pending: 0, pending_bits: 0 };
+        let mut open = NO_PHRASE;
+        for token in Tokens::new(text) {
+            if open != NO_PHRASE {
+                if token.class != Class::Raw
+                    && let Some(longer) = self.phrases.longer(open, token.bytes)
+                {
+                    open = longer;
+                    continue;
+                }
+                self.put(&mut bits, FIRST_PHRASE + open);
+            }
+            open = match self.phrases.find(NO_PHRASE, token.bytes) {
+                Some(phrase) if token.class != Class::Raw => phrase,
+                _ => {
+                    self.spell(&mut bits, token);
+                    NO_PHRASE
+                }
+            };
+        }
+        if open != NO_PHRASE {
+            self.put(&mut bits, FIRST_PHRASE + open);
+        }
+        bits.finish();
+    }
+
+    #[inline]
+    fn put(&self, bits: &mut Bits<'_>, symbol: u32) {
+        bits.put_code(self.codes[symbol as usize]);
+    }
+
+    /// A token that no phrase begins with.
+    fn spell(&self, bits: &mut Bits<'_>, token: Token<'_>) {
+        if token.class == Class::Digits {
+            let digits = token.bytes.len();
+            self.put(bits, FIRST_NUMBER + digits as u32 - 1);
+            let number = token.bytes.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0'));
+            let width = NUMBER_BITS[digits - 1];
+            if width > 32 {
+                bits.put((number >> 32) as u32, width - 32);
+            }
+            bits.put(number as u32 & (u32::MAX >> (32 - width.min(32))), width.min(32));
+            return;
+        }
+        self.put(bits, if token.class == Class::Word { SPELLED_WORD } else { SPELLED });
+        bits.put(token.bytes.len() as u32, LENGTH_BITS);
+        for &byte in token.bytes {
+            bits.put_code(self.byte_codes[usize::from(byte)]);
+        }
+    }
+}
+
+impl std::fmt::Debug for WordEncoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "WordEncoder({} phrases)", self.codes.len())
+    }
+}

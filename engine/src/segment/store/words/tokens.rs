@@ -1,0 +1,109 @@
+//! Cuts the texts of documents into tokens.
+
+/// Digits of a number, at most; a longer one is several.
+pub(super) const DIGITS_MAX: usize = 17;
+/// Bytes of a token of anything else, at most.
+const OTHER_MAX: usize = 8;
+/// First byte that begins a code of two.
+const FIRST_LEAD: u8 = 0xf8;
+
+/// What a token consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// Letters, and bytes of characters beyond ASCII. Between two words that follow each other is one space.
+    Word,
+    Digits,
+    /// Stands for a piece of JSON.
+    Code,
+    Other,
+    /// Part of a word that is too long.
+    Raw,
+}
+
+const CLASSES: [Class; 256] = {
+    let mut classes = [Class::Other; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        classes[byte] = match byte as u8 {
+            b'0'..=b'9' => Class::Digits,
+            b'a'..=b'z' | b'A'..=b'Z' | 0x80..FIRST_LEAD => Class::Word,
+            b'\t' | b'\n' | b'\r' | b' '..0x80 => Class::Other,
+            _ => Class::Code,
+        };
+        byte += 1;
+    }
+    classes
+};
+
+/// Of a token that begins with this byte.
+pub(super) const fn class_of(byte: u8) -> Class {
+    CLASSES[byte as usize]
+}
+
+/// A token of a text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Token<'a> {
+    pub(super) class: Class,
+    pub(super) bytes: &'a [u8],
+}
+
+/// The tokens of a text, which cover it but for spaces between two words.
+pub(super) struct Tokens<'a> {
+    text: &'a [u8],
+    at: usize,
+    is_behind_word: bool,
+}
+
+impl<'a> Tokens<'a> {
+    pub(super) fn new(text: &'a [u8]) -> Tokens<'a> {
+        Tokens { text, at: 0, is_behind_word: false }
+    }
+
+    /// Where the word that starts at `at` ends.
+    #[inline]
+    fn word_end(&self, at: usize) -> usize {
+        let rest = &self.text[at..];
+        at + rest.iter().position(|&byte| class_of(byte) != Class::Word).unwrap_or(rest.len())
+    }
+
+    #[inline]
+    fn run_end(&self, class: Class, length_max: usize) -> usize {
+        let rest = &self.text[self.at..];
+        let rest = &rest[..rest.len().min(length_max)];
+        self.at + rest.iter().position(|&byte| class_of(byte) != class).unwrap_or(rest.len())
+    }
+}
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = Token<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Token<'a>> {
+        let first = *self.text.get(self.at)?;
+        if self.is_behind_word
+            && first == b' '
+            && self.text.get(self.at + 1).is_some_and(|&byte| class_of(byte) == Class::Word)
+        {
+            let end = self.word_end(self.at + 1);
+            if end - self.at - 1 <= super::SPELLED_MAX {
+                let bytes = &self.text[self.at + 1..end];
+                self.at = end;
+                return Some(Token { class: Class::Word, bytes });
+            }
+        }
+        let class = class_of(first);
+        let (class, end) = match class {
+            Class::Word => match self.word_end(self.at) {
+                end if end - self.at <= super::SPELLED_MAX => (class, end),
+                _ => (Class::Raw, self.at + super::SPELLED_MAX),
+            },
+            Class::Digits => (class, self.run_end(class, DIGITS_MAX)),
+            Class::Code => (class, (self.at + 1 + usize::from(first >= FIRST_LEAD)).min(self.text.len())),
+            Class::Other | Class::Raw => (class, self.run_end(class, OTHER_MAX)),
+        };
+        let bytes = &self.text[self.at..end];
+        self.at = end;
+        self.is_behind_word = class == Class::Word;
+        Some(Token { class, bytes })
+    }
+}
