@@ -191,10 +191,7 @@ fn a_flipped_bit_gives_right_answers_or_errors() {
         directory.overwrite(&name, whole);
     }
     let kinds: Vec<u16> = seen.keys().copied().collect();
-    assert_eq!(
-        kinds,
-        [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 17, 18, 20, 21, 22, 23, 27, 32, 33, 34, 35]
-    );
+    assert_eq!(kinds, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 17, 18, 20, 21, 22, 23, 27, 32, 33, 34, 35]);
     assert!(refused > seen.values().sum::<usize>() / 2, "{refused} of {seen:?}: the test shows little");
 }
 
