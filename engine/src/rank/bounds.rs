@@ -4,21 +4,18 @@
 //! without typo the cost of `attributeRank` is known, and that of `wordPosition` has a bound. Cut into groups by them,
 //! best first, the scan of the token column ends after a few groups instead of reading every document that holds
 //! frequent words.
-//!
-//! Most postings of a frequent word have the same fields and zone. Where each document of a level has the word, all are taken
-//! to have the costs of those at first, and only postings that say less are read.
 
 use crate::bits::DocSet;
 use crate::id::{DocId, TermOrdinal};
 use crate::query::SegmentQuery;
+use crate::query::graph::Node;
 use crate::rank::context::SegmentLevel;
-use crate::rank::costs::{ATTRIBUTE_BITS, CostTable, Costs, Packing};
 use crate::rank::groups::{Base, Groups};
 use crate::rank::key::{Key, KeyLayout};
-use crate::rank::packed_bounds::{PackedBound, PackedBounds};
-use crate::rank::path::EXACT_POSITIONS;
-use crate::rank::rules::{GraphRule, Match};
-use crate::segment::PrefixUnion;
+use crate::rank::packed_bounds::{PACKED_BITS, PackedBound, PackedBounds};
+use crate::rank::path::{EXACT_POSITIONS, bucketed_position, position_cost};
+use crate::rank::rules::{EXACT_ATTRIBUTE_WORST, GraphRule, Match};
+use crate::segment::{BlockCodes, FieldSets, PostingBlock, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
 
 /// Reading a posting costs this many times less than scanning a document.
 const POSTINGS_PER_SCAN: u64 = 32;
@@ -28,6 +25,194 @@ const PREFIX_POSTINGS_MAX: u64 = 8;
 /// Documents with the word itself are read from the postings of the word when they are fewer than one in this many, and
 /// get a number each when they are more.
 const EXACT_SHARE: u32 = 16;
+
+/// Bits of the cost of `exactness` of one word: 0, 1 when no attribute is the word alone, 2 when none begins with it.
+const ATTRIBUTE_BITS: u32 = 2;
+
+/// How the least costs of a document are packed into one number: the costs of several words are added. The parts lie as in
+/// the key, so that bounds order like keys.
+#[derive(Clone, Copy, Debug)]
+struct Packing {
+    rank: CostBits,
+    position: CostBits,
+    /// The cost of `exactness`, or with several words how many are not in their place.
+    attribute: CostBits,
+    single: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct CostBits {
+    shift: u32,
+    bits: u32,
+}
+
+impl CostBits {
+    fn get(self, packed: PackedBound) -> u32 {
+        u32::from(packed) >> self.shift & ((1 << self.bits) - 1)
+    }
+
+    fn mask(self) -> PackedBound {
+        ((1 << self.bits) - 1) << self.shift
+    }
+}
+
+impl Packing {
+    /// `words`: how many costs are added. `None` when they do not fit, or when no rule is bounded.
+    fn new(words: u32, max_weight: u16, layout: &KeyLayout, with_attribute: bool) -> Option<Packing> {
+        let (rank, position) = (layout.slice(GraphRule::AttributeRank), layout.slice(GraphRule::WordPosition));
+        let bits = |max: u32| u32::BITS - max.leading_zeros();
+        let position_max = position_cost(bucketed_position(ZONE_STARTS[ZONE_COUNT - 1]));
+        let rank_bits = rank.map_or(0, |_| bits(words * u32::from(max_weight)));
+        let position_bits = position.map_or(0, |_| bits(words * position_max));
+        let bounded = rank_bits + position_bits;
+        let attribute_bits = bits(words).max(ATTRIBUTE_BITS);
+        let place = |rule| layout.slice(rule).map_or(0, |slice| slice.put(1));
+        // It is all the same to the key how many of several words are not in their place: bounds would order in another way
+        // than keys, were anything behind that number.
+        let is_behind = |rule| place(GraphRule::ExactAttribute) < place(rule) || layout.slice(rule).is_none();
+        let keeps_order = words == 1 || (is_behind(GraphRule::AttributeRank) && is_behind(GraphRule::WordPosition));
+        let has_room = bounded + attribute_bits <= PACKED_BITS;
+        let attribute_bits = if with_attribute && keeps_order && has_room { attribute_bits } else { 0 };
+        if bounded == 0 || bounded > PACKED_BITS {
+            return None;
+        }
+        let rules = [
+            (GraphRule::AttributeRank, rank_bits),
+            (GraphRule::WordPosition, position_bits),
+            (GraphRule::ExactAttribute, attribute_bits),
+        ];
+        let part = |rule, bits| {
+            let behind = rules.iter().filter(|&&(other, _)| place(other) < place(rule));
+            CostBits { shift: behind.map(|&(_, bits)| bits).sum(), bits }
+        };
+        let [rank, position, attribute] = rules.map(|(rule, bits)| part(rule, bits));
+        Some(Packing { rank, position, attribute, single: words == 1 })
+    }
+
+    /// The bits that hold costs; `with_attribute`: of `exactness` too.
+    fn mask(&self, with_attribute: bool) -> PackedBound {
+        let attribute = if with_attribute { self.attribute.mask() } else { 0 };
+        self.rank.mask() | self.position.mask() | attribute
+    }
+
+    fn pack(&self, rank: u32, position: u32, attribute: u32) -> PackedBound {
+        let put = |part: CostBits, cost: u32| if part.bits == 0 { 0 } else { cost << part.shift };
+        (put(self.rank, rank) | put(self.position, position) | put(self.attribute, attribute)) as PackedBound
+    }
+
+    /// Costs of a document that holds no word of a node: no others are larger. That of `exactness` is of the word itself,
+    /// and least without it.
+    fn none(&self) -> PackedBound {
+        self.mask(false)
+    }
+
+    /// The least of each cost: one term may come in the best attribute, and another one first. `a`: of the word itself,
+    /// which alone can be in its place, or of terms before.
+    #[inline]
+    fn least(&self, a: PackedBound, b: PackedBound) -> PackedBound {
+        let (a_rank, b_rank) = (a & self.rank.mask(), b & self.rank.mask());
+        let (a_position, b_position) = (a & self.position.mask(), b & self.position.mask());
+        a_rank.min(b_rank) | a_position.min(b_position) | a & self.attribute.mask()
+    }
+
+    /// What the costs of a bound add to a key.
+    fn key(&self, packed: PackedBound, layout: &KeyLayout) -> Key {
+        let put = |rule, cost| layout.slice(rule).map_or(0, |s| s.put(cost));
+        let attribute = match self.attribute.get(packed) {
+            cost if self.single => cost,
+            0 => 0,
+            _ => EXACT_ATTRIBUTE_WORST,
+        };
+        put(GraphRule::AttributeRank, self.rank.get(packed))
+            + put(GraphRule::WordPosition, self.position.get(packed))
+            + put(GraphRule::ExactAttribute, attribute)
+    }
+}
+
+/// Least costs of one word, packed, by field set code and zone.
+struct CostTable(Vec<[PackedBound; ZONE_COUNT]>);
+
+/// What the postings of a table stand for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Costs {
+    /// `attributeRank` and `wordPosition` of any word.
+    Any,
+    /// Those of the word of the query itself, and of `exactness`.
+    Exact,
+    /// Of `exactness` alone.
+    ExactnessOnly,
+}
+
+impl CostTable {
+    fn new(query: &SegmentQuery<'_>, sets: &FieldSets, node: &Node, packing: &Packing, costs: Costs) -> CostTable {
+        let first_position = u32::from(node.first_position);
+        // Of a longer phrase the posting is that of its first word alone.
+        let is_word = node.first_position == node.last_position;
+        let max_weight = query.options().max_weight;
+        let zone = |zone: usize| {
+            // A word that comes first before its place in the query may come again right there.
+            let start = bucketed_position(ZONE_STARTS[zone]);
+            let position = if start <= first_position { 0 } else { position_cost(start - first_position) };
+            let attribute = match (packing.single, position) {
+                _ if costs == Costs::Any => 0,
+                (true, 0) => u32::from(zone >= ZONE_NOT_ALONE && is_word),
+                (true, _) => EXACT_ATTRIBUTE_WORST,
+                (false, _) => u32::from(position > 0),
+            };
+            (position, attribute)
+        };
+        let zones: [_; ZONE_COUNT] = std::array::from_fn(zone);
+        let row = |code: u32| {
+            let weights = sets.fields(code).iter().map(|&f| query.options().weight(f));
+            // A set without fields stands for unknown ones; one without searched fields is no match.
+            let weight = u32::from(weights.min().unwrap_or(0).min(max_weight));
+            zones.map(|(position, attribute)| match costs {
+                Costs::ExactnessOnly => packing.pack(0, 0, attribute),
+                _ => packing.pack(weight, position, attribute),
+            })
+        };
+        CostTable((0..sets.len() as u32).map(row).collect())
+    }
+
+    /// By zone; nothing is known of a code that is not in the table.
+    #[inline]
+    fn row(&self, code: u32) -> [PackedBound; ZONE_COUNT] {
+        self.0.get(code as usize).copied().unwrap_or_default()
+    }
+
+    #[inline]
+    fn get(&self, code: u32, zone: u8) -> PackedBound {
+        self.0.get(code as usize).map_or(0, |row| row[usize::from(zone) % ZONE_COUNT])
+    }
+
+    /// Calls `f` with what is known of the document of each posting, and the costs of the posting.
+    #[inline]
+    fn each(&self, block: &PostingBlock<'_>, known: &mut [PackedBound], f: impl Fn(&mut PackedBound, PackedBound)) {
+        let (Some(&first), Some(&last)) = (block.docs.first(), block.docs.last()) else { return };
+        // One check for the block: only the documents of a damaged list do not ascend.
+        let Some(known) = known.get_mut(first as usize..=last as usize) else { return };
+        let note = |known: &mut [PackedBound], doc: DocId, cost: PackedBound| {
+            if let Some(known) = known.get_mut(doc.wrapping_sub(first) as usize) {
+                f(known, cost);
+            }
+        };
+        let postings = block.docs.iter().zip(block.zones);
+        match block.codes {
+            BlockCodes::All(code) => {
+                let row = self.row(code);
+                postings.for_each(|(&doc, &zone)| note(known, doc, row[usize::from(zone) % ZONE_COUNT]));
+            }
+            BlockCodes::Each(codes) => {
+                postings.zip(codes).for_each(|((&doc, &zone), &code)| note(known, doc, self.get(code, zone)));
+            }
+        }
+    }
+
+    /// Adds the costs of some postings to those of their documents.
+    fn add(&self, block: &PostingBlock<'_>, costs: &mut [PackedBound]) {
+        self.each(block, costs, |costs, cost| *costs += cost);
+    }
+}
 
 /// Where a bound is read from.
 enum Source<'q> {
@@ -46,7 +231,7 @@ struct Forms<'q> {
 }
 
 impl Forms<'_> {
-    fn iter(&self) -> impl Iterator<Item = TermOrdinal> + Clone {
+    fn iter(&self) -> impl Iterator<Item = TermOrdinal> {
         let others = self.misspelt.into_iter().flatten().chain(&self.first);
         self.words.clone().chain(others.copied())
     }
@@ -71,8 +256,8 @@ pub(crate) struct Cutting {
 /// `wordPosition`, and by whether an attribute can be, or begin with, the query.
 ///
 /// `groups`: disjoint sets with the smallest key of their documents. Those that can still be exact in the first step of
-/// `exactness` hold every word exactly; `exact_known`: terms whose exact word is anywhere. Cost: at most about 2 ns per posting of the level's words; nothing is cut
-/// when scanning the documents would be cheaper.
+/// `exactness` hold every word exactly; `exact_known`: terms whose exact word is anywhere. Cost: about 2 ns per posting of the level's words; nothing is cut when scanning the documents would be
+/// cheaper.
 pub(super) fn cut_by_costs<'q>(
     of: SegmentLevel<'q>,
     groups: Vec<(Key, DocSet)>,
@@ -115,10 +300,7 @@ pub(super) fn cut_by_costs<'q>(
         Ok(sources) => Vec::from(sources),
         Err(sources) => sources,
     };
-    // Without typos each document of a level has every word, the word itself if it is in the group that may be exact. Costs that
-    // are taken to be smaller than they are must stay so when those of `exactness` do not count.
-    let have_all = matched == Match::Exact && !query.options().is_restricted() && packing.has_attribute_last();
-    let costs = LeastCosts { query, packing: &packing, have_all }.of_sources(&sources, cutting.postings_per_job);
+    let costs = least_costs(query, &sources, &packing, cutting.postings_per_job);
     let bases = groups.into_iter().map(|(bound, docs)| {
         let can_be_exact = layout.slice(GraphRule::ExactAttribute).is_some_and(|a| a.get(bound) == 0);
         Base { bound, docs, mask: packing.mask(with_attribute && can_be_exact) }
@@ -201,176 +383,88 @@ fn source<'q>(query: &'q SegmentQuery<'q>, node: usize, matched: Match) -> Optio
     (sum > 0 && sum < limit).then_some((Source::Words(others), sum))
 }
 
-/// Reads the least costs of documents.
-#[derive(Clone, Copy)]
-struct LeastCosts<'q> {
-    query: &'q SegmentQuery<'q>,
-    packing: &'q Packing,
-    /// All documents that matter have each of the words.
-    have_all: bool,
+/// The least costs of each document, as far as they are known.
+fn least_costs(
+    query: &SegmentQuery<'_>,
+    sources: &[(usize, Source<'_>, u64)],
+    packing: &Packing,
+    postings_per_job: u64,
+) -> PackedBounds {
+    if let [(node, Source::Words(words), _)] = sources {
+        // Every document of the level holds one of the words.
+        return least_of_words(query, *node, words, packing);
+    }
+    let of = |sources: &[(usize, Source<'_>, u64)]| {
+        let mut costs = PackedBounds::filled(query.caches().runtime().arrays(), query.reader().doc_count() as usize, 0);
+        sources.iter().for_each(|(node, source, _)| add_costs(query, *node, source, packing, &mut costs));
+        costs
+    };
+    let postings = |sources: &[(usize, Source<'_>, u64)]| sources.iter().map(|source| source.2).sum::<u64>();
+    let (left, right) = sources.split_at(sources.len() / 2);
+    if postings(left).min(postings(right)) < postings_per_job {
+        return of(sources);
+    }
+    let (mut costs, others) = rayon::join(|| of(left), || of(right));
+    costs.iter_mut().zip(others.iter()).for_each(|(costs, &others)| *costs += others);
+    costs
 }
 
-impl LeastCosts<'_> {
-    /// The least costs of each document, as far as they are known.
-    fn of_sources(self, sources: &[(usize, Source<'_>, u64)], postings_per_job: u64) -> PackedBounds {
-        if let [(node, Source::Words(words), _)] = sources {
-            // Every document of the level holds one of the words.
-            return self.of_words(*node, words);
-        }
-        let of = |sources: &[(usize, Source<'_>, u64)]| {
-            let usual = sources.iter().map(|(node, source, _)| self.usual(*node, source)).sum();
-            let mut costs = self.filled(usual);
-            sources.iter().for_each(|(node, source, _)| self.add(*node, source, &mut costs));
-            costs
-        };
-        let postings = |sources: &[(usize, Source<'_>, u64)]| sources.iter().map(|source| source.2).sum::<u64>();
-        let (left, right) = sources.split_at(sources.len() / 2);
-        if postings(left).min(postings(right)) < postings_per_job {
-            return of(sources);
-        }
-        let (mut costs, others) = rayon::join(|| of(left), || of(right));
-        costs.iter_mut().zip(others.iter()).for_each(|(costs, &others)| *costs += others);
-        costs
-    }
-
-    fn filled(self, bound: PackedBound) -> PackedBounds {
-        PackedBounds::filled(self.query.caches().runtime().arrays(), self.query.reader().doc_count() as usize, bound)
-    }
-
-    fn table(self, node: usize, kind: Costs) -> CostTable {
-        let sets = self.query.reader().postings().field_sets();
-        CostTable::new(self.query, sets, &self.query.graph().nodes[node], self.packing, kind)
-    }
-
-    fn union_table(self, node: usize, union: &PrefixUnion<'_>) -> CostTable {
-        CostTable::new(self.query, union.field_sets(), &self.query.graph().nodes[node], self.packing, Costs::Any)
-    }
-
-    /// The costs of the only word of a node.
-    fn only_table(self, node: usize, only: TermOrdinal) -> CostTable {
-        let e = &self.query.expansions()[node];
-        self.table(node, if e.exact == Some(only) || e.phrase.is_some() { Costs::Exact } else { Costs::Any })
-    }
-
-    /// The word of a node itself, when the completions of a prefix are read from a union, but its place is not.
-    fn placed(self, node: usize) -> Option<TermOrdinal> {
-        self.query.expansions()[node].exact.filter(|_| self.packing.attribute.bits > 0)
-    }
-
-    /// What each document is taken to have before a node is added: what most have, if all have one of its words.
-    fn usual(self, node: usize, source: &Source<'_>) -> PackedBound {
-        if !self.have_all {
-            return 0;
-        }
-        let postings = self.query.reader().postings();
-        match source {
-            Source::Union(union) => {
-                let of_union =
-                    union.largest_group().map_or(0, |(code, zone)| self.union_table(node, union).get(code, zone));
-                let of_place = |exact| self.table(node, Costs::ExactnessOnly).usual(postings, exact);
-                of_union + self.placed(node).map_or(0, of_place)
-            }
-            Source::Words(words) => words.single().map_or(0, |only| self.only_table(node, only).usual(postings, only)),
-        }
-    }
-
-    /// Adds the least costs of a node to those of each document that holds one of its words: less the usual ones, which are in
-    /// them already.
-    fn add(self, node: usize, source: &Source<'_>, costs: &mut [PackedBound]) {
-        match source {
-            Source::Union(union) => {
-                self.add_union(&self.union_table(node, union), union, costs);
-                // Among the completions of a prefix only the word itself can be in its place.
-                if let Some(exact) = self.placed(node) {
-                    self.add_word(&self.table(node, Costs::ExactnessOnly), exact, costs);
-                }
-            }
-            Source::Words(words) => match words.single() {
-                Some(only) => self.add_word(&self.only_table(node, only), only, costs),
-                None => {
-                    let none = self.packing.none();
-                    for (costs, &least) in costs.iter_mut().zip(self.of_words(node, words).iter()) {
-                        *costs += if least == none && !self.have_all { 0 } else { least };
-                    }
-                }
-            },
-        }
-    }
-
-    fn add_word(self, table: &CostTable, word: TermOrdinal, costs: &mut [PackedBound]) {
-        let postings = self.query.reader().postings();
-        if !self.have_all {
-            return postings.for_each_block(word, |block| table.add(&block, costs));
-        }
-        let usual = table.usual(postings, word);
-        postings.for_each_picked(word, &table.marks(|cost| cost < usual), |doc, code, zone| {
-            if let Some(costs) = costs.get_mut(doc as usize) {
-                *costs -= usual - table.get(code, zone);
-            }
-        });
-    }
-
-    fn add_union(self, table: &CostTable, union: &PrefixUnion<'_>, costs: &mut [PackedBound]) {
-        if !self.have_all {
-            return union.for_each_group(|code, zone, docs| {
-                let cost = table.get(code, zone);
+/// Adds the least costs of a node to those of each document that holds one of its words.
+fn add_costs(query: &SegmentQuery<'_>, node: usize, source: &Source<'_>, packing: &Packing, costs: &mut [PackedBound]) {
+    let postings = query.reader().postings();
+    let exact = query.expansions()[node].exact;
+    let of_node = &query.graph().nodes[node];
+    let table = |sets, kind| CostTable::new(query, sets, of_node, packing, kind);
+    match source {
+        Source::Union(union) => {
+            let all = table(union.field_sets(), Costs::Any);
+            union.for_each_group(|code, zone, docs| {
+                let cost = all.get(code, zone);
                 docs.for_each(|doc| costs[doc as usize] += cost);
             });
-        }
-        let usual = union.largest_group().map_or(0, |(code, zone)| table.get(code, zone));
-        union.for_each_small_group(|code, zone, docs| {
-            let difference = table.get(code, zone).wrapping_sub(usual);
-            for &doc in docs {
-                if let Some(costs) = costs.get_mut(doc as usize) {
-                    *costs = costs.wrapping_add(difference);
-                }
+            // Among the completions of a prefix only the word itself can be in its place.
+            if let Some(exact) = exact.filter(|_| packing.attribute.bits > 0) {
+                let table = table(postings.field_sets(), Costs::ExactnessOnly);
+                postings.for_each_block(exact, |block| table.add(&block, costs));
             }
+        }
+        Source::Words(words) if let Some(only) = words.single() => {
+            let kind = if exact == Some(only) || query.expansions()[node].phrase.is_some() {
+                Costs::Exact
+            } else {
+                Costs::Any
+            };
+            let table = table(postings.field_sets(), kind);
+            postings.for_each_block(only, |block| table.add(&block, costs));
+        }
+        Source::Words(words) => {
+            let least = least_of_words(query, node, words, packing);
+            for (costs, &least) in costs.iter_mut().zip(least.iter()) {
+                *costs += if least == packing.none() { 0 } else { least };
+            }
+        }
+    }
+}
+
+/// By document the least costs of a node that matches each of `words`; [`Packing::none`] without any.
+fn least_of_words(query: &SegmentQuery<'_>, node: usize, words: &Forms<'_>, packing: &Packing) -> PackedBounds {
+    let postings = query.reader().postings();
+    let of_node = &query.graph().nodes[node];
+    // A phrase is bounded by its first word.
+    let e = &query.expansions()[node];
+    let exact = e.exact.or(e.phrase.as_ref().map(|_| words.words.start));
+    let table = |kind| CostTable::new(query, postings.field_sets(), of_node, packing, kind);
+    let mut least =
+        PackedBounds::filled(query.caches().runtime().arrays(), query.reader().doc_count() as usize, packing.none());
+    if let Some(exact) = exact {
+        let table = table(Costs::Exact);
+        postings.for_each_block(exact, |block| table.each(&block, &mut least, |least, cost| *least = cost));
+    }
+    let table = table(Costs::Any);
+    for ordinal in words.iter().filter(|&o| Some(o) != exact && query.stop().binary_search(&o).is_err()) {
+        postings.for_each_block(ordinal, |block| {
+            table.each(&block, &mut least, |least, cost| *least = packing.least(*least, cost));
         });
     }
-
-    /// By document the least costs of a node that matches each of `words`. Without any of them: [`Packing::none`], or what the
-    /// usual ones are.
-    fn of_words(self, node: usize, words: &Forms<'_>) -> PackedBounds {
-        let postings = self.query.reader().postings();
-        // A phrase is bounded by its first word.
-        let e = &self.query.expansions()[node];
-        let exact = e.exact.or(e.phrase.as_ref().map(|_| words.words.start));
-        let others = words.iter().filter(|&o| Some(o) != exact && self.query.stop().binary_search(&o).is_err());
-        let (of_exact, of_others) = (self.table(node, Costs::Exact), self.table(node, Costs::Any));
-        if !self.have_all {
-            let mut least = self.filled(self.packing.none());
-            if let Some(exact) = exact {
-                postings.for_each_block(exact, |block| of_exact.each(&block, &mut least, |least, cost| *least = cost));
-            }
-            for ordinal in others {
-                postings.for_each_block(ordinal, |block| {
-                    of_others.each(&block, &mut least, |least, cost| *least = self.packing.least(*least, cost));
-                });
-            }
-            return least;
-        }
-        let candidates = exact.into_iter().chain(others.clone());
-        let usual = match candidates.max_by_key(|&word| postings.doc_freq(word)) {
-            Some(word) if Some(word) == exact => of_exact.usual(postings, word),
-            Some(word) => of_others.usual(postings, word),
-            None => self.packing.none(),
-        };
-        let mut least = self.filled(usual);
-        if let Some(exact) = exact {
-            postings.for_each_picked(exact, &of_exact.marks(|cost| cost < usual), |doc, code, zone| {
-                if let Some(least) = least.get_mut(doc as usize) {
-                    *least = of_exact.get(code, zone);
-                }
-            });
-        }
-        let lower = of_others.marks(|cost| self.packing.least(usual, cost) != usual);
-        for ordinal in others.filter(|_| !lower.is_empty()) {
-            postings.for_each_picked(ordinal, &lower, |doc, code, zone| {
-                if let Some(least) = least.get_mut(doc as usize) {
-                    *least = self.packing.least(*least, of_others.get(code, zone));
-                }
-            });
-        }
-        least
-    }
+    least
 }

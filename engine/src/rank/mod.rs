@@ -4,7 +4,6 @@ pub(crate) mod bm25;
 mod bounds;
 mod compare;
 pub(crate) mod context;
-mod costs;
 mod cut;
 mod deadline;
 mod details;

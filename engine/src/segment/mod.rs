@@ -73,7 +73,7 @@ pub use merge::{DocMap, MergeInput, MergeOptions, MergeStep, MergeWatch, Merged,
 pub use meta::{ColumnFileMeta, FileMeta, SegmentMeta, TextFields};
 pub(crate) use neighbours::Known;
 pub use patches::{NewPatches, PatchValue, Patches};
-pub(crate) use postings::{BlockCodes, MarkSet, PostingBlock, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
+pub(crate) use postings::{BlockCodes, PostingBlock, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
 pub use postings::{FieldSets, Postings};
 pub use reader::{SegmentReader, store_bytes_of_file};
 pub use salvage::{Salvage, meta_of_files};

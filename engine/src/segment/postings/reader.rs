@@ -2,7 +2,7 @@
 
 use super::field_sets::FieldSets;
 use super::infos::{TermInfo, TermInfos};
-use super::list::{BlockCodes, List, MarkSet, PostingBlock, put_list};
+use super::list::{BlockCodes, List, PostingBlock, put_list};
 use super::unions::{PrefixUnion, Unions};
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::{DocId, FIRST_TERM, TermOrdinal};
@@ -96,27 +96,6 @@ impl Postings {
                 f(PostingBlock { docs: &[doc], codes: BlockCodes::All(code), zones: &[zone] });
             }
             Some(TermInfo::List { doc_freq, offset }) => self.list(doc_freq, offset).for_each_block(f),
-        }
-    }
-
-    /// Calls `f(doc, field set code, zone)` for the postings with one of the marks, in ascending order of documents. Those of
-    /// other blocks are not read.
-    pub(crate) fn for_each_picked(&self, ordinal: TermOrdinal, marks: &MarkSet, mut f: impl FnMut(DocId, u32, u8)) {
-        match self.info(ordinal) {
-            Some(TermInfo::Single { doc, code, zone }) if doc < self.doc_count && marks.has(code, zone) => {
-                f(doc, code, zone);
-            }
-            Some(TermInfo::List { doc_freq, offset }) => self.list(doc_freq, offset).for_each_picked(marks, f),
-            Some(TermInfo::Single { .. }) | None => {}
-        }
-    }
-
-    /// Calls `f(field set code, zone)` for the first postings, up to 128.
-    pub(crate) fn for_each_first(&self, ordinal: TermOrdinal, mut f: impl FnMut(u32, u8)) {
-        match self.info(ordinal) {
-            Some(TermInfo::Single { code, zone, .. }) => f(code, zone),
-            Some(TermInfo::List { doc_freq, offset }) => self.list(doc_freq, offset).for_each_first(f),
-            None => {}
         }
     }
 

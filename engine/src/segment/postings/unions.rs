@@ -347,21 +347,6 @@ impl<'a> PrefixUnion<'a> {
         self.groups.iter().take(1).for_each(|largest| f(largest.code, largest.zone, &rest));
     }
 
-    /// As [`Self::for_each_group`] for all but the largest group. Cost: its list is not read.
-    pub(crate) fn for_each_small_group(&self, mut f: impl FnMut(u32, u8, &[DocId])) {
-        let mut docs = Vec::new();
-        for UnionGroup { code, zone, list } in self.groups.iter().skip(1) {
-            docs.clear();
-            list.docs(&mut docs);
-            f(*code, *zone, &docs);
-        }
-    }
-
-    /// Field set code and zone of the largest group.
-    pub(crate) fn largest_group(&self) -> Option<(u32, u8)> {
-        self.groups.first().map(|group| (group.code, group.zone))
-    }
-
     fn is_valid(&self) -> bool {
         let mut left = self.docs();
         let mut valid = self.docs.is_valid(1);

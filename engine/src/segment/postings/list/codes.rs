@@ -61,24 +61,16 @@ impl Codes {
                     }
                 });
             }
-            Codes::Except { common, .. } => {
+            Codes::Except { common, width, count } => {
                 out.fill(common);
-                self.for_each_exception(bytes, |place, code| {
+                let step = usize::from(PLACE_BITS + width);
+                for i in 0..usize::from(count) {
+                    let place = get_bits(bytes, i * step, PLACE_BITS) as usize;
                     if let Some(slot) = out.get_mut(place) {
-                        *slot = code;
+                        *slot = get_bits(bytes, i * step + usize::from(PLACE_BITS), width);
                     }
-                });
+                }
             }
-        }
-    }
-
-    /// Calls `f` with the place and the code of each posting of the block that has another code than the common one.
-    pub(super) fn for_each_exception(self, bytes: &[u8], mut f: impl FnMut(usize, u32)) {
-        let Codes::Except { width, count, .. } = self else { return };
-        let step = usize::from(PLACE_BITS + width);
-        for i in 0..usize::from(count) {
-            let place = get_bits(bytes, i * step, PLACE_BITS) as usize;
-            f(place, get_bits(bytes, i * step + usize::from(PLACE_BITS), width));
         }
     }
 }

@@ -7,12 +7,10 @@
 
 mod block;
 mod codes;
-mod picked;
 mod reader;
 mod writer;
 
 pub(crate) use block::{BlockCodes, PostingBlock};
-pub(crate) use picked::MarkSet;
 pub(crate) use reader::List;
 pub(super) use writer::put_list;
 pub(crate) use writer::put_plain_list;
@@ -92,7 +90,6 @@ mod tests {
         let mut all = Vec::new();
         list.docs(&mut all);
         assert_eq!(all, docs);
-        check_picked(&list, &want);
         let mut set = BitsetBuilder::new(doc_count);
         list.add_to(&mut set);
         assert_eq!(set.finish(), DocSet::from_sorted(docs.clone()));
@@ -106,23 +103,7 @@ mod tests {
         for cut in 0..bytes.len().min(400) {
             let short = List::new(&bytes[..cut], docs.len() as u32, doc_count);
             short.for_each(|_, _, _| {});
-            short.for_each_picked(&MarkSet::new(1, |_, zone| zone == 3), |_, _, _| {});
-            short.for_each_first(|_, _| {});
         }
-    }
-
-    fn check_picked(list: &List<'_>, want: &[(u32, u32, u8)]) {
-        for odd in [1, 2, 3, 7, 50] {
-            let marks = MarkSet::new(6, |code, zone| (code * 4 + u32::from(zone)) % odd == 0);
-            let mut picked = Vec::new();
-            list.for_each_picked(&marks, |doc, code, zone| picked.push((doc, code, zone)));
-            let expected: Vec<_> = want.iter().copied().filter(|&(_, code, zone)| marks.has(code, zone)).collect();
-            assert_eq!(picked, expected, "every {odd}th mark");
-        }
-        let mut first = Vec::new();
-        list.for_each_first(|code, zone| first.push((code, zone)));
-        let expected: Vec<_> = want.iter().take(BLOCK_LEN).map(|&(_, code, zone)| (code, zone)).collect();
-        assert_eq!(first, expected);
     }
 
     fn every(step: usize, count: usize, code: impl Fn(u32) -> u32) -> Vec<(u32, u32)> {
@@ -155,8 +136,6 @@ mod tests {
             for doc_count in [100, 5000] {
                 let list = List::new(&bytes, doc_freq, doc_count);
                 list.for_each(|_, _, _| {});
-                list.for_each_picked(&MarkSet::new(2, |code, _| code == 1), |doc, _, _| assert!(doc < doc_count));
-                list.for_each_first(|_, _| {});
                 let mut set = BitsetBuilder::new(doc_count);
                 list.add_to(&mut set);
                 prop_assert!(set.finish().len() <= doc_count);

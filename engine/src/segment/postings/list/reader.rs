@@ -19,13 +19,13 @@ pub(crate) struct List<'a> {
 }
 
 /// Where a block is and how it is packed.
-pub(super) struct Layout<'a> {
-    pub(super) docs: &'a [u8],
-    pub(super) doc_width: u8,
-    pub(super) codes: Codes,
-    pub(super) code_bits: &'a [u8],
-    pub(super) zones: Zones<'a>,
-    pub(super) end: usize,
+struct Layout<'a> {
+    docs: &'a [u8],
+    doc_width: u8,
+    codes: Codes,
+    code_bits: &'a [u8],
+    zones: Zones<'a>,
+    end: usize,
 }
 
 impl<'a> List<'a> {
@@ -43,34 +43,20 @@ impl<'a> List<'a> {
         self.doc_freq as u32
     }
 
-    pub(super) fn bytes(&self) -> &'a [u8] {
-        self.bytes
-    }
-
-    /// Documents of the segment.
-    pub(super) fn doc_count(&self) -> u32 {
-        self.doc_count
-    }
-
-    /// Whether full blocks say where the next one begins, and behind which document.
-    pub(super) fn has_entries(&self) -> bool {
-        self.form.has_entries
-    }
-
-    pub(super) fn is_dense(&self) -> bool {
+    fn is_dense(&self) -> bool {
         self.bytes.first() == Some(&DENSE)
     }
 
-    pub(super) fn full_blocks(&self) -> usize {
+    fn full_blocks(&self) -> usize {
         self.doc_freq / BLOCK_LEN
     }
 
     /// Where the first block is.
-    pub(super) fn blocks_at(&self) -> usize {
+    fn blocks_at(&self) -> usize {
         if self.full_blocks() == 0 || !self.form.has_entries { 0 } else { 1 + self.full_blocks() * ENTRY_BYTES }
     }
 
-    pub(super) fn layout(&self, at: usize, count: usize) -> Option<Layout<'a>> {
+    fn layout(&self, at: usize, count: usize) -> Option<Layout<'a>> {
         let bytes = self.bytes;
         let doc_width = *bytes.get(at)?;
         if doc_width > 32 {
@@ -91,7 +77,7 @@ impl<'a> List<'a> {
         })
     }
 
-    pub(super) fn zone_bytes(&self, count: usize) -> usize {
+    fn zone_bytes(&self, count: usize) -> usize {
         if self.form.has_zones { packed_bytes(count, ZONE_BITS) } else { 0 }
     }
 
@@ -125,19 +111,11 @@ impl<'a> List<'a> {
             at = layout.end;
             previous = Some(docs[BLOCK_LEN - 1]);
         }
-        if let Some((layout, rest)) = self.tail(at, previous, &mut docs) {
-            f(&docs[..rest], &layout);
-        }
-    }
-
-    /// Reads the documents behind the last full block; answers where the rest of them is, and how many they are. `None` without
-    /// any.
-    pub(super) fn tail(&self, at: usize, previous: Option<DocId>, docs: &mut Block) -> Option<(Layout<'a>, usize)> {
         let rest = self.doc_freq % BLOCK_LEN;
         if rest == 0 {
-            return None;
+            return;
         }
-        let layout = self.layout(at, rest)?;
+        let Some(layout) = self.layout(at, rest) else { return };
         let mut next = previous.map_or(0, |p: u32| p.wrapping_add(1));
         let mut i = 0;
         unpack(layout.docs, rest, layout.doc_width, |gap| {
@@ -146,15 +124,17 @@ impl<'a> List<'a> {
             docs[i % BLOCK_LEN] = doc;
             i += 1;
         });
-        self.are_inside(&docs[..rest]).then_some((layout, rest))
+        if self.are_inside(&docs[..rest]) {
+            f(&docs[..rest], &layout);
+        }
     }
 
     /// Only a damaged list has documents that the segment has not.
-    pub(super) fn are_inside(&self, docs: &[DocId]) -> bool {
+    fn are_inside(&self, docs: &[DocId]) -> bool {
         docs.iter().fold(0, |most, &doc| most.max(doc)) < self.doc_count
     }
 
-    pub(super) fn bitset(&self) -> &'a [u8] {
+    fn bitset(&self) -> &'a [u8] {
         let bytes = self.bytes.get(1..).unwrap_or_default();
         bytes.get(..bitset_bytes(self.doc_count)).unwrap_or_default()
     }
