@@ -1,4 +1,4 @@
-//! Rerankers: providers that are asked over HTTP how well texts answer a query.
+//! Rerankers: what says how well texts answer a query, models of this server or providers that are asked over HTTP.
 //!
 //! Most of them take a query and a list of texts, and answer with a list of scores by the places of the texts. They differ
 //! in a few names: those of the request are a template, those of the answer are all read.
@@ -22,13 +22,43 @@ pub const TEXT_BYTES_MAX: u64 = 65_536;
 /// Longest answer that is read.
 const ANSWER_BYTES_MAX: usize = 8 << 20;
 
-/// One reranker of the settings.
+/// The source of models that run in this server.
+pub const HUGGING_FACE: &str = "huggingFace";
+/// The source of providers.
+pub const REST: &str = "rest";
+/// What runs here when the configuration names no model, small enough for some dozens of texts a second on two cores.
+pub const DEFAULT_MODEL: &str = "cross-encoder/ms-marco-MiniLM-L-6-v2";
+/// What models are taken from when the configuration does not say.
+pub const DEFAULT_REVISION: &str = "main";
+
+/// Where texts are compared with queries.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// In this server.
+    Here {
+        /// Name of the model.
+        model: String,
+        /// Its branch, tag or commit.
+        revision: String,
+    },
+    /// By a provider.
+    Elsewhere(Provider),
+}
+
+/// What is asked over HTTP.
 #[derive(Clone)]
-pub struct Reranker {
+pub struct Provider {
     url: String,
     key: Option<String>,
     headers: Vec<(String, String)>,
     request: Value,
+}
+
+/// One reranker of the settings.
+#[derive(Clone, Debug)]
+pub struct Reranker {
+    /// Where it runs.
+    pub place: Place,
     /// Makes the text of a document.
     pub template: String,
     /// Longest text of a document, in bytes.
@@ -36,9 +66,9 @@ pub struct Reranker {
 }
 
 /// Without what may be secret: key, headers, address.
-impl std::fmt::Debug for Reranker {
+impl std::fmt::Debug for Provider {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Reranker").field("template", &self.template).finish_non_exhaustive()
+        formatter.debug_struct("Provider").finish_non_exhaustive()
     }
 }
 
@@ -84,22 +114,38 @@ impl Reranker {
     /// Reads a configuration that was checked.
     pub fn new(configuration: &Map<String, Value>) -> Reranker {
         let text = |field: &str| configuration.get(field).and_then(Value::as_str).map(str::to_owned);
+        let bytes = configuration.get("documentTemplateMaxBytes").and_then(Value::as_u64);
+        let place = match text("source").as_deref() {
+            Some(HUGGING_FACE) => Place::Here {
+                model: text("model").unwrap_or_else(|| DEFAULT_MODEL.to_owned()),
+                revision: text("revision").unwrap_or_else(|| DEFAULT_REVISION.to_owned()),
+            },
+            _ => Place::Elsewhere(Provider::new(configuration)),
+        };
+        Reranker {
+            place,
+            template: text("documentTemplate").unwrap_or_else(|| DEFAULT_TEMPLATE.to_owned()),
+            text_bytes_max: bytes
+                .and_then(|bytes| usize::try_from(bytes.min(TEXT_BYTES_MAX)).ok())
+                .unwrap_or(DEFAULT_TEXT_BYTES_MAX),
+        }
+    }
+}
+
+impl Provider {
+    fn new(configuration: &Map<String, Value>) -> Provider {
+        let text = |field: &str| configuration.get(field).and_then(Value::as_str).map(str::to_owned);
         let mut request = configuration.get("request").cloned().unwrap_or_else(default_request);
         if let (Some(model), Value::Object(request)) = (text("model"), &mut request) {
             request.insert("model".to_owned(), model.into());
         }
         let headers = configuration.get("headers").and_then(Value::as_object).into_iter().flatten();
         let headers = headers.filter(|(name, _)| !is_framing(name));
-        let bytes = configuration.get("documentTemplateMaxBytes").and_then(Value::as_u64);
-        Reranker {
+        Provider {
             url: text("url").unwrap_or_default(),
             key: text("apiKey"),
             headers: headers.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect(),
             request,
-            template: text("documentTemplate").unwrap_or_else(|| DEFAULT_TEMPLATE.to_owned()),
-            text_bytes_max: bytes
-                .and_then(|bytes| usize::try_from(bytes.min(TEXT_BYTES_MAX)).ok())
-                .unwrap_or(DEFAULT_TEXT_BYTES_MAX),
         }
     }
 
@@ -164,23 +210,41 @@ fn scores(body: &[u8], count: usize) -> Result<Vec<(usize, f64)>, String> {
             return Err(format!("it has two scores of text {place}"));
         }
     }
-    let mut scores: Vec<(usize, f64)> = (0..).zip(found).filter_map(|(place, score)| Some((place, score?))).collect();
+    Ok(best_first((0..).zip(found).filter_map(|(place, score)| Some((place, score?)))))
+}
+
+/// Places with their scores, best first; equal ones stay in their order.
+pub fn best_first(scores: impl Iterator<Item = (usize, f64)>) -> Vec<(usize, f64)> {
+    let mut scores: Vec<(usize, f64)> = scores.collect();
     scores.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-    Ok(scores)
+    scores
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn reranker(configuration: Value) -> Reranker {
-        Reranker::new(configuration.as_object().unwrap())
+    fn provider(configuration: Value) -> Provider {
+        Provider::new(configuration.as_object().unwrap())
+    }
+
+    #[test]
+    fn a_configuration_says_where_it_runs() {
+        let place = |configuration: Value| match Reranker::new(configuration.as_object().unwrap()).place {
+            Place::Here { model, revision } => Some((model, revision)),
+            Place::Elsewhere(_) => None,
+        };
+        let named = |model: &str, revision: &str| Some((model.to_owned(), revision.to_owned()));
+        assert_eq!(place(json!({"source": "huggingFace"})), named("cross-encoder/ms-marco-MiniLM-L-6-v2", "main"));
+        assert_eq!(place(json!({"source": "huggingFace", "model": "m", "revision": "r"})), named("m", "r"));
+        assert_eq!(place(json!({"source": "rest", "url": "u"})), None);
+        assert_eq!(place(json!({"url": "u"})), None);
     }
 
     #[test]
     fn requests_of_several_dialects() {
         let body =
-            |configuration: Value| filled(&reranker(configuration).request, "a {{documents}}", &["t".to_owned()]);
+            |configuration: Value| filled(&provider(configuration).request, "a {{documents}}", &["t".to_owned()]);
         let plain = json!({"query": "a {{documents}}", "documents": ["t"], "model": "m"});
         assert_eq!(body(json!({"url": "u", "model": "m"})), plain);
         let own = json!({"request": {"texts": "{{documents}}", "of": [{"q": "{{query}}"}], "truncate": true}});

@@ -22,8 +22,9 @@ fn meaning(word: &str) -> [f32; HIDDEN] {
     }
 }
 
-/// A network of one layer that leaves the words as they are.
-fn tensors() -> Vec<(String, Vec<usize>, Vec<f32>)> {
+/// A network of one layer that leaves the words as they are; a cross-encoder's first token becomes the mean of all, and its
+/// score grows with what is like a cat.
+fn tensors(is_cross: bool) -> Vec<(String, Vec<usize>, Vec<f32>)> {
     let mut all = Vec::new();
     let mut put = |name: &str, shape: &[usize], values: Vec<f32>| all.push((name.to_owned(), shape.to_vec(), values));
     let words = WORDS.iter().flat_map(|word| meaning(word)).collect();
@@ -42,13 +43,25 @@ fn tensors() -> Vec<(String, Vec<usize>, Vec<f32>)> {
         ("intermediate.dense", INNER, HIDDEN),
         ("output.dense", HIDDEN, INNER),
     ] {
-        put(&format!("encoder.layer.0.{name}.weight"), &[to, from], vec![0.0; to * from]);
+        let is_kept = is_cross && ["attention.self.value", "attention.output.dense"].contains(&name);
+        let weights = if is_kept { identity() } else { vec![0.0; to * from] };
+        put(&format!("encoder.layer.0.{name}.weight"), &[to, from], weights);
         put(&format!("encoder.layer.0.{name}.bias"), &[to], vec![0.0; to]);
+    }
+    if is_cross {
+        put("pooler.dense.weight", &[HIDDEN, HIDDEN], identity());
+        put("pooler.dense.bias", &[HIDDEN], vec![0.0; HIDDEN]);
+        put("classifier.weight", &[1, HIDDEN], vec![1.0, 0.0, 0.0, 0.0]);
+        put("classifier.bias", &[1], vec![0.0]);
     }
     all
 }
 
-fn write_model(folder: &Path) {
+fn identity() -> Vec<f32> {
+    (0..HIDDEN * HIDDEN).map(|at| if at / HIDDEN == at % HIDDEN { 1.0 } else { 0.0 }).collect()
+}
+
+fn write_model(folder: &Path, is_cross: bool) {
     fs::create_dir_all(folder).unwrap();
     let config = json!({
         "model_type": "bert", "vocab_size": WORDS.len(), "hidden_size": HIDDEN, "num_hidden_layers": 1,
@@ -76,7 +89,7 @@ fn write_model(folder: &Path) {
     });
     fs::write(folder.join("tokenizer.json"), tokenizer.to_string()).unwrap();
     let (mut header, mut data) = (Map::new(), Vec::new());
-    for (name, shape, values) in tensors() {
+    for (name, shape, values) in tensors(is_cross) {
         let start = data.len();
         data.extend(values.iter().flat_map(|value| value.to_le_bytes()));
         header.insert(name, json!({"dtype": "F32", "shape": shape, "data_offsets": [start, data.len()]}));
@@ -90,7 +103,7 @@ fn write_model(folder: &Path) {
 #[test]
 fn a_model_in_the_data_folder_embeds_documents_and_queries() {
     let mut server = Server::start();
-    write_model(&server.data_folder().join("models/pets/tiny"));
+    write_model(&server.data_folder().join("models/pets/tiny"), false);
     server.add("pets", json!([{"id": 1, "text": "a cat sleeps"}, {"id": 2, "text": "a dog runs"}]));
     let embedder = json!({"source": "huggingFace", "model": "pets/tiny", "documentTemplate": "{{ doc.text }}"});
     server.done(&server.patch("/indexes/pets/settings/embedders", json!({"m": embedder})));
@@ -107,4 +120,35 @@ fn a_model_in_the_data_folder_embeds_documents_and_queries() {
     server.kill();
     server.start_again();
     assert_eq!(server.ids("pets", near("puppy"))[2], 1);
+}
+
+#[test]
+fn a_model_in_the_data_folder_reranks() {
+    let server = Server::start();
+    write_model(&server.data_folder().join("models/pets/cross"), true);
+    let texts = ["a dog runs", "a puppy", "a cat sleeps", "a kitten"];
+    server.add("pets", (1..).zip(texts).map(|(id, text)| json!({"id": id, "text": text})).collect());
+    let reranker = |model: &str| json!({"source": "huggingFace", "model": model, "documentTemplate": "{{ doc.text }}"});
+    server.set("pets", json!({"rerankers": {"r": reranker("pets/cross"), "gone": reranker("../gone")}}));
+    let ask = |name: &str| {
+        let rerank = json!({"reranker": name, "timeoutMs": 30_000});
+        server.search("pets", json!({"q": "a", "rerank": rerank, "showRankingScoreDetails": true}))
+    };
+    let ids =
+        |answer: &Value| answer["hits"].as_array().unwrap().iter().map(|hit| hit["id"].clone()).collect::<Vec<_>>();
+    let answer = ask("r");
+    assert!(answer.get("degraded").is_none(), "{answer}");
+    assert_eq!(ids(&answer), [4, 3, 1, 2].map(Value::from), "{answer}");
+    let scores: Vec<f64> = (0..4)
+        .map(|place| answer["hits"][place]["_rankingScoreDetails"]["rerank"]["score"].as_f64().unwrap())
+        .collect();
+    assert!(scores.is_sorted_by(|one, next| one >= next) && scores[0] > 0.5 && scores[3] > 0.0, "{scores:?}");
+    let answer = ask("gone");
+    assert_eq!(
+        (ids(&answer), &answer["degradedReasons"]),
+        ([1, 2, 3, 4].map(Value::from).to_vec(), &json!(["reranker"]))
+    );
+    let both = json!({"rerankers": {"r": {"url": "http://127.0.0.1:1/"}}});
+    let task = server.wait(&server.patch("/indexes/pets/settings", both));
+    assert_eq!(task["error"]["code"], "invalid_settings_rerankers", "{task}");
 }

@@ -59,6 +59,8 @@ pub struct Embedders {
     kept: Arc<KeptVectors>,
     #[cfg(feature = "local-models")]
     models: Arc<local::LocalModels>,
+    #[cfg(feature = "local-models")]
+    cross_encoders: local::CrossEncoders,
 }
 
 /// What embedders may use, and where they keep things.
@@ -86,12 +88,13 @@ impl std::fmt::Debug for Embedders {
 impl Embedders {
     /// Embedders that send their requests through `outbound`.
     pub fn new(outbound: Outbound, options: EmbedderOptions) -> Embedders {
+        #[cfg(feature = "local-models")]
+        let store = Arc::new(local::ModelStore::from_environment(options.models_folder, outbound.clone()));
         Embedders {
             #[cfg(feature = "local-models")]
-            models: Arc::new(local::LocalModels::new(local::ModelStore::from_environment(
-                options.models_folder,
-                outbound.clone(),
-            ))),
+            models: Arc::new(local::LocalModels::new(Arc::clone(&store))),
+            #[cfg(feature = "local-models")]
+            cross_encoders: local::CrossEncoders::new(store),
             outbound,
             opened: Mutex::default(),
             queries: VectorCache::new(options.cached_queries),
@@ -199,6 +202,34 @@ impl Embedders {
         let provider = Provider::new(configuration, side, &self.budgets)?;
         let outbound = self.outbound.clone().counted_by(Arc::clone(&self.requests));
         Ok(Arc::new(RemoteEmbedder::open(outbound, provider, cancelled)?))
+    }
+}
+
+impl Embedders {
+    /// How well each text answers `query`, from 0 to 1, in order, by `deadline`: by a cross-encoder that runs here, from the
+    /// folders of models. `wanted`: model and revision.
+    ///
+    /// # Errors
+    /// When the model can't be had or run, or is late.
+    #[cfg(feature = "local-models")]
+    pub async fn cross_encode(
+        &self,
+        wanted: [&str; 2],
+        query: &str,
+        texts: &[String],
+        deadline: Instant,
+    ) -> Result<Vec<f64>, String> {
+        let [model, revision] = wanted.map(str::to_owned);
+        self.cross_encoders.scores(local::CrossModel { model, revision }, query, texts, deadline).await
+    }
+
+    /// No model runs here.
+    ///
+    /// # Errors
+    /// Always.
+    #[cfg(not(feature = "local-models"))]
+    pub async fn cross_encode(&self, _: [&str; 2], _: &str, _: &[String], _: Instant) -> Result<Vec<f64>, String> {
+        Err("this server was built without the feature `local-models`, which source `huggingFace` needs".to_owned())
     }
 }
 

@@ -9,6 +9,7 @@ use lamina_engine::index::Snapshot;
 use crate::app::AppState;
 use crate::error::ApiResult;
 use crate::points_in_time::PointsInTime;
+use crate::rerankers::{Place, best_first};
 use crate::search::{Candidates, Context, Reranked, Target, candidates, reranker};
 use crate::wire::point_in_time::PointInTime;
 use crate::wire::search::SearchQuery;
@@ -27,8 +28,25 @@ pub(super) async fn rerank(
     query: &SearchQuery,
     context: &Context,
 ) -> ApiResult<Option<Arc<Reranked>>> {
+    if query.rerank.is_none() || query.text().is_none() {
+        return Ok(None);
+    }
+    rerank_in(state, uid, &snapshot(state, uid, query, context)?, query, context).await
+}
+
+/// As [`rerank`], for a search that sees `snapshot`.
+///
+/// # Errors
+/// As [`rerank`].
+pub(super) async fn rerank_in(
+    state: &Arc<AppState>,
+    uid: &str,
+    snapshot: &Arc<Snapshot>,
+    query: &SearchQuery,
+    context: &Context,
+) -> ApiResult<Option<Arc<Reranked>>> {
     let (Some(rerank), Some(text)) = (query.rerank.clone(), query.text().map(str::to_owned)) else { return Ok(None) };
-    let snapshot = snapshot(state, uid, query, context)?;
+    let snapshot = Arc::clone(snapshot);
     let reranker = reranker(Target { uid, snapshot: &snapshot }, &rerank)?;
     let found = {
         let (uid, query, context, rerank) = (uid.to_owned(), query.clone(), context.clone(), rerank.clone());
@@ -42,7 +60,14 @@ pub(super) async fn rerank(
     let scores = if texts.is_empty() {
         Ok(Vec::new())
     } else {
-        reranker.rerank(&state.outbound, &text, &texts, start + rerank.timeout).await
+        let deadline = start + rerank.timeout;
+        match &reranker.place {
+            Place::Elsewhere(provider) => provider.rerank(&state.outbound, &text, &texts, deadline).await,
+            Place::Here { model, revision } => {
+                let scores = state.embedders.cross_encode([model, revision], &text, &texts, deadline).await;
+                scores.map(|scores| best_first(scores.into_iter().enumerate()))
+            }
+        }
     };
     drop(held);
     let scores = scores.inspect_err(|reason| {

@@ -86,7 +86,7 @@ impl ModelStore {
         ModelStore::new(folder, caches, &hub, std::env::var("HF_TOKEN").ok(), outbound)
     }
 
-    /// The files of a model.
+    /// The files of a model. `pools`: the vectors of its tokens become one, so how has to be known.
     ///
     /// # Errors
     /// When they are not there and can't be downloaded. The message says where to put them.
@@ -94,6 +94,7 @@ impl ModelStore {
         &self,
         model: &str,
         revision: &str,
+        pools: bool,
         cancelled: &AtomicBool,
     ) -> Result<ModelFiles, EmbedFailure> {
         if !is_name(model, 2) || !is_name(revision, 3) {
@@ -103,7 +104,7 @@ impl ModelStore {
         let of_revision = of_model.join(revision.replace('/', "--"));
         let found = || {
             let own = ModelFiles::in_folder(&of_revision).or_else(|| ModelFiles::in_folder(&of_model));
-            own.or_else(|| self.caches.iter().find_map(|cache| in_cache(cache, model, revision)))
+            own.or_else(|| self.caches.iter().find_map(|cache| in_cache(cache, model, revision, pools)))
         };
         if let Some(files) = found() {
             return Ok(files);
@@ -132,7 +133,7 @@ fn named_cache(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 }
 
 /// The files of a model in a cache, if it has all of them.
-fn in_cache(cache: &Cache, model: &str, revision: &str) -> Option<ModelFiles> {
+fn in_cache(cache: &Cache, model: &str, revision: &str, pools: bool) -> Option<ModelFiles> {
     let repo = Repo::with_revision(model.to_owned(), RepoType::Model, revision.to_owned());
     let commit = if is_commit(revision) {
         revision.to_owned()
@@ -144,7 +145,7 @@ fn in_cache(cache: &Cache, model: &str, revision: &str) -> Option<ModelFiles> {
     let snapshot = is_commit(&commit).then(|| cache.repo(repo).pointer_path(&commit))?;
     // Programs that only run the network do not fetch how to pool, and without it vectors are others, not missing. That a
     // model has no such file is known where its whole repository was fetched.
-    let is_whole = |files: &ModelFiles| files.pooling.is_some() || snapshot.join(ATTRIBUTES).is_file();
+    let is_whole = |files: &ModelFiles| !pools || files.pooling.is_some() || snapshot.join(ATTRIBUTES).is_file();
     ModelFiles::in_folder(&snapshot).filter(is_whole)
 }
 
@@ -225,8 +226,10 @@ mod tests {
 
         /// Where the configuration of a revision is, below the fixture's folder; the reason if it is nowhere.
         fn find(&self, revision: &str) -> Result<String, String> {
-            let files =
-                self.store.files(MODEL, revision, &AtomicBool::default()).map_err(|failure| failure.to_string())?;
+            let files = self
+                .store
+                .files(MODEL, revision, true, &AtomicBool::default())
+                .map_err(|failure| failure.to_string())?;
             let path = files.config.strip_prefix(self.folder.path()).expect("nothing else is looked into");
             Ok(path.parent().unwrap().to_str().unwrap().to_owned())
         }
@@ -255,7 +258,7 @@ mod tests {
         fixture.assert_in_cache(COMMITS[1], FIRST, COMMITS[1]);
         fixture.assert_nowhere("v2");
         fixture.assert_nowhere(&COMMITS[0][..7]);
-        let files = fixture.store.files(MODEL, "main", &AtomicBool::default()).unwrap();
+        let files = fixture.store.files(MODEL, "main", true, &AtomicBool::default()).unwrap();
         assert!(
             matches!(&files.weights, Weights::Safetensors(file) if fs::read(file).unwrap() == SAFETENSORS.as_bytes())
         );
@@ -287,9 +290,11 @@ mod tests {
         let fixture = Fixture::new();
         fixture.cached(FIRST, COMMITS[0], &[CONFIG, TOKENIZER, SAFETENSORS]);
         fixture.assert_nowhere(COMMITS[0]);
+        let scoring = fixture.store.files(MODEL, COMMITS[0], false, &AtomicBool::default());
+        assert!(scoring.is_ok(), "one that gives scores does not pool");
         fixture.cached(SECOND, COMMITS[0], &[ATTRIBUTES, CONFIG, TOKENIZER, PICKLE]);
         fixture.assert_in_cache(COMMITS[0], SECOND, COMMITS[0]);
-        assert_eq!(fixture.store.files(MODEL, COMMITS[0], &AtomicBool::default()).unwrap().pooling, None);
+        assert_eq!(fixture.store.files(MODEL, COMMITS[0], true, &AtomicBool::default()).unwrap().pooling, None);
     }
 
     #[test]

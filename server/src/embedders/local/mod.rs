@@ -1,9 +1,10 @@
-//! Models that run inside the server: the source `huggingFace`.
+//! Models that run inside the server: the source `huggingFace` of embedders and rerankers.
 //!
 //! A model is a folder of files, [found](files) or [downloaded](download); its tokens go through a [network](network), and the
 //! vectors of the tokens are [pooled](pooling) into one. Texts of the same number of tokens go through together, so
-//! nothing is padded and no text changes the vector of another.
+//! nothing is padded and no text changes the vector of another. [Cross-encoders](cross) make a score of a query and a text.
 
+mod cross;
 mod download;
 mod file_names;
 mod files;
@@ -11,6 +12,7 @@ mod network;
 mod pooling;
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -18,8 +20,9 @@ use candle_core::{Device, Tensor};
 use lamina_engine::index::embedding::EmbedFailure;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value};
-use tokenizers::{Tokenizer, TruncationParams};
+use tokenizers::{Encoding, Tokenizer, TruncationParams};
 
+pub(super) use cross::{CrossEncoders, CrossModel};
 pub(super) use files::ModelStore;
 use network::Network;
 use pooling::Pooling;
@@ -70,12 +73,12 @@ type Opening = Arc<Mutex<Option<Arc<LocalEmbedder>>>>;
 /// All models of the server.
 #[derive(Debug)]
 pub(super) struct LocalModels {
-    store: ModelStore,
+    store: Arc<ModelStore>,
     opened: Mutex<HashMap<String, Opening>>,
 }
 
 impl LocalModels {
-    pub(super) fn new(store: ModelStore) -> LocalModels {
+    pub(super) fn new(store: Arc<ModelStore>) -> LocalModels {
         LocalModels { store, opened: Mutex::default() }
     }
 
@@ -129,18 +132,15 @@ impl LocalEmbedder {
         wanted: &LocalModel,
         cancelled: &AtomicBool,
     ) -> Result<LocalEmbedder, EmbedFailure> {
-        let files = store.files(&wanted.model, &wanted.revision, cancelled)?;
+        let files = store.files(&wanted.model, &wanted.revision, true, cancelled)?;
         let failed = |what: &str, reason: String| {
             EmbedFailure::user(format!("{what} of model `{}` can't be used: {reason}", wanted.model))
         };
         let device = device();
         let network =
             Network::load(&files, &device).map_err(|reason| failed("the weights or `config.json`", reason))?;
-        let mut tokenizer =
-            Tokenizer::from_file(&files.tokenizer).map_err(|error| failed("`tokenizer.json`", error.to_string()))?;
-        let truncation = TruncationParams { max_length: network.token_count_max(), ..TruncationParams::default() };
-        tokenizer.with_padding(None);
-        tokenizer.with_truncation(Some(truncation)).map_err(|error| failed("`tokenizer.json`", error.to_string()))?;
+        let tokenizer = tokenizer(&files.tokenizer, network.token_count_max())
+            .map_err(|reason| failed("`tokenizer.json`", reason))?;
         let pooling = Pooling::choose(&wanted.pooling, files.pooling.as_deref())
             .map_err(|reason| failed("`1_Pooling/config.json`", reason))?;
         let mut opened =
@@ -158,7 +158,7 @@ impl LocalEmbedder {
     fn run(&self, tokens: &[&[u32]], length: usize) -> Result<Vec<Vec<f32>>, candle_core::Error> {
         let flat: Vec<u32> = tokens.iter().flat_map(|tokens| tokens.iter().copied()).collect();
         let tokens = Tensor::from_vec(flat, (tokens.len(), length), &self.device)?;
-        self.pooling.pool(&self.network.forward(&tokens)?)?.to_vec2()
+        self.pooling.pool(&self.network.forward(&tokens, None)?)?.to_vec2()
     }
 
     /// The vectors of `texts`, in order.
@@ -177,24 +177,20 @@ impl LocalEmbedder {
     ) -> Result<Vec<Vec<f32>>, EmbedFailure> {
         let inputs: Vec<&str> = texts.iter().map(String::as_str).collect();
         let encodings = self.tokenizer.encode_batch(inputs, true).map_err(|error| self.failed(error))?;
-        let mut order: Vec<usize> = (0..encodings.len()).collect();
-        order.sort_by_key(|place| encodings[*place].len());
         let mut vectors = vec![Vec::new(); texts.len()];
-        for same_length in order.chunk_by(|one, other| encodings[*one].len() == encodings[*other].len()) {
-            let length = encodings[same_length[0]].len();
+        for batch in batches(&encodings) {
+            let length = encodings[batch[0]].len();
             if length == 0 {
                 return Err(self.failed("a text has no tokens, not even those that mark its start and end"));
             }
-            for batch in same_length.chunks((BATCH_TOKENS / length).max(1)) {
-                if cancelled.load(Ordering::Relaxed) {
-                    return Err(EmbedFailure::cancelled());
-                }
-                let tokens: Vec<&[u32]> = batch.iter().map(|place| encodings[*place].get_ids()).collect();
-                let made = self.run(&tokens, length).map_err(|error| self.failed(error))?;
-                for (place, vector) in batch.iter().zip(made) {
-                    answered(*place, &vector);
-                    vectors[*place] = vector;
-                }
+            if cancelled.load(Ordering::Relaxed) {
+                return Err(EmbedFailure::cancelled());
+            }
+            let tokens: Vec<&[u32]> = batch.iter().map(|place| encodings[*place].get_ids()).collect();
+            let made = self.run(&tokens, length).map_err(|error| self.failed(error))?;
+            for (place, vector) in batch.iter().zip(made) {
+                answered(*place, &vector);
+                vectors[*place] = vector;
             }
         }
         Ok(vectors)
@@ -212,6 +208,27 @@ impl VectorMaker for LocalEmbedder {
             Err(failure) => vec![Err(failure); texts.len()],
         }
     }
+}
+
+/// The tokeniser of a model, which cuts what is longer than the network takes.
+fn tokenizer(file: &Path, length_max: usize) -> Result<Tokenizer, String> {
+    let mut tokenizer = Tokenizer::from_file(file).map_err(|error| error.to_string())?;
+    let truncation = TruncationParams { max_length: length_max, ..TruncationParams::default() };
+    tokenizer.with_padding(None);
+    tokenizer.with_truncation(Some(truncation)).map_err(|error| error.to_string())?;
+    Ok(tokenizer)
+}
+
+/// The places of texts that go through a network together: of the same number of tokens, short ones first.
+fn batches(encodings: &[Encoding]) -> Vec<Vec<usize>> {
+    let length = |place: &usize| encodings[*place].len();
+    let mut order: Vec<usize> = (0..encodings.len()).collect();
+    order.sort_by_key(length);
+    let same_length = order.chunk_by(|one, other| length(one) == length(other));
+    same_length
+        .flat_map(|places| places.chunks((BATCH_TOKENS / length(&places[0]).max(1)).max(1)))
+        .map(<[usize]>::to_vec)
+        .collect()
 }
 
 /// The lock; `None` if the flag is set before. Blocks.

@@ -8,6 +8,8 @@ use serde_json::json;
 use super::*;
 use crate::outbound::Outbound;
 
+mod cross;
+
 const WORDS: [&str; 9] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "red", "fox", "snow", "##es", "."];
 const HIDDEN: usize = 8;
 const HEADS: usize = 2;
@@ -78,7 +80,8 @@ fn write_model(folder: &Path, pooling: Option<&str>) {
         json!({"id": id, "content": WORDS[id], "single_word": false, "lstrip": false, "rstrip": false,
                "normalized": false, "special": true})
     };
-    let token = |id: usize| json!({"SpecialToken": {"id": WORDS[id], "type_id": 0}});
+    let token_of = |id: usize, part: usize| json!({"SpecialToken": {"id": WORDS[id], "type_id": part}});
+    let token = |id: usize| token_of(id, 0);
     let named = |id: usize| json!({"id": WORDS[id], "ids": [id], "tokens": [WORDS[id]]});
     let tokenizer = json!({
         "version": "1.0", "truncation": null, "padding": {"strategy": {"Fixed": 10}, "direction": "Right",
@@ -90,20 +93,24 @@ fn write_model(folder: &Path, pooling: Option<&str>) {
         "post_processor": {"type": "TemplateProcessing",
             "single": [token(2), {"Sequence": {"id": "A", "type_id": 0}}, token(3)],
             "pair": [token(2), {"Sequence": {"id": "A", "type_id": 0}}, token(3),
-                     {"Sequence": {"id": "B", "type_id": 1}}, token(3)],
+                     {"Sequence": {"id": "B", "type_id": 1}}, token_of(3, 1)],
             "special_tokens": {"[CLS]": named(2), "[SEP]": named(3)}},
         "decoder": null,
         "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
                   "max_input_chars_per_word": 100, "vocab": vocabulary}
     });
     fs::write(folder.join("tokenizer.json"), tokenizer.to_string()).unwrap();
+    write_weights_as(folder, &tensors(), str::to_owned);
+}
 
+/// Writes tensors; `made_as`: the name by which their weights are made.
+fn write_weights_as(folder: &Path, tensors: &[(String, Vec<usize>)], made_as: impl Fn(&str) -> String) {
     let (mut header, mut data) = (Map::new(), Vec::new());
-    for (name, shape) in tensors() {
+    for (name, shape) in tensors {
         let start = data.len();
-        let values = weights(&name, shape.iter().product());
+        let values = weights(&made_as(name), shape.iter().product());
         data.extend(values.iter().flat_map(|value| value.to_le_bytes()));
-        header.insert(name, json!({"dtype": "F32", "shape": shape, "data_offsets": [start, data.len()]}));
+        header.insert(name.clone(), json!({"dtype": "F32", "shape": shape, "data_offsets": [start, data.len()]}));
     }
     let mut header = Value::Object(header).to_string().into_bytes();
     header.resize(header.len().next_multiple_of(8), b' ');
@@ -172,11 +179,16 @@ fn attention(rows: &Rows, layer: &str) -> Rows {
 
 /// The vectors of tokens.
 fn network(tokens: &[usize]) -> Rows {
+    network_of(tokens, &vec![0; tokens.len()], 0)
+}
+
+/// The same of texts of two parts, whose positions are counted from `first`.
+fn network_of(tokens: &[usize], parts: &[usize], first: usize) -> Rows {
     let table = |name: &str| stored(&format!("embeddings.{name}_embeddings.weight"), HIDDEN);
     let (words, positions, types) = (table("word"), table("position"), table("token_type"));
     let mut rows: Rows = tokens.iter().map(|token| words[*token].clone()).collect();
-    rows = added(&rows, &positions);
-    rows = added(&rows, &vec![types[0].clone(); tokens.len()]);
+    rows = added(&rows, &positions[first..].to_vec());
+    rows = added(&rows, &parts.iter().map(|part| types[*part].clone()).collect());
     rows = normed(&rows, "embeddings");
     for layer in 0..LAYERS {
         let layer = format!("encoder.layer.{layer}");
@@ -196,8 +208,8 @@ fn mean(rows: &Rows) -> Vec<f64> {
 
 struct Fixture {
     folder: tempfile::TempDir,
-    _runtime: tokio::runtime::Runtime,
-    store: ModelStore,
+    runtime: tokio::runtime::Runtime,
+    store: Arc<ModelStore>,
 }
 
 impl Fixture {
@@ -208,8 +220,8 @@ impl Fixture {
             let _guard = runtime.enter();
             Outbound::new("any".parse().unwrap()).unwrap()
         };
-        let store = ModelStore::new(folder.path().to_owned(), Vec::new(), hub, None, outbound);
-        Fixture { folder, _runtime: runtime, store }
+        let store = Arc::new(ModelStore::new(folder.path().to_owned(), Vec::new(), hub, None, outbound));
+        Fixture { folder, runtime, store }
     }
 
     fn open(&self, pooling: &str) -> Result<LocalEmbedder, String> {
@@ -278,7 +290,7 @@ fn what_is_missing_is_reported() {
     assert!(refusal.contains("could not be downloaded from http://127.0.0.1:1: "), "{refusal}");
     assert!(refusal.contains("into the folder `models/tiny/model` of the database"), "{refusal}");
     assert!(refusal.ends_with("or run `hf download tiny/model --cache-dir DATABASE/models`"), "{refusal}");
-    let failure = fixture.store.files("tiny/model", "v1", &AtomicBool::default()).unwrap_err().to_string();
+    let failure = fixture.store.files("tiny/model", "v1", true, &AtomicBool::default()).unwrap_err().to_string();
     assert!(failure.contains("`hf download tiny/model --revision v1 --cache-dir"), "{failure}");
     let folder = fixture.folder.path().join("tiny/model");
     write_model(&folder, None);

@@ -12,17 +12,31 @@ use super::values::{map, sent, setting};
 use crate::engine_errors::Sentence;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::outbound::{is_framing, parse_url};
-use crate::rerankers::{DEFAULT_TEXT_BYTES_MAX, TEXT_BYTES_MAX, check_request};
+use crate::rerankers::{
+    DEFAULT_MODEL, DEFAULT_REVISION, DEFAULT_TEXT_BYTES_MAX, HUGGING_FACE, REST, TEXT_BYTES_MAX, check_request,
+};
 use crate::secret::shown_url;
 use crate::wire::json::At;
 use crate::wire::schema::{anything, exactly, map_of, one_of, or_null, text};
 
 /// Where an order comes from.
-const SOURCES: [(&str, ()); 1] = [("rest", ())];
+const SOURCES: [(&str, ()); 2] = [(REST, ()), (HUGGING_FACE, ())];
 
 /// The fields of a configuration, in the order in which they are listed and shown.
-const FIELDS: [&str; 8] =
-    ["source", "url", "apiKey", "headers", "model", "request", "documentTemplate", "documentTemplateMaxBytes"];
+const FIELDS: [&str; 9] = [
+    "source",
+    "url",
+    "apiKey",
+    "headers",
+    "model",
+    "revision",
+    "request",
+    "documentTemplate",
+    "documentTemplateMaxBytes",
+];
+/// Of them, those of one source only.
+const OF_ONE_SOURCE: [(&str, &str); 5] =
+    [("url", REST), ("apiKey", REST), ("headers", REST), ("request", REST), ("revision", HUGGING_FACE)];
 
 pub(super) const RERANKERS: SettingKind = SettingKind {
     id: SettingId::Rerankers,
@@ -123,8 +137,15 @@ fn check_merged(patch: &SettingsPatch, _: &Settings, after: &Settings) -> ApiRes
         return refuse("`.rerankers`: the name of a reranker cannot be empty".to_owned());
     }
     for (name, configuration) in &after.rerankers {
-        if configuration.get("url").is_none() {
+        let source = source(configuration);
+        if source == REST && configuration.get("url").is_none() {
             return refuse(format!("`.rerankers.{name}`: Missing field `url`"));
+        }
+        let foreign = OF_ONE_SOURCE.iter().find(|(field, of)| *of != source && configuration.get(field).is_some());
+        if let Some((field, of)) = foreign {
+            return refuse(format!(
+                "`.rerankers.{name}`: `{field}` is of source `{of}` only, and the source is `{source}`: set it to `null`"
+            ));
         }
         if let Some(Err(reason)) = configuration.as_object().and_then(request_of).map(check_request) {
             return refuse(format!("`.rerankers.{name}`: {reason}"));
@@ -133,12 +154,18 @@ fn check_merged(patch: &SettingsPatch, _: &Settings, after: &Settings) -> ApiRes
     Ok(())
 }
 
+fn source(configuration: &Value) -> &str {
+    configuration.get("source").and_then(Value::as_str).unwrap_or(REST)
+}
+
 /// A stored configuration as clients see it: with its defaults, secrets redacted.
 fn show(configuration: &Value) -> Value {
     let mut shown = Map::new();
     for field in FIELDS {
         let default = match field {
-            "source" => Some(json!(SOURCES[0].0)),
+            "source" => Some(json!(REST)),
+            "model" if source(configuration) == HUGGING_FACE => Some(json!(DEFAULT_MODEL)),
+            "revision" if source(configuration) == HUGGING_FACE => Some(json!(DEFAULT_REVISION)),
             "documentTemplate" => Some(json!(DEFAULT_TEMPLATE)),
             "documentTemplateMaxBytes" => Some(json!(DEFAULT_TEXT_BYTES_MAX)),
             _ => None,
@@ -154,7 +181,7 @@ fn show(configuration: &Value) -> Value {
 
 fn schema() -> Value {
     let field = |name: &str| match name {
-        "source" => one_of(&[SOURCES[0].0]),
+        "source" => one_of(&SOURCES.map(|(name, ())| name)),
         "url" => json!({ "type": "string", "format": "uri", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?:" }),
         "headers" => map_of(text()),
         // Any JSON with the placeholders somewhere.
@@ -183,6 +210,7 @@ mod tests {
             (json!({"cross": {"headers": {"Content-Length": "1"}}}), ".rerankers.cross.headers.Content-Length"),
             (json!({"cross": {"headers": {"a": 1}}}), ".rerankers.cross.headers.a"),
             (json!({"cross": {"model": []}}), ".rerankers.cross.model"),
+            (json!({"cross": {"source": "huggingFace", "revision": 1}}), ".rerankers.cross.revision"),
             (json!({"cross": {"url": "http://h/", "request": {"query": "{{query}}"}}}), ".rerankers.cross"),
             (json!({"cross": {"documentTemplate": 1}}), ".rerankers.cross.documentTemplate"),
             (json!({"cross": {"documentTemplateMaxBytes": 0}}), ".rerankers.cross.documentTemplateMaxBytes"),
@@ -207,13 +235,33 @@ mod tests {
         assert!(!Value::Object(settings::details(&patch)).to_string().contains("s3cret-"), "of the task");
         assert_eq!(settings::written(&stored)["rerankers"], sent["rerankers"], "a dump has them");
         assert_eq!(settings::show(&Settings::default(), &|_| true).get("rerankers"), None);
+    }
+
+    #[test]
+    fn fields_of_another_source_are_refused() {
         let request = json!({"cross": {"request": 1}});
-        for partly in [json!({"cross": {"apiKey": "k"}}), json!({"": {"url": "http://h/"}}), request] {
+        for (partly, reason) in [
+            (json!({"cross": {"apiKey": "k"}}), "Missing field `url`"),
+            (json!({"": {"url": "http://h/"}}), "the name of a reranker cannot be empty"),
+            (request, "Missing field `url`"),
+            (
+                json!({"cross": {"url": "http://h/", "revision": "r"}}),
+                "`revision` is of source `huggingFace` only, and the source is `rest`: set it to `null`",
+            ),
+            (
+                json!({"cross": {"source": "huggingFace", "url": "http://h/"}}),
+                "`url` is of source `rest` only, and the source is `huggingFace`: set it to `null`",
+            ),
+            (json!({"cross": {"source": "huggingFace", "request": {}}}), "`request` is of source `rest` only"),
+        ] {
             let patch = settings::read(&json!({ "rerankers": partly })).unwrap();
-            assert_eq!(
-                settings::merged(&Settings::default(), &patch).unwrap_err().code,
-                Code::InvalidSettingsRerankers
-            );
+            let refused = settings::merged(&Settings::default(), &patch).unwrap_err();
+            assert_eq!(refused.code, Code::InvalidSettingsRerankers);
+            assert!(refused.message.contains(reason), "{}", refused.message);
         }
+        let patch = settings::read(&json!({"rerankers": {"here": {"source": "huggingFace"}}})).unwrap();
+        let shown = settings::show(&settings::merged(&Settings::default(), &patch).unwrap(), &|_| true);
+        let of_here = ["model", "revision"].map(|field| shown["rerankers"]["here"][field].clone());
+        assert_eq!(of_here, ["cross-encoder/ms-marco-MiniLM-L-6-v2", "main"]);
     }
 }
