@@ -114,6 +114,53 @@ fn a_model_that_fails_or_is_late_leaves_the_order() {
 }
 
 #[test]
+fn a_search_by_address_is_reranked_too() {
+    let (server, receiver) = notes(&LOCAL, vec![scores(json!([0.1, 0.9])), scores(json!([0.9, 0.1]))]);
+    let path = "/indexes/notes/search?q=fox&rerank=r&rerankLimit=2&rerankTimeoutMs=30000";
+    assert_eq!(ids(&server.get(path).ok()), [2, 1, 3, 4]);
+    assert_eq!(ids(&server.get(path).ok()), [1, 2, 3, 4]);
+    (0..2).for_each(|_| drop(receiver.next()));
+    server.get("/indexes/notes/search?q=fox&rerank=other").refused(400, "invalid_search_rerank");
+    server.get("/indexes/notes/search?q=fox&rerank=r&rerankLimit=0").refused(400, "invalid_search_rerank");
+    receiver.nothing_more();
+}
+
+/// Each query of several has its own order, by its own reranker; all see one state.
+#[test]
+fn queries_of_a_multi_search_are_reranked() {
+    let script = vec![scores(json!([0.1, 0.2, 0.9, 0.3])), Behaviour::Answer(500)];
+    let (server, receiver) = notes(&LOCAL, script);
+    let ask = |queries: Value| server.post("/multi-search", json!({ "queries": queries }));
+    let of_notes = |mut more: Value| {
+        more["indexUid"] = json!("notes");
+        asked(more)
+    };
+    let plain = json!({"indexUid": "notes", "q": "fox"});
+    let blank = of_notes(json!({"q": "", "limit": 1}));
+    let answer = ask(json!([plain, of_notes(json!({"limit": 3, "showRankingScoreDetails": true})), blank]));
+    let results = answer.ok()["results"].as_array().unwrap().clone();
+    let found: Vec<Vec<u64>> = results.iter().map(ids).collect();
+    assert_eq!(found, [vec![1, 2, 3, 4], vec![3, 4, 2], vec![1]]);
+    assert_eq!(results[1]["hits"][0]["_rankingScoreDetails"]["rerank"]["rank"], 3, "{results:?}");
+    assert!(results[1].get("degraded").is_none(), "{results:?}");
+    receiver.next();
+    let held = of_notes(json!({"pointInTime": {}}));
+    let late = ask(json!([held, plain]));
+    let results = late.ok()["results"].as_array().unwrap().clone();
+    assert_eq!((ids(&results[0]), &results[0]["degradedReasons"]), (vec![1, 2, 3, 4], &json!(["reranker"])));
+    assert!(results[0]["pointInTime"]["id"].is_string() && results[1].get("degraded").is_none(), "{results:?}");
+    receiver.next();
+    let unknown = of_notes(json!({"rerank": {"reranker": "other"}}));
+    let refused = ask(json!([plain, unknown]));
+    refused.refused(400, "invalid_search_rerank");
+    assert!(refused.text.contains("Inside `.queries[1]`: "), "{}", refused.text);
+    let merged = server.post("/multi-search", json!({"federation": {}, "queries": [of_notes(json!({}))]}));
+    merged.refused(400, "invalid_search_rerank");
+    ask(json!([{"indexUid": "missing", "q": "x", "rerank": {"reranker": "r"}}])).refused(400, "index_not_found");
+    receiver.nothing_more();
+}
+
+#[test]
 fn addresses_are_guarded_and_requests_checked() {
     let (server, receiver) = notes(&["--no-analytics"], Vec::new());
     let answer = server.search("notes", asked(json!({})));
@@ -123,7 +170,7 @@ fn addresses_are_guarded_and_requests_checked() {
     server.post("/indexes/notes/search", unknown).refused(400, "invalid_search_rerank");
     let mut one = asked(json!({"indexUid": "notes"}));
     let several = |query: &Value| server.post("/multi-search", json!({"queries": [query]}));
-    several(&one).refused(400, "invalid_search_rerank");
+    assert_eq!(several(&one).ok()["results"][0]["degradedReasons"], json!(["reranker"]));
     one["rerank"] = json!({"reranker": "r", "limit": 0});
     several(&one).refused(400, "invalid_search_rerank");
     let partly = json!({"rerankers": {"new": {"apiKey": "k"}}});

@@ -1,10 +1,11 @@
 //! Several searches answered one by one.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use lamina_engine::highlight::append_field;
 
-use super::{Context, Form, Target};
+use super::{Context, Form, Reranked, Target};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::points_in_time::Snapshots;
 use crate::wire::multi_search::IndexQuery;
@@ -43,6 +44,8 @@ pub struct OwnView<'a> {
     pub snapshots: &'a Snapshots,
     /// `pointInTime` of its result.
     pub point: Option<serde_json::Value>,
+    /// The order of its first hits, if they have another one.
+    pub reranked: Option<Arc<Reranked>>,
 }
 
 /// The snapshot of `uid`.
@@ -73,7 +76,9 @@ pub fn run_multi(
         }
         let own = own.get(&position);
         let snapshots = own.map_or(snapshots, |own| own.snapshots);
-        let found = one(snapshots, asked, context, with_metadata, &mut out);
+        let reranked = own.and_then(|own| own.reranked.clone());
+        let of_it = reranked.map(|reranked| Context { reranked: Some(reranked), ..context.clone() });
+        let found = one(snapshots, asked, of_it.as_ref().unwrap_or(context), with_metadata, &mut out);
         let mut result = found.map_err(|error| at_query(error, asked.query_position.unwrap_or(position)))?;
         if let Some(point) = own.and_then(|own| own.point.as_ref()) {
             append_field(&mut result, "pointInTime", point.to_string().as_bytes());

@@ -196,7 +196,11 @@ pub(super) fn parameter(name: &str) -> Value {
         | "since"
         | "waitMs"
         | "pointInTimeKeepAliveMs" => count(),
-        "rankingScoreThreshold" | "hybridSemanticRatio" => share(),
+        "rankingScoreThreshold" | "hybridSemanticRatio" | "hybridThresholdsWords" | "hybridThresholdsVectors" => {
+            share()
+        }
+        "hybridRrfK" => searches::rrf_k(),
+        "rerank" | "rerankLimit" | "rerankTimeoutMs" => search::rerank_parameter_schema(name),
         "distinctLimit" => json!({ "type": "integer", "minimum": 1, "maximum": search::DISTINCT_LIMIT_MAX }),
         "hybridFusion" => one_of(&search::fusion_names()),
         "retrieveVectors"

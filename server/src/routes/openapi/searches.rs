@@ -94,16 +94,20 @@ fn federation() -> Value {
 /// Which embedder counts in a search, how much, and how its list is merged with that of words.
 fn hybrid() -> Value {
     let fusions = one_of(&search::fusion_names());
-    let rrf_k = json!({ "type": "number", "minimum": 0, "maximum": search::Hybrid::RRF_K_MAX });
     let thresholds = exactly(search::ArmThresholds::FIELDS.map(|name| (name, or_null(share()))), &[]);
     let fields = [
         ("embedder", text()),
         ("semanticRatio", share()),
         ("fusion", fusions),
-        ("rrfK", rrf_k),
+        ("rrfK", rrf_k()),
         ("thresholds", or_null(thresholds)),
     ];
     exactly(fields, &["embedder"])
+}
+
+/// How much the best ranks of a list outweigh the next.
+pub(super) fn rrf_k() -> Value {
+    json!({ "type": "number", "minimum": 0, "maximum": search::Hybrid::RRF_K_MAX })
 }
 
 /// The body of a request for completions.

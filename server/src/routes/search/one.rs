@@ -61,8 +61,9 @@ impl Search {
         let uid = index_uid_in_path(&uid)?;
         let query = SearchQuery::from_parameters(&request.query())?;
         // Holding on to a state, or giving it up, is an effect that no answer from memory may stand for. Documents of other
-        // indexes change without this one.
-        let has_tag = query.point_in_time.is_none() && query.at.is_none() && context.foreign.is_none();
+        // indexes change without this one, and rerankers answer as they like.
+        let is_own = context.foreign.is_none() && query.rerank.is_none();
+        let has_tag = query.point_in_time.is_none() && query.at.is_none() && is_own;
         let validators = has_tag.then(|| Validators {
             headers: request.headers().clone(),
             asked: format!("{}\n{}", request.raw_query(), context.rights.imposed_filter(&uid).unwrap_or_default()),

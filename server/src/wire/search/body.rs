@@ -217,7 +217,10 @@ fn hybrid(at: At<'_>) -> ApiResult<Hybrid> {
             "thresholds" => {
                 thresholds = field.code(Code::InvalidSearchHybridQuery).optional(arm_thresholds)?.unwrap_or_default();
             }
-            "rrfK" => k = Some(rrf_k(&field.code(Code::InvalidSearchHybridQuery))?),
+            "rrfK" => {
+                let field = field.code(Code::InvalidSearchHybridQuery);
+                k = Some(rrf_k(field.number()?).map_err(|reason| field.invalid(reason))?);
+            }
             _ => {
                 let field = field.code(Code::InvalidSearchSemanticRatio);
                 semantic_ratio = unit_interval("semanticRatio", field)? as f32;
@@ -246,14 +249,9 @@ fn arm_thresholds(at: At<'_>) -> ApiResult<ArmThresholds> {
     Ok(thresholds)
 }
 
-fn rrf_k(at: &At<'_>) -> ApiResult<f64> {
-    let k = at.number()?;
+pub(super) fn rrf_k(k: f64) -> Result<f64, String> {
     let most = Hybrid::RRF_K_MAX;
-    if (0.0..=most).contains(&k) {
-        Ok(k)
-    } else {
-        Err(at.invalid(format!("expected a number from 0 to {most}, but found {k}")))
-    }
+    if (0.0..=most).contains(&k) { Ok(k) } else { Err(format!("expected a number from 0 to {most}, but found {k}")) }
 }
 
 fn unit_interval(name: &str, at: At<'_>) -> ApiResult<f64> {

@@ -27,7 +27,7 @@ pub use kind::{ArmThresholds, Hybrid, SearchKind};
 pub use measures::{FacetMeasure, PERCENTILES_MAX};
 pub use parameters::PARAMETERS;
 pub(in crate::wire) use parameters::{filter as filter_parameter, sort as sort_parameter};
-pub use rerank::{Rerank, rerank_schema};
+pub use rerank::{Rerank, rerank_parameter_schema, rerank_schema};
 
 /// Hits of a page when nothing else is asked for.
 pub const DEFAULT_LIMIT: usize = 20;

@@ -1,10 +1,12 @@
 //! A search in a query string.
 
 use lamina_engine::index::settings::BoostRule;
+use lamina_engine::search::Fusion;
 use lamina_engine::text::Language;
 use serde_json::Value;
 
-use super::body::personalization_unavailable;
+use super::body::{personalization_unavailable, rrf_k};
+use super::rerank::RerankParameters;
 use super::{
     ArmThresholds, Hybrid, MARK_BYTES_MAX, MATCHING_STRATEGIES, SearchQuery, component, distinct_limit, mark_too_long,
     out_of_range, size,
@@ -16,7 +18,7 @@ use crate::wire::query_string::{Parameter, QueryString};
 use crate::wire::{generations, locale, point_in_time};
 
 /// The parameters of a search, in the order in which messages list them.
-pub const PARAMETERS: [&str; 39] = [
+pub const PARAMETERS: [&str; 45] = [
     "q",
     "vector",
     "offset",
@@ -44,6 +46,9 @@ pub const PARAMETERS: [&str; 39] = [
     "hybridEmbedder",
     "hybridSemanticRatio",
     "hybridFusion",
+    "hybridRrfK",
+    "hybridThresholdsWords",
+    "hybridThresholdsVectors",
     "rankingScoreThreshold",
     "locales",
     "personalizeUserContext",
@@ -56,6 +61,9 @@ pub const PARAMETERS: [&str; 39] = [
     "boosts",
     "distinctLimit",
     "didYouMean",
+    "rerank",
+    "rerankLimit",
+    "rerankTimeoutMs",
 ];
 
 impl SearchQuery {
@@ -65,43 +73,13 @@ impl SearchQuery {
     /// The first thing wrong in the order of the text.
     pub fn from_parameters(parameters: &QueryString) -> ApiResult<SearchQuery> {
         let mut query = SearchQuery::default();
-        let (mut embedder, mut semantic_ratio, mut fusion) = (None, None, None);
-        parameters.parameters(&PARAMETERS, |name, parameter| {
-            match name {
-                "hybridEmbedder" => {
-                    embedder = Some(parameter.code(Code::InvalidSearchEmbedder).text()?.to_owned());
-                }
-                "hybridFusion" => {
-                    let parameter = parameter.code(Code::InvalidSearchHybridQuery);
-                    fusion = Some(parameter.one_of(&Hybrid::FUSIONS)?);
-                }
-                "hybridSemanticRatio" => {
-                    let parameter = parameter.code(Code::InvalidSearchSemanticRatio);
-                    semantic_ratio = Some(unit_interval("hybridSemanticRatio", &parameter)? as f32);
-                }
-                _ => query.read_parameter(name, parameter)?,
-            }
-            Ok(())
+        let (mut hybrid, mut rerank) = (HybridParameters::default(), RerankParameters::default());
+        parameters.parameters(&PARAMETERS, |name, parameter| match name {
+            _ if name.starts_with("hybrid") => hybrid.read(name, parameter),
+            _ if name.starts_with("rerank") => rerank.read(name, parameter),
+            _ => query.read_parameter(name, parameter),
         })?;
-        if embedder.is_none() && fusion.is_some() {
-            return Err(ApiError::new(
-                Code::InvalidSearchHybridQuery,
-                "`hybridEmbedder` is mandatory when `hybridFusion` is present",
-            ));
-        }
-        query.hybrid = match (embedder, semantic_ratio) {
-            (None, None) => None,
-            (None, Some(_)) => {
-                return Err(ApiError::new(
-                    Code::InvalidSearchHybridQuery,
-                    "`hybridEmbedder` is mandatory when `hybridSemanticRatio` is present",
-                ));
-            }
-            (Some(embedder), ratio) => {
-                let semantic_ratio = ratio.unwrap_or(Hybrid::DEFAULT_RATIO);
-                Some(Hybrid { embedder, semantic_ratio, fusion, thresholds: ArmThresholds::default() })
-            }
-        };
+        (query.hybrid, query.rerank) = (hybrid.hybrid()?, rerank.rerank()?);
         query.check_network()?;
         Ok(query)
     }
@@ -202,6 +180,66 @@ impl SearchQuery {
             _ => return Err(personalization_unavailable()),
         }
         Ok(())
+    }
+}
+
+/// `hybrid` of a body, field by field.
+#[derive(Default)]
+struct HybridParameters {
+    embedder: Option<String>,
+    semantic_ratio: Option<f32>,
+    fusion: Option<Fusion>,
+    k: Option<f64>,
+    thresholds: ArmThresholds,
+    /// The first one that says something of an embedder.
+    dependent: Option<String>,
+}
+
+impl HybridParameters {
+    fn read(&mut self, name: &str, parameter: Parameter<'_>) -> ApiResult<()> {
+        if name == "hybridEmbedder" {
+            self.embedder = Some(parameter.code(Code::InvalidSearchEmbedder).text()?.to_owned());
+            return Ok(());
+        }
+        self.dependent.get_or_insert_with(|| name.to_owned());
+        let of_hybrid = parameter.clone().code(Code::InvalidSearchHybridQuery);
+        match name {
+            "hybridFusion" => self.fusion = Some(of_hybrid.one_of(&Hybrid::FUSIONS)?),
+            "hybridRrfK" => {
+                let k = rrf_k(of_hybrid.number()?);
+                self.k = Some(k.map_err(|reason| of_hybrid.invalid(reason))?);
+            }
+            "hybridThresholdsWords" => self.thresholds.words = Some(unit_interval(name, &of_hybrid)?),
+            "hybridThresholdsVectors" => self.thresholds.vectors = Some(unit_interval(name, &of_hybrid)?),
+            _ => {
+                let parameter = parameter.code(Code::InvalidSearchSemanticRatio);
+                self.semantic_ratio = Some(unit_interval(name, &parameter)? as f32);
+            }
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// Something that no embedder is named for, or that does not go together.
+    fn hybrid(self) -> ApiResult<Option<Hybrid>> {
+        let refuse = |message: String| Err(ApiError::new(Code::InvalidSearchHybridQuery, message));
+        let Some(embedder) = self.embedder else {
+            return match self.dependent {
+                Some(name) => refuse(format!("`hybridEmbedder` is mandatory when `{name}` is present")),
+                None => Ok(None),
+            };
+        };
+        let fusion = match (self.k, self.fusion) {
+            (Some(_), Some(Fusion::Score | Fusion::Relative)) => {
+                return refuse(
+                    "`hybridRrfK` is of `hybridFusion=rrf` only: send that, or leave `hybridRrfK` out.".into(),
+                );
+            }
+            (Some(k), _) => Some(Fusion::Rrf { k }),
+            (None, fusion) => fusion,
+        };
+        let semantic_ratio = self.semantic_ratio.unwrap_or(Hybrid::DEFAULT_RATIO);
+        Ok(Some(Hybrid { embedder, semantic_ratio, fusion, thresholds: self.thresholds }))
     }
 }
 

@@ -240,6 +240,85 @@ fn thresholds_of_lists_are_scores() {
 }
 
 #[test]
+fn query_strings_have_the_fields_of_objects() {
+    let read = |text: &str| SearchQuery::from_parameters(&QueryString::parse(text)).unwrap();
+    let body = |body: Value| SearchQuery::from_body(&body).unwrap();
+    for (text, same) in [
+        (
+            "hybridEmbedder=e&hybridThresholdsWords=0.2&hybridThresholdsVectors=1",
+            json!({"hybrid": {"embedder": "e", "thresholds": {"words": 0.2, "vectors": 1}}}),
+        ),
+        ("hybridRrfK=7&hybridEmbedder=e", json!({"hybrid": {"embedder": "e", "rrfK": 7}})),
+        (
+            "hybridRrfK=7.5&hybridEmbedder=e&hybridFusion=rrf&hybridSemanticRatio=0.25",
+            json!({"hybrid": {"embedder": "e", "rrfK": 7.5, "fusion": "rrf", "semanticRatio": 0.25}}),
+        ),
+        ("rerank=r", json!({"rerank": {"reranker": "r"}})),
+        (
+            "rerankTimeoutMs=300&rerank=r&rerankLimit=20",
+            json!({"rerank": {"reranker": "r", "limit": 20, "timeoutMs": 300}}),
+        ),
+    ] {
+        assert_eq!(read(text), body(same), "{text}");
+    }
+}
+
+#[test]
+fn fields_of_objects_in_query_strings_are_checked() {
+    use Code::{InvalidSearchHybridQuery as Hybrid, InvalidSearchRerank as Rerank};
+    for (text, code, message) in [
+        ("rerankLimit=3", Rerank, "`rerank` is mandatory when `rerankLimit` is present"),
+        ("rerankTimeoutMs=3", Rerank, "`rerank` is mandatory when `rerankTimeoutMs` is present"),
+        (
+            "rerank=r&rerankLimit=201",
+            Rerank,
+            "Invalid value in parameter `rerankLimit`: expected a number from 1 to 200, but found 201",
+        ),
+        (
+            "rerank=r&rerankTimeoutMs=0",
+            Rerank,
+            "Invalid value in parameter `rerankTimeoutMs`: expected a number from 1 to 30000, but found 0",
+        ),
+        (
+            "rerank=r&rerankLimit=x",
+            Rerank,
+            "Invalid value in parameter `rerankLimit`: could not parse `x` as a positive integer",
+        ),
+        (
+            "rerank=r&rerank=s",
+            Rerank,
+            "Invalid value type for parameter `rerank`: expected a string, but found multiple values",
+        ),
+        (
+            "rerank=r&useNetwork=true",
+            Rerank,
+            "`rerank` cannot be used with `useNetwork`: each server would put its own hits into another order.",
+        ),
+        ("hybridThresholdsWords=0", Hybrid, "`hybridEmbedder` is mandatory when `hybridThresholdsWords` is present"),
+        ("hybridRrfK=0", Hybrid, "`hybridEmbedder` is mandatory when `hybridRrfK` is present"),
+        ("hybridFusion=rrf", Hybrid, "`hybridEmbedder` is mandatory when `hybridFusion` is present"),
+        (
+            "hybridEmbedder=e&hybridThresholdsVectors=1.5",
+            Hybrid,
+            "Invalid value in parameter `hybridThresholdsVectors`: the value of `hybridThresholdsVectors` is invalid, \
+             expected a float between `0.0` and `1.0`.",
+        ),
+        (
+            "hybridEmbedder=e&hybridRrfK=-1",
+            Hybrid,
+            "Invalid value in parameter `hybridRrfK`: expected a number from 0 to 1000000, but found -1",
+        ),
+        (
+            "hybridEmbedder=e&hybridRrfK=1&hybridFusion=score",
+            Hybrid,
+            "`hybridRrfK` is of `hybridFusion=rrf` only: send that, or leave `hybridRrfK` out.",
+        ),
+    ] {
+        assert_eq!(refused_get(text), (code, message.to_owned()), "{text}");
+    }
+}
+
+#[test]
 fn bad_query_strings() {
     for (query, code, message) in [
         (

@@ -1,6 +1,8 @@
 //! `/multi-search`.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod views;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -12,23 +14,21 @@ use super::embed::{check_media, embed, wanted};
 use super::limits::report_limits;
 use super::report;
 use super::search::{asks_metadata, check_state, context};
-use crate::access::Rights;
 use crate::app::AppState;
 use crate::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
 use crate::http::json_text;
-use crate::instance::Instance;
 use crate::network::{NetworkSearch, PROXY_HEADER, VALUES_HEADER, asks_network, values_wanted};
 use crate::observe::Seen;
-use crate::points_in_time::Snapshots;
-use crate::points_in_time::{Held, PointsInTime};
+use crate::points_in_time::PointsInTime;
 use crate::requests::{Counted, Request, request, respond};
 use crate::routes::Routes;
-use crate::search::{Context, OwnView, ValuesWanted, Written, at_query, run_federated, run_multi};
+use crate::search::{Context, ValuesWanted, Written, at_query, run_federated, run_multi};
 use crate::telemetry::Facts;
 use crate::wire::multi_search::{IndexQuery, MultiSearch, USING_NETWORK};
 use crate::wire::search::SearchQuery;
+use views::{Views, indexes};
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let post = warp::path!("multi-search").and(warp::post()).and(request(state));
@@ -71,7 +71,6 @@ impl Several {
             each_query(asked, IndexQuery::check_without_network)?;
         }
         each_query(asked, |query| context.rights.check_index(&query.index_uid))?;
-        each_query(asked, |query| query.query.rerank.as_ref().map_or(Ok(()), |_| Err(not_reranked())))?;
         each_query(asked, |query| check_state(&query.query, context))?;
         if asked.queries.iter().any(|query| query.query.at.is_some())
             && (self.is_spread() || asked.point_in_time.is_some())
@@ -135,22 +134,6 @@ fn not_here() -> ApiError {
     )
 }
 
-/// The refusal of a query that asks for another order of its hits.
-fn not_reranked() -> ApiError {
-    ApiError::new(
-        Code::InvalidSearchRerank,
-        "`rerank` is for the search of one index: search the index by itself, without a multi-search.",
-    )
-}
-
-/// The refusal of a merged list that would be of several states of one index.
-fn not_several_states(uid: &str) -> ApiError {
-    let message = format!(
-        "The queries of `{uid}` name different states: in one list, all queries of an index have the same `at`."
-    );
-    ApiError::new(Code::InvalidSearchAt, message)
-}
-
 /// Refuses the request for the first query that `check` refuses.
 fn each_query(asked: &MultiSearch, check: impl Fn(&IndexQuery) -> ApiResult<()>) -> ApiResult<()> {
     let mut queries = asked.queries.iter().enumerate();
@@ -178,86 +161,37 @@ async fn local(
     let queries = asked.queries.iter().map(|asked| (asked.index_uid.as_str(), &asked.query));
     let texts = wanted(state, queries, &context)?;
     context.embedded = embed(state, texts).await;
+    let reranked = Arc::new(Views::reranked(state, &asked, &context).await?);
     let instance = Arc::clone(&state.instance);
     let (points, runtime) = (Arc::clone(&state.points_in_time), Handle::current());
     let budget = context.budget.clone();
-    state
-        .answer(&budget, move || {
-            let views = Views::hold(&asked, &instance, &points, &context.rights)?;
-            let written = match &asked.federation {
-                Some(federation) => run_federated(&views.shared, &asked.queries, federation, &context, with_metadata),
-                None => run_multi(&views.shared, &views.own(), &asked.queries, &context, with_metadata),
-            };
-            let mut written = written.inspect_err(|_| views.held().for_each(|held| points.give_up(held)))?;
-            views.held().for_each(|held| points.watch(held, &runtime));
-            if let Some(whole) = &views.whole {
-                written.append_field("pointInTime", &whole.shown());
+    let views = Arc::clone(&reranked);
+    let written = state.answer(&budget, move || {
+        let held;
+        let views = match &*views {
+            Some(views) => views,
+            None => {
+                held = Views::hold(&asked, &instance, &points, &context.rights)?;
+                &held
             }
-            Ok(written)
-        })
-        .await
-}
-
-/// The states that the queries of a request see.
-struct Views {
-    /// Those of its indexes.
-    shared: Snapshots,
-    /// The view that `shared` is of, if the request holds one.
-    whole: Option<Held>,
-    /// Views of queries that have their own, by position.
-    own: BTreeMap<usize, Held>,
-    /// States of queries that name one, by position.
-    before: BTreeMap<usize, Snapshots>,
-}
-
-impl Views {
-    fn hold(asked: &MultiSearch, instance: &Instance, points: &PointsInTime, rights: &Rights) -> ApiResult<Views> {
-        let holder = rights.holder();
-        let is_merged = asked.federation.is_some();
-        let present = || {
-            let mut present = snapshots(instance, indexes(asked), rights)?;
-            if is_merged {
-                present.extend(states(instance, &asked.queries, rights)?);
-            }
-            Ok(present)
         };
-        let whole =
-            asked.point_in_time.map(|point| points.hold(indexes(asked), point, holder.clone(), present)).transpose()?;
-        let shared = whole.as_ref().map_or_else(present, |held| Ok(held.snapshots.clone()))?;
-        let mut views = Views { shared, whole, own: BTreeMap::new(), before: BTreeMap::new() };
-        // Merged lists refuse them.
-        let apart = asked.queries.iter().filter(|_| !is_merged);
-        for (position, query) in apart.enumerate() {
-            let uid = || std::iter::once(&query.index_uid);
-            let own = match query.query.point_in_time {
-                Some(point) => points
-                    .hold(uid(), point, holder.clone(), || snapshots(instance, uid(), rights))
-                    .map(|held| drop(views.own.insert(position, held))),
-                None if query.query.at.is_some() => states(instance, std::slice::from_ref(query), rights)
-                    .map(|state| drop(views.before.insert(position, state))),
-                None => Ok(()),
-            };
-            if let Err(error) = own {
-                views.held().for_each(|held| points.give_up(held));
-                return Err(at_query(error, query.query_position.unwrap_or(position)));
+        let written = match &asked.federation {
+            Some(federation) => run_federated(&views.shared, &asked.queries, federation, &context, with_metadata),
+            None => run_multi(&views.shared, &views.own(), &asked.queries, &context, with_metadata),
+        };
+        // Those of the first searches are there for another try.
+        let mut written = written.inspect_err(|_| {
+            if !views.is_reranked {
+                views.give_up(&points);
             }
+        })?;
+        views.held().for_each(|held| points.watch(held, &runtime));
+        if let Some(whole) = &views.whole {
+            written.append_field("pointInTime", &whole.shown());
         }
-        Ok(views)
-    }
-
-    /// What queries see that do not see what all see, by position.
-    fn own(&self) -> BTreeMap<usize, OwnView<'_>> {
-        let held = self
-            .own
-            .iter()
-            .map(|(position, held)| (*position, OwnView { snapshots: &held.snapshots, point: Some(held.shown()) }));
-        let before = self.before.iter().map(|(position, snapshots)| (*position, OwnView { snapshots, point: None }));
-        held.chain(before).collect()
-    }
-
-    fn held(&self) -> impl Iterator<Item = &Held> {
-        self.whole.iter().chain(self.own.values())
-    }
+        Ok(written)
+    });
+    written.await.inspect_err(|_| reranked.iter().for_each(|views| views.give_up(&state.points_in_time)))
 }
 
 /// Searches that are not merged with each other, some of which ask all servers.
@@ -402,48 +336,4 @@ async fn merged_over_network(
     let millis = u64::try_from(received.elapsed().as_millis()).unwrap_or(u64::MAX);
     fields.insert("processingTimeMs".to_owned(), millis.into());
     Ok(Spread { fields, cuts, degraded_searches })
-}
-
-/// The indexes that the request names.
-fn indexes(asked: &MultiSearch) -> impl Iterator<Item = &String> {
-    let in_queries = asked.queries.iter().map(|query| &query.index_uid);
-    in_queries.chain(asked.federation.iter().flat_map(|federation| federation.facets_by_index.keys()))
-}
-
-/// The states that queries name by `at`: one of each index.
-fn states(instance: &Instance, queries: &[IndexQuery], rights: &Rights) -> ApiResult<Snapshots> {
-    let mut states = Snapshots::new();
-    for (position, IndexQuery { index_uid: uid, query, query_position, .. }) in queries.iter().enumerate() {
-        let named =
-            |error| if queries.len() == 1 { error } else { at_query(error, query_position.unwrap_or(position)) };
-        if queries.iter().any(|other| other.index_uid == *uid && other.query.at != query.at) {
-            return Err(named(not_several_states(uid)));
-        }
-        if let Some(at) = query.at.filter(|_| !states.contains_key(uid)) {
-            match instance.searchable_at(rights.target(uid), Some(at)) {
-                Ok(snapshot) => drop(states.insert(uid.clone(), snapshot)),
-                // Reported by the query that needs it.
-                Err(error) if error.code == Code::IndexNotFound => {}
-                Err(error) => return Err(named(error)),
-            }
-        }
-    }
-    Ok(states)
-}
-
-/// Those that are there: each once, so that its queries see the same state.
-fn snapshots<'a>(instance: &Instance, uids: impl Iterator<Item = &'a String>, rights: &Rights) -> ApiResult<Snapshots> {
-    let mut snapshots = Snapshots::new();
-    for uid in uids {
-        if snapshots.contains_key(uid) {
-            continue;
-        }
-        match instance.searchable(rights.target(uid)) {
-            Ok(snapshot) => drop(snapshots.insert(uid.clone(), snapshot)),
-            // Reported by the query that needs it.
-            Err(error) if error.code == Code::IndexNotFound => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(snapshots)
 }
