@@ -45,10 +45,12 @@ pub(crate) type FormDocsCache = BoundedCache<Box<[TermOrdinal]>, FormDocs>;
 /// The documents of the forms of a word.
 #[derive(Debug)]
 pub(crate) struct FormDocs {
-    /// Those that hold another form than the word itself.
-    pub(crate) docs: DocSet,
-    /// Those that hold several forms, the word itself among them.
+    /// Those that hold another form than the word itself, and not the word.
+    pub(crate) others: DocSet,
+    /// Those that hold two forms or more, the word itself among them.
     pub(crate) several: DocSet,
+    /// Those that hold three or more.
+    pub(crate) many: DocSet,
 }
 
 /// A word and the language of its stem.
@@ -182,7 +184,7 @@ impl HeapBytes for Box<[TermOrdinal]> {
 
 impl HeapBytes for FormDocs {
     fn heap_bytes(&self) -> usize {
-        self.docs.heap_bytes() + self.several.heap_bytes()
+        self.others.heap_bytes() + self.several.heap_bytes() + self.many.heap_bytes()
     }
 }
 

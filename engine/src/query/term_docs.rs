@@ -7,6 +7,9 @@ use crate::bits::DocSet;
 use crate::caches::FormDocs;
 use crate::id::TermOrdinal;
 
+/// Lists with more than one entry for this many documents of the segment are many.
+const DENSE_SHARE: u64 = 64;
+
 impl SegmentQuery<'_> {
     /// Documents of any of some terms, in the searched fields.
     pub(crate) fn words_docs(&self, ordinals: &[TermOrdinal]) -> DocSet {
@@ -28,7 +31,7 @@ impl SegmentQuery<'_> {
         self.union(ordinals.iter().copied(), self.searched_forms.as_deref())
     }
 
-    /// The documents of the forms of a word and those that hold it in several of them; `None` without other forms. Kept
+    /// The documents of the other forms of a word and those that hold it in several forms; `None` without other forms. Kept
     /// beside the segment where all fields count: forms are many lists, and the same words are asked for again.
     pub(crate) fn docs_of_forms(&self, node: usize) -> Option<Arc<FormDocs>> {
         let expansion = &self.expansions()[node];
@@ -44,20 +47,23 @@ impl SegmentQuery<'_> {
     }
 
     fn find_docs_of_forms(&self, exact: Option<TermOrdinal>, forms: &[TermOrdinal]) -> FormDocs {
-        let docs = self.forms_docs(forms);
+        let (exact, doc_count) =
+            (exact.map_or_else(DocSet::empty, |word| self.term_docs(word)), self.reader().doc_count());
         let holding = |form: &TermOrdinal| u64::from(self.reader().postings().doc_freq(*form));
-        let (mut seen, mut several) = (exact.map_or_else(DocSet::empty, |word| self.term_docs(word)), DocSet::empty());
-        // Where no document is in two lists, there is nothing to look for.
-        let is_disjoint = forms.iter().map(holding).sum::<u64>() == u64::from(docs.len());
-        if is_disjoint {
-            several = seen.and(&docs);
-        } else {
-            for &form in forms {
-                let holding = self.forms_docs(&[form]);
-                several.or_assign(&seen.and(&holding));
-                seen.or_assign(&holding);
+        let entries = forms.iter().map(holding).sum::<u64>() + u64::from(exact.len());
+        // Many lists are added up in a bitset sooner than merged one by one.
+        let is_dense = entries * DENSE_SHARE > u64::from(doc_count);
+        let mut seen = if is_dense { exact.clone().into_bitset(doc_count) } else { exact.clone() };
+        let (mut several, mut many) = (DocSet::empty(), DocSet::empty());
+        for &form in forms {
+            let holding = self.forms_docs(&[form]);
+            let again = seen.and(&holding);
+            if !again.is_empty() {
+                many.or_assign(&several.and(&again));
+                several.or_assign(&again);
             }
+            seen.or_assign(&holding);
         }
-        FormDocs { docs: docs.shrunk(), several: several.shrunk() }
+        FormDocs { others: seen.and_not(&exact).shrunk(), several: several.shrunk(), many: many.shrunk() }
     }
 }

@@ -26,7 +26,9 @@ impl Beside<'_> {
     fn stands_for(&self, i: usize, word: &String) -> bool {
         let asked = &self.question.words[i];
         let is_open = self.question.open && i + 1 == self.question.words.len();
-        if is_open { word.starts_with(asked.as_str()) } else { word == asked }
+        let is_form = self.question.forms_of(asked).contains(&word.as_str());
+        let is_spelt = if is_open { word.starts_with(asked.as_str()) } else { word == asked };
+        is_form || is_spelt
     }
 
     /// `occurrence`: what one counts in a field of so many words.

@@ -4,6 +4,7 @@
 
 mod beside;
 mod films;
+mod spelling;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use self::beside::{Beside, adjacent};
+use self::spelling::{other_forms, split, typos};
 
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
@@ -99,63 +101,13 @@ struct Question {
     /// Only documents of less than this size.
     below: Option<u32>,
     title_only: bool,
+    /// Other forms of its words count.
+    forms: bool,
     sort_first: bool,
     threshold: Option<f64>,
     distinct: bool,
     offset: usize,
     limit: usize,
-}
-
-/// Optimal string alignment distance.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut d = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            d[i][j] = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let mut best =
-                    (d[i - 1][j] + 1).min(d[i][j - 1] + 1).min(d[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]));
-                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                    best = best.min(d[i - 2][j - 2] + 1);
-                }
-                best
-            };
-        }
-    }
-    d[a.len()][b.len()]
-}
-
-/// Typos between a word of the query and one of a document; `None` when there are too many.
-fn typos(query: &str, open: bool, word: &str) -> Option<usize> {
-    let (q, w): (Vec<char>, Vec<char>) = (query.chars().collect(), word.chars().collect());
-    let budget = match q.len() {
-        0..5 => 0,
-        5..9 => 1,
-        _ => 2,
-    };
-    let d = if open { (0..=w.len()).map(|n| distance(&q, &w[..n])).min()? } else { distance(&q, &w) };
-    let cost = match d {
-        0 => 0,
-        _ if q[0] == w[0] => d,
-        1 => 2,
-        _ => return None,
-    };
-    (cost <= budget).then_some(cost)
-}
-
-/// The cut of a word into two that stand next to each other in most documents.
-fn split(live: &[&Doc], searched: &[bool; 2], word: &str) -> Option<(String, String)> {
-    let mut best: Option<(usize, (String, String))> = None;
-    for (at, _) in word.char_indices().skip(1) {
-        let pair = (word[..at].to_owned(), word[at..].to_owned());
-        let holds = |d: &&&Doc| (0..2).any(|f| searched[f] && adjacent(d.fields()[f], &pair) > 0);
-        let count = live.iter().filter(holds).count();
-        if count > best.as_ref().map_or(0, |b| b.0) {
-            best = Some((count, pair));
-        }
-    }
-    best.map(|b| b.1)
 }
 
 /// Words that are joined.
@@ -191,9 +143,18 @@ struct Expected {
     matching: u32,
 }
 
+impl Question {
+    /// The other forms that a word counts with.
+    fn forms_of(&self, word: &str) -> Vec<&'static str> {
+        if self.forms { other_forms(word) } else { Vec::new() }
+    }
+}
+
 /// The documents that are there, and what of them is searched.
 struct Searched<'d> {
     live: Vec<&'d Doc>,
+    /// With those that were deleted.
+    all: &'d [Doc],
     /// Of both fields, whether it is searched.
     fields: [bool; 2],
 }
@@ -223,6 +184,11 @@ fn readings<'q>(searched: &Searched<'_>, question: &'q Question, index: usize) -
     let open = question.open && index + 1 == question.words.len();
     let mut all: Vec<Weighed<'q>> =
         vec![(1.0, Box::new(move |ws: &[String]| ws.iter().filter(|w| *w == word).count()))];
+    let forms = question.forms_of(word);
+    if !forms.is_empty() {
+        let forms = forms.clone();
+        all.push((1.0, Box::new(move |ws| ws.iter().filter(|w| *w == word || forms.contains(&w.as_str())).count())));
+    }
     if open {
         let completes = move |w: &&String| w.starts_with(word.as_str()) && *w != word;
         all.push((0.6, Box::new(move |ws| ws.iter().filter(completes).count())));
@@ -231,17 +197,22 @@ fn readings<'q>(searched: &Searched<'_>, question: &'q Question, index: usize) -
     let joined: Vec<String> =
         JOINED_MAX.clone().flat_map(|len| joined(live, &searched.fields, question, index, len)).collect();
     all.push((0.5, Box::new(move |ws| ws.iter().filter(|w| joined.contains(w)).count())));
-    if known * 1000 <= live.len() {
+    let holding = |form: &&str| searched.all.iter().filter(|d| d.fields().concat().iter().any(|w| w == form)).count();
+    let as_spelt = |w: &String| if open { w.starts_with(word.as_str()) } else { w == word };
+    let spelt = |ws: &[String]| ws.iter().filter(|w| as_spelt(w)).count();
+    let spelt = live.iter().filter(|d| searched.any(d, &(Box::new(spelt) as Count<'_>))).count();
+    if (spelt + forms.iter().map(holding).sum::<usize>()) * 1000 <= live.len() {
         let pair = split(live, &searched.fields, word);
         let likelier = |form: &str| {
             let holds = |d: &&&Doc| (0..2).any(|f| searched.fields[f] && d.fields()[f].iter().any(|w| w == form));
             live.iter().filter(holds).count() >= (known * 10).max(1)
         };
-        let forms = |cost: usize| -> Vec<&str> {
-            let of = WORDS.iter().copied().filter(|w| typos(word, open, w) == Some(cost));
+        let misspelt = |cost: usize| -> Vec<&str> {
+            let is_typo = |w: &&str| typos(word, open, w) == Some(cost) && !forms.contains(w);
+            let of = WORDS.iter().copied().filter(is_typo);
             of.filter(|w| likelier(w)).collect()
         };
-        let (one, two) = (forms(1), forms(2));
+        let (one, two) = (misspelt(1), misspelt(2));
         all.push((
             0.5,
             Box::new(move |ws| {
@@ -278,7 +249,7 @@ fn weighed<'q>(searched: &Searched<'_>, all: Vec<Weighed<'q>>) -> (Vec<Weighed<'
 
 fn expected(docs: &[Doc], question: &Question) -> Vec<Expected> {
     let live: Vec<&Doc> = docs.iter().filter(|d| !d.deleted).collect();
-    let searched = Searched { live, fields: [true, !question.title_only] };
+    let searched = Searched { live, all: docs, fields: [true, !question.title_only] };
     let weights = [2.0, 1.5];
     let average = [0, 1].map(|f| searched.average(f));
     let mut of_words: Vec<Vec<Weighed<'_>>> = Vec::new();
@@ -393,8 +364,8 @@ fn request(question: &Question) -> SearchRequest {
     SearchRequest {
         query: Some(question.words.join(" ") + if question.open { "" } else { "?" }),
         matching: MatchingStrategy::Any,
-        // A language without stems: words are compared as they are here.
-        languages: Language::parse("jpn").into_iter().collect(),
+        // A language without stems: words are compared as they are.
+        languages: Language::parse(if question.forms { "eng" } else { "jpn" }).into_iter().collect(),
         filter: question.below.and_then(below),
         search_on: question.title_only.then(|| vec!["title".to_owned()]),
         sort: Vec::<SortCriterion>::new(),
@@ -455,18 +426,21 @@ fn question() -> impl Strategy<Value = Question> {
     let rarely = || proptest::bool::weighted(0.2);
     let size = proptest::option::weighted(0.3, 1u32..9);
     let threshold = proptest::option::weighted(0.2, 0.1f64..0.7);
-    (words(QUERY_WORDS, 1..9), any::<bool>(), size, rarely(), rarely(), threshold, rarely(), 0usize..6, 1usize..20)
-        .prop_map(|(words, open, below, title_only, sort_first, threshold, distinct, offset, limit)| Question {
+    let flags = (any::<bool>(), rarely(), any::<bool>(), rarely(), rarely());
+    (words(QUERY_WORDS, 1..9), flags, size, threshold, 0usize..6, 1usize..20).prop_map(
+        |(words, (open, title_only, forms, sort_first, distinct), below, threshold, offset, limit)| Question {
             words,
             open,
             below,
             title_only,
+            forms,
             sort_first,
             threshold,
             distinct,
             offset,
             limit,
-        })
+        },
+    )
 }
 
 proptest! {

@@ -3,11 +3,13 @@
 //! Postings know which words a document holds, not how often. So what a word can add to the score of a document is
 //! bounded by what it is worth times `k1 + 1`, and the sum over the words that are there is a bound of the score.
 //! Bounds are kept as one byte per document: adding a dense list is eight documents per 64-bit addition, and looking for
-//! large ones reads a megabyte per million documents.
+//! large ones reads a megabyte per million documents. A word that a document holds in several forms counts all of them: what a
+//! second form and further ones add is bounded apart, for the documents where they meet.
 //!
 //! The [`bounds`](crate::rank::bounds) of the rules are of another kind: least costs rather than largest scores, in two bytes that
 //! order like keys, and what has the best of them is listed in pieces. Neither could have the arrays of the other.
 
+use super::ceilings::Ceilings;
 use crate::bits::DocSet;
 use crate::id::DocId;
 
@@ -40,6 +42,11 @@ impl Scale {
         ((worth * self.most * self.bytes_per_score + 1e-9) as u8).saturating_add(1)
     }
 
+    /// Whether what is worth so much moves a bound by more than rounding does.
+    pub(super) fn counts(self, worth: f64) -> bool {
+        worth * self.most * self.bytes_per_score >= 1.0
+    }
+
     /// No score of a document with this bound is above it.
     pub(super) fn score(self, byte: u8) -> f64 {
         f64::from(byte) / self.bytes_per_score
@@ -49,6 +56,28 @@ impl Scale {
     pub(super) fn least(self, score: f64) -> u8 {
         (score * self.bytes_per_score).clamp(0.0, 255.0) as u8
     }
+}
+
+/// How much of what a word is worth counts in the documents of a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Share {
+    /// All of it.
+    Whole,
+    /// As much as any one word counts in the document at most, see [`Ceilings`].
+    OneWord,
+    /// What a second form of the word adds to that.
+    SecondForm,
+    /// What further forms add to both.
+    MoreForms,
+}
+
+/// Documents that get something for a word. Of one word, those with the whole, or one word, are disjoint.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part<'a> {
+    pub(super) docs: &'a DocSet,
+    /// What it is worth.
+    pub(super) byte: u8,
+    pub(super) share: Share,
 }
 
 /// Bounds of the documents of one segment.
@@ -61,34 +90,43 @@ pub(super) enum Bounds {
 }
 
 impl Bounds {
-    /// `sets`: documents, what they get, and whether that is lowered to the ceiling of the document (see `ceilings`);
-    /// those of one word are disjoint. `candidates` are in at least one of them, or have the bound 0.
-    pub(super) fn new<'a>(
-        candidates: &DocSet,
+    /// `candidates` are in at least one part, or have the bound 0; `are_all`: every document of a part is one. Without
+    /// ceilings all parts are whole.
+    pub(super) fn new(
+        (candidates, are_all): (&DocSet, bool),
         doc_count: u32,
-        ceilings: Option<&[u8]>,
-        sets: impl Iterator<Item = (&'a DocSet, u8, bool)> + Clone,
+        ceilings: Option<&Ceilings>,
+        parts: &[Part<'_>],
     ) -> Bounds {
-        let lowered = sets.clone().filter(|set| set.2 && ceilings.is_some());
-        let others = sets.filter(|set| !set.2 || ceilings.is_none());
+        let of = |share| parts.iter().filter(move |part| part.share == share);
         if u64::from(candidates.len()) * SPARSE_SHARE <= u64::from(doc_count) {
             let docs = candidates.to_vec();
             let mut bounds = vec![0; docs.len()];
-            lowered.for_each(|(set, byte, _)| add_to_list(&docs, &mut bounds, set, byte));
-            if let Some(ceilings) = ceilings {
+            of(Share::OneWord).for_each(|part| add_to_list(&docs, &mut bounds, part.docs, |_| part.byte));
+            if let Some(ceilings) = ceilings.map(Ceilings::of_docs) {
                 let of_docs = docs.iter().map(|&doc| ceilings.get(doc as usize).copied().unwrap_or(u8::MAX));
                 bounds.iter_mut().zip(of_docs).for_each(|(bound, ceiling)| *bound = lower(*bound, ceiling));
             }
-            others.for_each(|(set, byte, _)| add_to_list(&docs, &mut bounds, set, byte));
+            of(Share::Whole).for_each(|part| add_to_list(&docs, &mut bounds, part.docs, |_| part.byte));
+            for_forms(parts, ceilings, |part, byte| add_to_list(&docs, &mut bounds, part.docs, byte));
             return Bounds::Sparse(docs, bounds);
         }
         let mut bounds = vec![0; (doc_count as usize).next_multiple_of(CHUNK)];
-        lowered.for_each(|(set, byte, _)| add_to_all(&mut bounds, set, byte));
+        of(Share::OneWord).for_each(|part| add_to_all(&mut bounds, part.docs, part.byte));
         if let Some(ceilings) = ceilings {
-            bounds.iter_mut().zip(ceilings).for_each(|(bound, &ceiling)| *bound = lower(*bound, ceiling));
+            bounds.iter_mut().zip(ceilings.of_docs()).for_each(|(bound, &ceiling)| *bound = lower(*bound, ceiling));
         }
-        others.for_each(|(set, byte, _)| add_to_all(&mut bounds, set, byte));
-        keep(&mut bounds, candidates);
+        of(Share::Whole).for_each(|part| add_to_all(&mut bounds, part.docs, part.byte));
+        for_forms(parts, ceilings, |part, byte| {
+            part.docs.for_each(|doc| {
+                if let Some(bound) = bounds.get_mut(doc as usize) {
+                    *bound = bound.saturating_add(byte(doc));
+                }
+            });
+        });
+        if !are_all {
+            keep(&mut bounds, candidates);
+        }
         Bounds::Dense(bounds)
     }
 
@@ -121,15 +159,22 @@ impl Bounds {
     pub(super) fn between(&self, from: u8, to: u8) -> Vec<(u8, DocId)> {
         let from = from.max(1);
         let mut found = Vec::new();
+        let Some(width) = to.checked_sub(from) else { return found };
         match self {
             Bounds::Dense(bounds) => {
-                for (index, chunk) in bounds.chunks(CHUNK).enumerate() {
-                    if chunk.iter().copied().fold(0, u8::max) < from {
-                        continue;
+                // There are whole chunks only.
+                for (index, chunk) in bounds.as_chunks::<CHUNK>().0.iter().enumerate() {
+                    // A pass without branches, for all at once: most have none.
+                    let mut wanted = [0; CHUNK];
+                    for (wanted, bound) in wanted.iter_mut().zip(chunk) {
+                        *wanted = u8::from(bound.wrapping_sub(from) <= width);
                     }
-                    for (offset, &bound) in chunk.iter().enumerate() {
-                        if (from..=to).contains(&bound) {
-                            found.push((bound, (index * CHUNK + offset) as DocId));
+                    for (eight, wanted) in wanted.as_chunks::<8>().0.iter().enumerate() {
+                        let mut rest = u64::from_le_bytes(*wanted);
+                        while rest != 0 {
+                            let offset = eight * 8 + rest.trailing_zeros() as usize / 8;
+                            found.push((chunk[offset], (index * CHUNK + offset) as DocId));
+                            rest &= rest - 1;
                         }
                     }
                 }
@@ -144,17 +189,32 @@ impl Bounds {
     }
 }
 
-/// The share of a bound that a ceiling leaves, rounded up.
-#[inline]
-fn lower(bound: u8, ceiling: u8) -> u8 {
-    (u16::from(bound) * u16::from(ceiling)).div_ceil(255) as u8
+/// Calls `add` with each part of documents with several forms, and what their documents get.
+fn for_forms(parts: &[Part<'_>], ceilings: Option<&Ceilings>, mut add: impl FnMut(&Part<'_>, &dyn Fn(DocId) -> u8)) {
+    let Some(ceilings) = ceilings else { return };
+    for part in parts {
+        let form = match part.share {
+            Share::SecondForm => 0,
+            Share::MoreForms => 1,
+            Share::Whole | Share::OneWord => continue,
+        };
+        add(part, &|doc| lower(part.byte, ceilings.of_forms(doc)[form]));
+    }
 }
 
-fn add_to_list(docs: &[DocId], bounds: &mut [u8], set: &DocSet, byte: u8) {
+/// The share of a bound that a ceiling leaves, rounded up: the product divided by 255, in steps that take many at once.
+#[inline]
+fn lower(bound: u8, ceiling: u8) -> u8 {
+    let product = u16::from(bound) * u16::from(ceiling) + 254;
+    ((product + 1 + (product >> 8)) >> 8) as u8
+}
+
+fn add_to_list(docs: &[DocId], bounds: &mut [u8], set: &DocSet, byte: impl Fn(DocId) -> u8) {
+    let add = |bound: &mut u8, doc| *bound = bound.saturating_add(byte(doc));
     match set {
         DocSet::Bitset { .. } => {
-            for (bound, &doc) in bounds.iter_mut().zip(docs) {
-                *bound += byte * u8::from(set.contains(doc));
+            for (bound, &doc) in bounds.iter_mut().zip(docs).filter(|(_, doc)| set.contains(**doc)) {
+                add(bound, doc);
             }
         }
         DocSet::Sorted(list) => {
@@ -162,7 +222,9 @@ fn add_to_list(docs: &[DocId], bounds: &mut [u8], set: &DocSet, byte: u8) {
             for (bound, &doc) in bounds.iter_mut().zip(docs) {
                 let skipped = rest.iter().position(|&other| other >= doc).unwrap_or(rest.len());
                 rest = &rest[skipped..];
-                *bound += byte * u8::from(rest.first() == Some(&doc));
+                if rest.first() == Some(&doc) {
+                    add(bound, doc);
+                }
             }
         }
     }
@@ -234,43 +296,63 @@ static SPREAD: [u64; 256] = {
 
 #[cfg(test)]
 mod tests {
+    use super::super::statistics::Formula;
     use super::*;
     use proptest::collection::{btree_set, vec};
     use proptest::prelude::*;
 
     const DOCS: u32 = 300;
 
+    #[test]
+    fn shares_are_rounded_up() {
+        for (bound, ceiling) in (0..=u8::MAX).flat_map(|bound| (0..=u8::MAX).map(move |ceiling| (bound, ceiling))) {
+            assert_eq!(u16::from(lower(bound, ceiling)), (u16::from(bound) * u16::from(ceiling)).div_ceil(255));
+        }
+    }
+
     proptest! {
         #[test]
         fn both_forms_add_what_each_set_says(
-            sets in vec((btree_set(0..DOCS, 0..200usize), 1u8..40, any::<bool>(), any::<bool>()), 0..6),
+            sets in vec((btree_set(0..DOCS, 0..200usize), 1u8..40, any::<bool>(), 0usize..4), 0..6),
             ceilings in proptest::option::of(vec(any::<u8>(), DOCS as usize)),
             candidates in btree_set(0..DOCS, 0..300usize),
             as_bitset in any::<bool>(),
         ) {
+            const SHARES: [Share; 4] = [Share::Whole, Share::OneWord, Share::SecondForm, Share::MoreForms];
             let doc_set = |docs: &std::collections::BTreeSet<u32>, dense: bool| {
                 let set = DocSet::from_sorted(docs.iter().copied().collect());
                 if dense { set.into_bitset(DOCS) } else { set }
             };
-            let bytes: Vec<(DocSet, u8, bool)> =
-                sets.iter().map(|(docs, byte, dense, lowered)| (doc_set(docs, *dense), *byte, *lowered)).collect();
-            let sum = |doc: u32, lowered: bool| -> u8 {
-                let sets = sets.iter().filter(|s| s.0.contains(&doc) && (s.3 && ceilings.is_some()) == lowered);
-                sets.map(|s| s.1).sum()
+            let ceilings = ceilings.map(|bytes| Ceilings::new(bytes.into(), Formula::default()));
+            let share = |share: usize| if ceilings.is_some() { SHARES[share] } else { Share::Whole };
+            let sets: Vec<(DocSet, u8, Share)> =
+                sets.iter().map(|(docs, byte, dense, of)| (doc_set(docs, *dense), *byte, share(*of))).collect();
+            let sum = |doc: u32, share: Share| -> u32 {
+                sets.iter().filter(|set| set.0.contains(doc) && set.2 == share).map(|set| u32::from(set.1)).sum()
             };
             let of = |doc: u32| {
-                let ceiling = ceilings.as_ref().map_or(255, |ceilings| ceilings[doc as usize]);
-                let share = (f64::from(sum(doc, true)) * f64::from(ceiling) / 255.0).ceil();
-                sum(doc, false) + share as u8
+                let at = |byte: u32, ceiling: u8| (byte * u32::from(ceiling)).div_ceil(255);
+                let Some(ceilings) = &ceilings else { return sum(doc, Share::Whole) as u8 };
+                let forms = [Share::SecondForm, Share::MoreForms].into_iter().zip(ceilings.of_forms(doc));
+                let forms = forms.map(|(share, ceiling)| -> u32 {
+                    let those = sets.iter().filter(|set| set.0.contains(doc) && set.2 == share);
+                    those.map(|set| at(set.1.into(), ceiling)).sum()
+                });
+                let one_word = at(sum(doc, Share::OneWord), ceilings.of_docs()[doc as usize]);
+                (sum(doc, Share::Whole) + one_word + forms.sum::<u32>()) as u8
             };
-            let mut want: Vec<(u8, u32)> = candidates.iter().map(|&d| (of(d), d)).filter(|b| b.0 > 0).collect();
-            want.sort_by_key(|&(bound, doc)| (std::cmp::Reverse(bound), doc));
+            let parts: Vec<Part<'_>> =
+                sets.iter().map(|(docs, byte, share)| Part { docs, byte: *byte, share: *share }).collect();
+            let is_in_any = |doc: &u32| parts.iter().any(|part| part.docs.contains(*doc));
+            let all = candidates.union(&(0..DOCS).filter(is_in_any).collect()).copied().collect();
             // A larger segment makes the same candidates sparse.
-            for doc_count in [DOCS, DOCS * 100] {
-                let among = doc_set(&candidates, as_bitset);
+            for (doc_count, are_all) in [(DOCS, false), (DOCS, true), (DOCS * 100, false)] {
+                let asked = if are_all { &all } else { &candidates };
+                let mut want: Vec<(u8, u32)> = asked.iter().map(|&d| (of(d), d)).filter(|b| b.0 > 0).collect();
+                want.sort_by_key(|&(bound, doc)| (std::cmp::Reverse(bound), doc));
+                let among = doc_set(asked, as_bitset);
                 let among = if doc_count > DOCS { DocSet::from_sorted(among.to_vec()) } else { among };
-                let sets = bytes.iter().map(|s| (&s.0, s.1, s.2));
-                let bounds = Bounds::new(&among, doc_count, ceilings.as_deref(), sets);
+                let bounds = Bounds::new((&among, are_all), doc_count, ceilings.as_ref(), &parts);
                 prop_assert_eq!(&bounds.between(0, 255), &want);
                 let upper: Vec<_> = want.iter().copied().filter(|b| (20..=60).contains(&b.0)).collect();
                 prop_assert_eq!(bounds.between(20, 60), upper);

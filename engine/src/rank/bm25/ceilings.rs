@@ -59,8 +59,52 @@ impl Weights {
     }
 }
 
-/// The ceilings of a segment, as shares of [`Formula::most`] in 255ths; `None` while they are being made.
-pub(super) fn ceilings(view: &SegmentView, statistics: &Statistics) -> Option<Arc<[u8]>> {
+/// The ceilings of a segment, as shares of [`Formula::most`] in 255ths, and what follows from them.
+#[derive(Debug)]
+pub(super) struct Ceilings {
+    of_docs: Arc<[u8]>,
+    /// By ceiling of one word: what two words that count as one add to it at most.
+    second: [u8; 256],
+    /// What any number of them adds to that.
+    more: [u8; 256],
+}
+
+impl Ceilings {
+    pub(super) fn new(of_docs: Arc<[u8]>, formula: Formula) -> Ceilings {
+        let (mut second, mut more) = ([0; 256], [0; 256]);
+        for ceiling in 0..=u8::MAX {
+            let at = usize::from(ceiling);
+            let two = byte_of(2.0 * occurrences(ceiling, formula), formula);
+            second[at] = two.saturating_sub(ceiling);
+            more[at] = u8::MAX - two.max(ceiling);
+        }
+        Ceilings { of_docs, second, more }
+    }
+
+    /// By document.
+    pub(super) fn of_docs(&self) -> &[u8] {
+        &self.of_docs
+    }
+
+    /// What a second form of a word adds to the ceiling of a document, and what all further ones do.
+    pub(super) fn of_forms(&self, doc: DocId) -> [u8; 2] {
+        let ceiling = usize::from(self.of_docs.get(doc as usize).copied().unwrap_or(u8::MAX));
+        [self.second[ceiling], self.more[ceiling]]
+    }
+}
+
+/// Occurrences that count as much as a ceiling says.
+fn occurrences(ceiling: u8, formula: Formula) -> f64 {
+    let share = f64::from(ceiling) / 255.0;
+    if share < 1.0 { share * (formula.most() - 1.0) / (1.0 - share) } else { f64::INFINITY }
+}
+
+/// The ceilings of a segment; `None` while they are being made.
+pub(super) fn ceilings(view: &SegmentView, statistics: &Statistics) -> Option<Ceilings> {
+    of_docs(view, statistics).map(|of_docs| Ceilings::new(of_docs, statistics.formula()))
+}
+
+fn of_docs(view: &SegmentView, statistics: &Statistics) -> Option<Arc<[u8]>> {
     let SegmentView { reader, caches, .. } = view;
     let weights = Weights::new(reader, statistics);
     let key = weights.key();
@@ -105,6 +149,9 @@ fn make(reader: &SegmentReader, weights: &Weights) -> Arc<[u8]> {
 
 /// Rounded up.
 fn byte_of(occurrences: f64, formula: Formula) -> u8 {
+    if occurrences.is_infinite() {
+        return u8::MAX;
+    }
     (formula.saturated(occurrences) / formula.most() * 255.0 + 1e-6).ceil().min(255.0) as u8
 }
 
@@ -156,5 +203,21 @@ mod tests {
             assert!(f64::from(byte_of(most, formula)) / 255.0 * formula.most() >= formula.saturated(most));
         }
         assert_eq!((byte_of(0.0, Formula::default()), byte_of(1e12, Formula::default())), (1, 255));
+    }
+
+    #[test]
+    fn several_forms_count_no_more_than_their_ceilings_say() {
+        let formula = Formula::default();
+        for occurrence in [0.01, 0.3, 0.8, 1.2, 2.0, 7.5, 1000.0] {
+            let ceilings = Ceilings::new([byte_of(occurrence, formula)].into(), formula);
+            let ([second, more], one) = (ceilings.of_forms(0).map(f64::from), f64::from(ceilings.of_docs()[0]));
+            let share = |occurrences: f64| formula.saturated(occurrences) / formula.most() * 255.0;
+            assert!(
+                one + second >= share(2.0 * occurrence) && one + second < share(2.0 * occurrence) + 4.0,
+                "{occurrence}"
+            );
+            assert!((one + second + more - 255.0).abs() < 1e-9, "{occurrence}");
+        }
+        assert_eq!(Ceilings::new([].into(), formula).of_forms(0), [0, 0], "without a ceiling it is all there is");
     }
 }

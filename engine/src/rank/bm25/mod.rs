@@ -28,12 +28,12 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
-use self::bounds::{Bounds, Scale};
+use self::bounds::{Bounds, Part, Scale, Share};
 use self::ceilings::{ceilings, has_ceiling};
-use self::readings::{Readings, are_of_words};
+use self::readings::{Pair, Reading, Readings, are_of_words};
 use self::scorer::{Lookup, Scorer};
 use self::statistics::Formula;
-use crate::bits::DocSet;
+use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::DocId;
 use crate::index::SegmentView;
 use crate::index::settings::BoostRule;
@@ -140,17 +140,13 @@ pub(crate) fn rank<'a>(search: &Bm25Search<'a>, segments: &'a [SegmentInput<'a>]
     let readings = Readings::new(search.graph, &queries, search.statistics);
     let parts = parts(search.plan);
     let formula = search.statistics.formula();
-    let mut best_worths: Vec<f64> = Vec::new();
-    for of_word in readings.of_words() {
-        best_worths.push(of_word.iter().map(|reading| readings.most_of(reading)).fold(0.0, f64::max));
-    }
-    let scale = Scale::new(best_worths.iter().copied(), formula.most());
+    let (scale, felt) = scale(&readings, formula);
     let floor = search.floor(readings.worth);
     let (bar, scored) = (Bar(AtomicU64::new(0)), AtomicU64::new(0));
     let results: Vec<(DocSet, Vec<Entry>, bool)> = (0..segments.len())
         .into_par_iter()
         .map(|index| {
-            let matching = matching(search.graph, &segments[index], &readings, index);
+            let (matching, are_all) = matching(search.graph, &segments[index], &readings, index);
             let lookup = Lookup::new(&readings, search.statistics, &segments[index].query, index);
             let scan = Scan {
                 segment: &segments[index],
@@ -165,9 +161,11 @@ pub(crate) fn rank<'a>(search: &Bm25Search<'a>, segments: &'a [SegmentInput<'a>]
             let mut top = TopK::new(search.wanted, parts.clone());
             let reader = segments[index].query.reader();
             let ceilings = search.ceilings.then(|| ceilings(&search.views[index], search.statistics)).flatten();
-            let sets = bound_sets(&readings, scale, index, ceilings.is_some().then_some(reader));
-            let sets = sets.iter().copied();
-            let degraded = scan.all(&matching, ceilings.as_deref(), sets, search.wanted, &mut top);
+            let pairs = readings.pairs(index, &felt);
+            let known = Known { readings: &readings, pairs: &pairs, felt: &felt, segment: index };
+            let parts = known.parts(scale, ceilings.is_some().then_some(reader));
+            let bounds = || Bounds::new((&matching, are_all), reader.doc_count(), ceilings.as_ref(), &parts);
+            let degraded = !matching.is_empty() && search.wanted > 0 && scan.all(&bounds(), search.wanted, &mut top);
             (matching, top.into_entries(), degraded)
         })
         .collect();
@@ -193,25 +191,58 @@ pub(crate) fn rank<'a>(search: &Bm25Search<'a>, segments: &'a [SegmentInput<'a>]
     ranked
 }
 
-/// What is known of the documents of a segment: those of each reading, what they get for it at most, and whether their
-/// ceiling lowers that. `reader`: of the segment, if it has ceilings.
-fn bound_sets<'r>(
-    readings: &'r Readings,
-    scale: Scale,
+/// The scale of the bounds, and by word whether what it and the one before it add side by side moves a bound by more than
+/// rounding does.
+fn scale(readings: &Readings, formula: Formula) -> (Scale, Vec<bool>) {
+    let best = |of_word: &[Reading]| of_word.iter().map(|reading| reading.worth).fold(0.0, f64::max);
+    let mut worths: Vec<f64> = readings.of_words().map(best).collect();
+    let rough = Scale::new(worths.iter().copied(), formula.most());
+    let felt: Vec<bool> = readings.near.iter().map(|&near| rough.counts(near)).collect();
+    worths.extend(readings.near.iter().zip(&felt).filter(|(_, is_felt)| **is_felt).map(|(near, _)| near));
+    worths.push(readings.near.iter().zip(&felt).filter(|(_, is_felt)| !**is_felt).map(|(near, _)| near).sum());
+    (Scale::new(worths.iter().copied(), formula.most()), felt)
+}
+
+/// What is known of the documents of a segment: those of each reading, and those that hold neighbours of the question.
+struct Known<'a> {
+    readings: &'a Readings,
+    pairs: &'a [Pair],
+    /// By word, whether it and the one before it are such neighbours.
+    felt: &'a [bool],
     segment: usize,
-    reader: Option<&SegmentReader>,
-) -> Vec<(&'r DocSet, u8, bool)> {
-    let mut sets = Vec::new();
-    for of_word in readings.of_words() {
-        let are_single = reader.is_some_and(|reader| are_of_words(of_word, segment, |word| has_ceiling(reader, word)));
-        for reading in of_word {
-            let byte = scale.byte(readings.most_of(reading));
-            sets.push((&reading.docs[segment], byte, are_single));
-            sets.push((&reading.several[segment], byte, false));
+}
+
+impl<'a> Known<'a> {
+    /// What they get for it at most. `reader`: of the segment, if it has ceilings.
+    fn parts(&self, scale: Scale, reader: Option<&SegmentReader>) -> Vec<Part<'a>> {
+        let (mut parts, segment) = (Vec::new(), self.segment);
+        let is_single = |of_word: &[Reading]| {
+            reader.is_some_and(|reader| are_of_words(of_word, segment, |word| has_ceiling(reader, word)))
+        };
+        let mut single = vec![false; self.readings.near.len()];
+        for of_word in self.readings.of_words() {
+            let are_single = is_single(of_word);
+            let share = if are_single { Share::OneWord } else { Share::Whole };
+            for reading in of_word {
+                single[reading.term] = are_single;
+                // What is next to nothing side by side counts with both words, half of it with each.
+                let rest = self.readings.beside(reading.term, |term| !self.felt[term]) / 2.0;
+                parts.push(Part { docs: &reading.docs[segment], byte: scale.byte(reading.worth + rest), share });
+                if let Some(forms) = reading.of_forms[segment].as_ref().filter(|_| are_single) {
+                    let byte = scale.byte(reading.worth + self.readings.beside(reading.term, |_| true));
+                    parts.push(Part { docs: &forms.several, byte, share: Share::SecondForm });
+                    parts.push(Part { docs: &forms.many, byte, share: Share::MoreForms });
+                }
+            }
         }
+        for Pair { term, docs } in self.pairs {
+            // Neighbours stand there no more often than either of both words.
+            let share = if single[*term] || single[term - 1] { Share::OneWord } else { Share::Whole };
+            parts.push(Part { docs, byte: scale.byte(self.readings.near[*term]), share });
+        }
+        parts.retain(|part| !part.docs.is_empty());
+        parts
     }
-    sets.retain(|(docs, ..)| !docs.is_empty());
-    sets
 }
 
 /// The score of an entry is its whole key.
@@ -233,19 +264,22 @@ fn parts(plan: &Plan) -> Vec<KeyPart> {
     parts
 }
 
-/// Documents that hold any of the words or phrases, and every required phrase.
-fn matching(graph: &QueryGraph, segment: &SegmentInput<'_>, readings: &Readings, index: usize) -> DocSet {
-    let mut docs = DocSet::empty();
-    for reading in &readings.list {
-        docs.or_assign(&reading.docs[index]);
-        docs.or_assign(&reading.several[index]);
+/// Documents that hold any of the words or phrases, and every required phrase; whether those are all that hold any.
+fn matching(graph: &QueryGraph, segment: &SegmentInput<'_>, readings: &Readings, index: usize) -> (DocSet, bool) {
+    let doc_count = segment.query.reader().doc_count();
+    let mut docs = BitsetBuilder::new(doc_count);
+    readings.list.iter().for_each(|reading| docs.insert_set(&reading.docs[index]));
+    let mut docs = docs.finish();
+    let all = docs.len();
+    if segment.universe.len() < doc_count {
+        docs.and_assign(&segment.universe);
     }
-    docs.and_assign(&segment.universe);
     let is_required = |node: &Node| node.phrase.is_some() && graph.terms[node.first].is_required;
     for (node, _) in graph.nodes.iter().enumerate().filter(|(_, node)| is_required(node)) {
         docs.and_assign(segment.query.docs(node, 0));
     }
-    docs
+    let are_all = docs.len() == all;
+    (docs, are_all)
 }
 
 /// Scoring the documents of one segment.
@@ -264,19 +298,7 @@ struct Scan<'a> {
 
 impl Scan<'_> {
     /// Offers the matching documents, largest bound first; `true` when the time ran out.
-    fn all<'s>(
-        &self,
-        matching: &DocSet,
-        ceilings: Option<&[u8]>,
-        sets: impl Iterator<Item = (&'s DocSet, u8, bool)> + Clone,
-        wanted: usize,
-        top: &mut TopK,
-    ) -> bool {
-        if matching.is_empty() || wanted == 0 {
-            return false;
-        }
-        let doc_count = self.segment.query.reader().doc_count();
-        let bounds = Bounds::new(matching, doc_count, ceilings, sets);
+    fn all(&self, bounds: &Bounds, wanted: usize, top: &mut TopK) -> bool {
         if !self.score_first {
             return self.docs(&bounds.between(1, u8::MAX), top);
         }
@@ -330,14 +352,12 @@ impl Scan<'_> {
             if deadline::is_up(self.deadline, index) {
                 return true;
             }
-            // Bounds fall: what can't enter here, can't later.
-            let mut docs = docs.peekable();
-            let Some(&(&(byte, _), _)) = docs.peek() else { break };
-            let bound = rounded(self.scale.score(byte) * most);
-            if bound < self.floor || (self.score_first && bound < self.bar.get()) {
-                return false;
-            }
             for (&(byte, doc), span) in docs {
+                // Bounds fall: what can't enter here, can't later.
+                let bound = rounded(self.scale.score(byte) * most);
+                if bound < self.floor || (self.score_first && bound < self.bar.get()) {
+                    return false;
+                }
                 let boosted = if is_boosted { self.segment.boosts.product(doc) } else { 1.0 };
                 if has_sorts || is_boosted {
                     self.segment.sort.keys(doc, &mut sorts);
@@ -351,10 +371,10 @@ impl Scan<'_> {
                 let key = key_of(score);
                 if score >= self.floor && top.admits(key, &sorts, doc) {
                     top.push(Entry { key, sorts: sorts.clone(), level: scored.matching, doc });
+                    if let Some(key) = top.bar().filter(|_| self.score_first) {
+                        self.bar.raise(score_of(key));
+                    }
                 }
-            }
-            if let Some(key) = top.bar().filter(|_| self.score_first) {
-                self.bar.raise(score_of(key));
             }
         }
         false

@@ -6,14 +6,17 @@
 //! documents of the earlier ones too when its frequency is taken, so it never weighs more than the word itself, and a
 //! discount on top.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use hashbrown::HashMap;
 
 use super::statistics::Statistics;
 use crate::bits::DocSet;
+use crate::caches::FormDocs;
 use crate::id::TermOrdinal;
 use crate::query::SegmentQuery;
 use crate::query::graph::{Node, QueryGraph};
-use std::ops::Range;
 
 /// The word itself, the word and its other forms together, the beginning of a word, a word made of it and its neighbours, a
 /// word at one typo (or the word cut in two), a word at two.
@@ -55,6 +58,13 @@ pub(super) struct Forms {
     pub(super) sequences: Vec<Vec<Option<TermOrdinal>>>,
 }
 
+impl Forms {
+    /// Whether it is one word at most.
+    fn is_word(&self) -> bool {
+        self.words.len() <= 1 && self.completions.is_empty() && self.sequences.is_empty()
+    }
+}
+
 /// One reading of one word over all segments.
 #[derive(Debug)]
 pub(super) struct Reading {
@@ -65,10 +75,10 @@ pub(super) struct Reading {
     pub(super) worth: f64,
     /// The forms of the words in each segment.
     pub(super) forms: Vec<Forms>,
-    /// Per segment: documents of this reading that have no better one of the same word, and are not among `several`.
+    /// Per segment: documents of this reading that have no better one of the same word.
     pub(super) docs: Vec<DocSet>,
-    /// Per segment: documents that hold several forms of the word; in the first of its readings.
-    pub(super) several: Vec<DocSet>,
+    /// Per segment, of the reading as any form: which documents hold several forms, whatever their best reading is.
+    pub(super) of_forms: Vec<Option<Arc<FormDocs>>>,
 }
 
 impl Reading {
@@ -76,7 +86,7 @@ impl Reading {
     fn is_of_words(&self, segment: usize, has_ceiling: impl Fn(TermOrdinal) -> bool) -> bool {
         let forms = &self.forms[segment];
         let are_words = forms.completions.is_empty() && forms.sequences.is_empty();
-        // Those with several forms are apart.
+        // Those with several forms are known.
         let are_separate = forms.words.len() <= 1 || self.kind == FORMS;
         are_words && are_separate && forms.words.iter().chain(&forms.stems).all(|&word| has_ceiling(word))
     }
@@ -99,17 +109,48 @@ pub(super) struct Readings {
     pub(super) near: Vec<f64>,
 }
 
+/// Documents that hold a word and the one before it.
+#[derive(Debug)]
+pub(super) struct Pair {
+    /// The second word.
+    pub(super) term: usize,
+    pub(super) docs: DocSet,
+}
+
+/// A word whose readings are looked for.
+struct Asked<'a> {
+    node: usize,
+    term: usize,
+    /// Nodes of the words that it makes with its neighbours.
+    joined: &'a [usize],
+    /// How often the question says it.
+    times: f64,
+}
+
 impl Readings {
     /// The readings of each word.
     pub(super) fn of_words(&self) -> impl Iterator<Item = &[Reading]> {
         self.list.chunk_by(|one, next| one.term == next.term)
     }
 
-    /// What a document can get for a word in a reading: half of what it adds side by side with another word counts for
-    /// each of the two.
-    pub(super) fn most_of(&self, reading: &Reading) -> f64 {
-        let next = self.near.get(reading.term + 1).copied().unwrap_or(0.0);
-        reading.worth + (self.near[reading.term] + next) / 2.0
+    /// The documents of a segment that hold two words which are neighbours in the question. `felt`: by word, whether what it and
+    /// the one before it add side by side is worth looking for.
+    pub(super) fn pairs(&self, segment: usize, felt: &[bool]) -> Vec<Pair> {
+        let of =
+            |term: usize| self.list.iter().filter(move |reading| reading.term == term && reading.kind <= COMPLETION);
+        let pair = |term: usize| {
+            let mut docs = DocSet::empty();
+            for before in of(term - 1) {
+                of(term).for_each(|word| docs.or_assign(&before.docs[segment].and(&word.docs[segment])));
+            }
+            Pair { term, docs }
+        };
+        (1..felt.len()).filter(|&term| felt[term]).map(pair).collect()
+    }
+
+    /// What a word adds side by side with its neighbours, in the `pairs` that count.
+    pub(super) fn beside(&self, term: usize, pairs: impl Fn(usize) -> bool) -> f64 {
+        (term..self.near.len().min(term + 2)).filter(|&term| pairs(term)).map(|term| self.near[term]).sum()
     }
 
     /// `graph`: one node per word, and the concatenations that count. Cost: one set of documents per reading and segment.
@@ -120,54 +161,65 @@ impl Readings {
         for (node, term) in nodes().filter(|(_, node)| !node.is_ngram()).map(|(index, node)| (index, node.first)) {
             let covers = |node: &Node| node.is_ngram() && (node.first..node.first + node.len).contains(&term);
             let joined: Vec<usize> = nodes().filter(|(_, node)| covers(node)).map(|(index, _)| index).collect();
-            let mut seen: Vec<DocSet> = vec![DocSet::empty(); segments.len()];
-            // Documents that need no typo, and whether any reading so far has documents.
-            let (mut known, mut is_first) = (0, true);
             let times = f64::from(graph.terms[term].times);
-            let mut worth = times * statistics.idf(0);
-            for (kind, discount) in DISCOUNTS.into_iter().enumerate() {
-                let has_forms = || segments.iter().any(|query| !query.expansions()[node].forms.is_empty());
-                if kind == FORMS && !has_forms() {
-                    continue;
+            let first = readings.list.len();
+            readings.read(&Asked { node, term, joined: &joined, times }, segments, statistics);
+            readings.worth += match readings.list.get(first) {
+                Some(reading) => {
+                    worths[term] = reading.worth;
+                    reading.worth
                 }
-                let nodes = if kind == JOINED { &joined[..] } else { std::slice::from_ref(&node) };
-                let forms = forms(nodes, kind, segments, known);
-                let docs: Vec<DocSet> =
-                    segments.iter().zip(&forms).map(|(query, forms)| documents(query, nodes, kind, forms)).collect();
-                if docs.iter().all(DocSet::is_empty) {
-                    continue;
-                }
-                let mut new: Vec<DocSet> = docs.iter().zip(&seen).map(|(docs, seen)| docs.and_not(seen)).collect();
-                seen.iter_mut().zip(&new).for_each(|(seen, new)| seen.or_assign(new));
-                let docs = segments.iter().zip(&seen).map(|(query, docs)| u64::from(query.live_len(docs))).sum();
-                if docs == 0 {
-                    continue;
-                }
-                let discounted = times * discount * statistics.idf(docs);
-                let mut several = vec![DocSet::empty(); segments.len()];
-                if kind <= FORMS {
-                    for ((query, new), several) in segments.iter().zip(&mut new).zip(&mut several) {
-                        let Some(forms) = query.docs_of_forms(node) else { continue };
-                        new.and_not_assign(&forms.several);
-                        if is_first {
-                            *several = forms.several.clone();
-                        }
-                    }
-                }
-                if std::mem::take(&mut is_first) {
-                    worth = discounted;
-                    worths[term] = discounted;
-                }
-                if kind < JOINED {
-                    known = docs;
-                }
-                readings.list.push(Reading { term, kind, worth: discounted, forms, docs: new, several });
-            }
-            readings.worth += worth;
+                None => times * statistics.idf(0),
+            };
         }
         readings.near = near(graph, &worths);
         readings.worth += readings.near.iter().sum::<f64>();
         readings
+    }
+
+    /// Adds the readings of a word that some document has, better ones first.
+    fn read(&mut self, asked: &Asked<'_>, segments: &[&SegmentQuery<'_>], statistics: &Statistics) {
+        let first = self.list.len();
+        // Live documents of all readings so far, and of those that need no typo.
+        let (mut live, mut known) = (0, 0);
+        for (kind, discount) in DISCOUNTS.into_iter().enumerate() {
+            let of_forms: Vec<Option<Arc<FormDocs>>> = match kind {
+                FORMS => segments.iter().map(|query| query.docs_of_forms(asked.node)).collect(),
+                _ => vec![None; segments.len()],
+            };
+            if kind == FORMS && of_forms.iter().all(Option::is_none) {
+                continue;
+            }
+            let nodes = if kind == JOINED { asked.joined } else { std::slice::from_ref(&asked.node) };
+            let forms = forms(nodes, kind, segments, known);
+            let mut docs: Vec<DocSet> = match kind {
+                FORMS => {
+                    of_forms.iter().map(|of| of.as_ref().map_or_else(DocSet::empty, |of| of.others.clone())).collect()
+                }
+                _ => segments.iter().zip(&forms).map(|(query, forms)| documents(query, nodes, kind, forms)).collect(),
+            };
+            let has_several = of_forms.iter().flatten().any(|of| !of.several.is_empty());
+            if docs.iter().all(DocSet::is_empty) && !has_several {
+                continue;
+            }
+            let better = &self.list[first..];
+            // Other forms are apart from the word itself already.
+            let is_apart = kind == FORMS && better.iter().all(|reading| reading.forms.iter().all(Forms::is_word));
+            if !is_apart {
+                for (segment, docs) in docs.iter_mut().enumerate() {
+                    better.iter().for_each(|reading| docs.and_not_assign(&reading.docs[segment]));
+                }
+            }
+            live += segments.iter().zip(&docs).map(|(query, docs)| u64::from(query.live_len(docs))).sum::<u64>();
+            if live == 0 {
+                continue;
+            }
+            let worth = asked.times * discount * statistics.idf(live);
+            if kind < JOINED {
+                known = live;
+            }
+            self.list.push(Reading { term: asked.term, kind, worth, forms, docs, of_forms });
+        }
     }
 }
 
@@ -240,7 +292,6 @@ fn documents_of(query: &SegmentQuery<'_>, node: usize, kind: usize, forms: &Form
     match kind {
         JOINED => query.docs(node, 0).clone(),
         EXACT if !is_prefix => query.docs(node, 0).clone(),
-        FORMS => query.docs_of_forms(node).map_or_else(DocSet::empty, |forms| forms.docs.clone()),
         EXACT => {
             let mut docs = query.words_docs(&forms.words);
             forms.sequences.iter().for_each(|words| docs.or_assign(&query.phrase(words)));

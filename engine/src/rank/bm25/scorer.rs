@@ -1,5 +1,7 @@
 //! The score of one document: one scan of its tokens.
 
+use std::ops::Range;
+
 use super::readings::{COMPLETION, ONE_TYPO, Readings};
 use super::statistics::{Formula, Statistics};
 use crate::id::{FieldId, GAP, TermOrdinal};
@@ -20,6 +22,8 @@ pub(super) struct Lookup<'a> {
     slots: Box<[u32; SLOTS]>,
     words: Vec<Word>,
     completions: Vec<Completions>,
+    /// Whatever completes a word is among these terms.
+    completed: Range<TermOrdinal>,
     sequences: Vec<(&'a [Option<TermOrdinal>], u32)>,
 }
 
@@ -76,6 +80,7 @@ impl<'a> Lookup<'a> {
             slots: Box::new([0; SLOTS]),
             words: Vec::new(),
             completions: Vec::new(),
+            completed: 0..0,
             sequences: Vec::new(),
         };
         for (number, reading) in (0u32..).zip(&readings.list) {
@@ -96,7 +101,17 @@ impl<'a> Lookup<'a> {
             }
             lookup.sequences.extend(forms.sequences.iter().map(|words| (words.as_slice(), number)));
         }
+        let first = lookup.completions.iter().map(|one| one.first).min().unwrap_or(0);
+        let end = lookup.completions.iter().map(|one| one.first.saturating_add(one.count)).max().unwrap_or(0);
+        lookup.completed = first..end;
         lookup
+    }
+
+    /// The first of the words to look at for a term; `None`: the term is nothing that the question asks for.
+    #[inline]
+    fn first(&self, token: TermOrdinal) -> Option<u32> {
+        let first = self.slots[slot(token)];
+        if first != 0 || self.completed.contains(&token) { Some(first) } else { None }
     }
 }
 
@@ -176,6 +191,11 @@ impl<'a> Scorer<'a> {
         // The words that the token before may stand for.
         let mut before = 0u128;
         for &token in tokens {
+            // Most are not.
+            let Some(mut next) = lookup.first(token) else {
+                before = 0;
+                continue;
+            };
             let mut here = 0u128;
             for completions in &lookup.completions {
                 if token.wrapping_sub(completions.first) < completions.count
@@ -186,7 +206,6 @@ impl<'a> Scorer<'a> {
                     here |= completions.bit;
                 }
             }
-            let mut next = lookup.slots[slot(token)];
             while let Some(word) = next.checked_sub(1).and_then(|at| lookup.words.get(at as usize)) {
                 let counts = match word.spelling {
                     Spelling::Exact => true,
@@ -230,17 +249,24 @@ impl<'a> Scorer<'a> {
 
     fn sum(&self) -> Scored {
         let mut scored = Scored::default();
-        let mut rest = self.lookup.readings.list.iter().zip(&self.occurrences).peekable();
-        while let Some((reading, &occurrences)) = rest.next() {
-            let mut best = reading.worth * self.formula.saturated(occurrences);
-            while let Some((other, &occurrences)) = rest.next_if(|(other, _)| other.term == reading.term) {
-                best = best.max(other.worth * self.formula.saturated(occurrences));
-            }
+        // Of the word at hand: which, and what the best of its readings counts.
+        let (mut term, mut best) = (usize::MAX, 0.0);
+        let mut add = |best: f64| {
             if best > 0.0 {
                 scored.score += best;
                 scored.matching += 1;
             }
+        };
+        let there =
+            self.lookup.readings.list.iter().zip(&self.occurrences).filter(|(_, occurrences)| **occurrences > 0.0);
+        for (reading, &occurrences) in there {
+            if reading.term != term {
+                add(std::mem::take(&mut best));
+                term = reading.term;
+            }
+            best = f64::max(best, reading.worth * self.formula.saturated(occurrences));
         }
+        add(best);
         let mut words = self.near_words;
         while words != 0 {
             let word = words.trailing_zeros() as usize;
