@@ -276,8 +276,51 @@ fn measures_that_are_refused() {
     let federated = json!({"federation": {}, "queries": [{"indexUid": "many", "facets": [price]}]});
     let answer = server.post("/multi-search", federated);
     answer.refused(400, "invalid_multi_search_query_facets");
-    assert!(answer.text.contains("in a search of `many` alone"), "{}", answer.text);
-    server.patch("/experimental-features", json!({"network": true})).ok();
-    let spread = json!({"useNetwork": true, "facets": [price]});
-    server.post("/indexes/many/search", spread).refused(400, "invalid_search_facets");
+    assert!(answer.text.contains("pass them among `federation.facetsByIndex.many`"), "{}", answer.text);
+}
+
+#[test]
+fn merged_lists_are_measured_as_one_index_would_be() {
+    let server = Server::start();
+    let goods = |rest: u64| -> Value {
+        (0..40u64)
+            .filter(|id| id % 2 == rest)
+            .map(|id| json!({"id": id, "word": "x", "price": id * id % 37, "many": [id % 5, 9]}))
+            .collect()
+    };
+    for (index, documents) in [
+        ("even", goods(0)),
+        ("odd", goods(1)),
+        ("all", [goods(0), goods(1)].iter().flat_map(|half| half.as_array().unwrap().clone()).collect()),
+    ] {
+        server.set(index, json!({"filterableAttributes": ["price", "many"]}));
+        server.add(index, documents);
+    }
+    let asked = json!([
+        {"facet": "price", "ranges": [{"to": 10, "label": "cheap"}, {"from": 10}], "histogram": {"interval": 5}, "statistics": {"percentiles": [25, 50, 90]}},
+        {"facet": "many", "ranges": [{"from": 3}], "histogram": {"interval": 2}},
+    ]);
+    let mut whole = server.search("all", json!({"q": "x", "filter": "price != 3", "limit": 0, "facets": asked}));
+    let queries = ["even", "odd"].map(|index| json!({"indexUid": index, "q": "x", "filter": "price != 3"}));
+    let federated =
+        |federation: Value| server.post("/multi-search", json!({"federation": federation, "queries": queries}));
+    let both = json!({"even": asked, "odd": asked});
+    let merged = federated(json!({"limit": 0, "facetsByIndex": both, "mergeFacets": {}})).ok();
+    assert_eq!(merged["facetDetails"], whole["facetDetails"].take());
+    assert_eq!(merged["facetDistribution"], json!({}));
+    let apart = federated(json!({"limit": 0, "facetsByIndex": {"even": asked, "odd": ["price"]}})).ok();
+    let even = server.search("even", json!({"q": "x", "filter": "price != 3", "limit": 0, "facets": asked}));
+    assert_eq!(apart["facetsByIndex"]["even"]["details"], even["facetDetails"]);
+    assert_eq!(apart["facetsByIndex"]["odd"].get("details"), None);
+    assert_eq!(apart.get("facetDetails"), None);
+
+    let refused = |by_index: Value| {
+        let answer = federated(json!({"facetsByIndex": by_index, "mergeFacets": {}}));
+        answer.refused(400, "invalid_multi_search_facets_by_index");
+        answer.text
+    };
+    assert!(refused(json!({"even": [{"facet": "word", "statistics": true}]})).contains("`word` is not filterable"));
+    refused(json!({"even": [1]}));
+    refused(json!({"even": vec![asked[0].clone(); 51]}));
+    refused(json!({"even": [{"facet": "price"}]}));
 }

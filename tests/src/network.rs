@@ -343,6 +343,45 @@ fn searches_of_several_servers_are_explained() {
 }
 
 #[test]
+fn servers_measure_facets_as_one_would() {
+    let (near, far, whole) = halves();
+    let asked = json!([
+        {"facet": "year", "ranges": [{"to": 1970, "label": "old"}, {"from": 1970}], "histogram": {"interval": 7},
+         "statistics": {"percentiles": [0, 10, 50, 99]}},
+        {"facet": "year", "statistics": true},
+        {"facet": "year", "histogram": {"interval": "minute", "timeZone": "Europe/Paris"}},
+    ]);
+    let queries = |names: [&str; 2]| names.map(|uid| json!({"indexUid": uid, "q": "alien", "filter": "year > 1950"}));
+    let both = json!({"near": asked, "far": asked});
+    let federation = json!({"limit": 0, "facetsByIndex": both, "mergeFacets": {}});
+    let expected = search(&whole, json!({"federation": federation, "queries": queries(["near", "far"])}));
+    assert_eq!(expected["facetDetails"][0]["statistics"]["count"], expected["estimatedTotalHits"]);
+
+    let plain = json!({"q": "alien", "filter": "year > 1950", "limit": 0, "useNetwork": true});
+    let with_facets = |facets: &Value| {
+        let mut asked = plain.clone();
+        asked["facets"] = facets.clone();
+        near.search("films", asked)
+    };
+    let spread = with_facets(&asked);
+    assert_eq!((&spread["facetDetails"], &spread["remoteErrors"]), (&expected["facetDetails"], &json!({})));
+    let mut query = plain.clone();
+    query["indexUid"] = "films".into();
+    query.as_object_mut().unwrap().remove("limit");
+    let federated = |federation: Value| near.post("/multi-search", json!({"federation": federation, "queries": [query]}));
+    let apart = federated(json!({"limit": 0, "facetsByIndex": {"films": asked}})).ok();
+    assert_eq!(apart["facetsByIndex"]["films"]["details"], expected["facetDetails"]);
+    let merged = federated(json!({"limit": 0, "facetsByIndex": {"films": asked}, "mergeFacets": {}})).ok();
+    assert_eq!(merged["facetDetails"], expected["facetDetails"]);
+    federated(json!({"facetsByIndex": {"films": [{"facet": "title", "statistics": true}]}}))
+        .refused(400, "invalid_multi_search_facets_by_index");
+    // What one server alone does not let through is named with it.
+    far.set("films", json!({"filterableAttributes": []}));
+    let without = with_facets(&json!([{"facet": "year", "statistics": true}]));
+    assert_eq!(without["remoteErrors"]["far"]["code"], "remote_bad_request", "{without}");
+}
+
+#[test]
 fn a_plain_search_asks_all_servers_when_asked_to() {
     let (near, far, whole) = halves();
     let query = json!({"q": "alien", "limit": 7, "facets": ["genre"], "useNetwork": true, "filter": "year > 1950"});

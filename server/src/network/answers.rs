@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
+use super::measures;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::search::federated::{
     Counted, DISTINCT_VALUES, DistinctValues, EXPLAINED, HIT, NOT_DISTINCT, OUTSIDE, PINNED_POSITION, Places, Weighted,
@@ -26,16 +27,23 @@ pub(super) struct Part {
 /// The answer of a remote, if it has the shape of one.
 ///
 /// # Errors
-/// No hits, or a hit without the values that hits of several servers are ordered by. A remote adds them for the header
+/// No hits, facets without what is measured of them, or a hit without the values that hits of several servers are ordered by. A remote adds them for the header
 /// that says who asks. Where something on the way drops the header, sorts and distinct values would be merged wrongly.
-pub(super) fn check(answer: Value) -> ApiResult<Value> {
+pub(super) fn check(answer: Value, federation: &Federation) -> ApiResult<Value> {
     let Some(hits) = answer["hits"].as_array() else {
         return Err(bad_response(
             "could not parse response from the remote host: it has no hits of a federated search",
         ));
     };
     if hits.iter().all(|hit| hit["_federation"]["weightedScoreValues"].is_array()) {
-        return Ok(answer);
+        return if measures::is_whole(&answer, federation) {
+            Ok(answer)
+        } else {
+            Err(bad_response(
+                "remote answer lacks ranges, histograms or statistics that were asked for\n  - hint: check that the remote \
+                 instance has the same version",
+            ))
+        };
     }
     Err(bad_response(
         "remote hit does not contain `._federation.weightedScoreValues`\n  - hint: check that the remote instance has the \
@@ -264,6 +272,7 @@ fn facets(
         }
     }
     by_index.values_mut().for_each(|counted| agree(counted));
+    let answers: Vec<&Map<String, Value>> = parts.iter().map(|part| &part.rest).collect();
     match federation.merge_facets {
         Some(options) => {
             let all: Vec<Counted> = by_index.into_values().flatten().collect();
@@ -271,13 +280,20 @@ fn facets(
             cuts.extend(facets.cuts());
             fields.insert("facetDistribution".into(), facets.distribution());
             fields.insert("facetStats".into(), facets.stats());
+            if !federation.measures_by_index.is_empty() {
+                fields.insert("facetDetails".into(), measures::of_all(&answers, federation)?);
+            }
         }
         None => {
             let mut shown = Map::new();
             for (uid, counted) in by_index {
                 let facets = merged_facets(&counted, counted[0].faceting.max_values_per_facet)?;
                 cuts.extend(facets.cuts());
-                shown.insert(uid.clone(), json!({ "distribution": facets.distribution(), "stats": facets.stats() }));
+                let mut of_index = json!({ "distribution": facets.distribution(), "stats": facets.stats() });
+                if let Some(asked) = federation.measures_by_index.get(uid) {
+                    of_index["details"] = measures::of_index(&answers, uid, asked)?;
+                }
+                shown.insert(uid.clone(), of_index);
             }
             fields.insert("facetsByIndex".into(), Value::Object(shown));
         }
@@ -474,9 +490,11 @@ mod tests {
             hit(json!({"weightedRankingScore": 0.5})),
             hit(json!({"weightedScoreValues": null})),
         ] {
-            assert_eq!(check(bad.clone()).expect_err(&bad.to_string()).code, Code::RemoteBadResponse);
+            let refused = check(bad.clone(), &federation(json!({}))).expect_err(&bad.to_string());
+            assert_eq!(refused.code, Code::RemoteBadResponse);
         }
-        assert!(check(hit(json!({"weightedRankingScore": 0.5, "weightedScoreValues": values}))).is_ok());
-        assert!(check(json!({"hits": []})).is_ok());
+        let plain = federation(json!({}));
+        assert!(check(hit(json!({"weightedRankingScore": 0.5, "weightedScoreValues": values})), &plain).is_ok());
+        assert!(check(json!({"hits": []}), &plain).is_ok());
     }
 }

@@ -4,6 +4,7 @@
 
 mod answers;
 mod documents;
+mod measures;
 mod remote;
 mod search;
 

@@ -153,7 +153,7 @@ impl NetworkSearch {
             parts.push(Part::new(self.topology.own_name.clone(), &asked.positions, true, answer));
         }
         for ((name, _, asked), answer) in self.remotes.iter().zip(remote.0) {
-            let checked = answer.and_then(|answer| Ok((answers::check(answer.body)?, answer.cuts)));
+            let checked = answer.and_then(|answer| Ok((answers::check(answer.body, federation)?, answer.cuts)));
             match checked {
                 Ok((answer, named)) => {
                     parts.push(Part::new(Some(name.clone()), &asked.positions, false, answer));

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::identifier::check_index_uid;
 use super::json::{At, required};
 use super::point_in_time::PointInTime;
-use super::search::{self, DEFAULT_LIMIT, SearchQuery, Window};
+use super::search::{self, DEFAULT_LIMIT, FacetMeasure, SearchQuery, Window};
 use crate::error::{ApiError, ApiResult, Code};
 
 /// The body of a multi-search.
@@ -58,10 +58,12 @@ impl MultiSearch {
     /// One search of all servers, as a merged list.
     pub fn over_network(index_uid: String, query: SearchQuery) -> MultiSearch {
         // An empty list is no list.
-        let facets = query.facets.iter().filter(|names| !names.is_empty());
+        let facets = query.facets.iter().filter(|names| !names.is_empty() || !query.measures.is_empty());
+        let measures = (!query.measures.is_empty()).then(|| (index_uid.clone(), query.measures.clone()));
         let federation = Federation {
             window: query.window(),
             facets_by_index: facets.map(|names| (index_uid.clone(), names.clone())).collect(),
+            measures_by_index: measures.into_iter().collect(),
             merge_facets: None,
             distinct: query.distinct.clone(),
             show_performance_details: false,
@@ -87,8 +89,13 @@ impl MultiSearch {
         });
         let federation = self.federation.as_ref();
         let mut fields = serde_json::Map::new();
-        if let Some(facets) = federation.map(|federation| &federation.facets_by_index) {
-            fields.insert("facetsByIndex".to_owned(), serde_json::json!(facets));
+        if let Some(federation) = federation {
+            let by_index = federation.facets_by_index.iter().map(|(uid, names)| {
+                let measures = federation.measures_by_index.get(uid).into_iter().flatten();
+                let names = names.iter().map(|name| Value::from(name.as_str()));
+                (uid.clone(), names.chain(measures.map(|one| one.written.clone())).collect())
+            });
+            fields.insert("facetsByIndex".to_owned(), Value::Object(by_index.collect()));
         }
         if let Some(distinct) = federation.and_then(|federation| federation.distinct.clone()) {
             fields.insert("distinct".to_owned(), distinct.into());
@@ -117,6 +124,8 @@ pub struct Federation {
     pub window: Window,
     /// Facets to count, by index.
     pub facets_by_index: BTreeMap<String, Vec<String>>,
+    /// Those among them that ask for ranges, histograms and statistics.
+    pub measures_by_index: BTreeMap<String, Vec<FacetMeasure>>,
     /// Present: the facets of all indexes are summed.
     pub merge_facets: Option<MergeFacets>,
     /// Attribute of which all hits have different values.
@@ -258,7 +267,7 @@ impl Federation {
         use Code::*;
         let (mut limit, mut offset, mut page, mut hits_per_page) = (DEFAULT_LIMIT, 0, None, None);
         let (mut facets_by_index, mut merge_facets, mut distinct) = (BTreeMap::new(), None, None);
-        let mut show_performance_details = false;
+        let (mut show_performance_details, mut measures_by_index) = (false, BTreeMap::new());
         at.fields(&FEDERATION_FIELDS, |name, field| {
             match name {
                 "limit" => limit = size(field.code(InvalidSearchLimit))?,
@@ -268,8 +277,9 @@ impl Federation {
                 "facetsByIndex" => {
                     field.code(InvalidMultiSearchFacetsByIndex).entries(|uid, names| {
                         check_index_uid(uid).map_err(|reason| names.invalid(reason))?;
-                        if let Some(names) = names.optional(|names| names.strings())? {
+                        if let Some((names, measures)) = names.optional(facets)? {
                             facets_by_index.insert(uid.to_owned(), names);
+                            measures_by_index.insert(uid.to_owned(), measures);
                         }
                         Ok(())
                     })?;
@@ -292,8 +302,28 @@ impl Federation {
                 Window::Page { page: page.unwrap_or(1), hits_per_page: hits_per_page.unwrap_or(DEFAULT_LIMIT) }
             }
         };
-        Ok(Federation { window, facets_by_index, merge_facets, distinct, show_performance_details })
+        measures_by_index.retain(|_, measures: &mut Vec<FacetMeasure>| !measures.is_empty());
+        Ok(Federation { window, facets_by_index, measures_by_index, merge_facets, distinct, show_performance_details })
     }
+}
+
+/// Objects among the facets of an index.
+const MEASURES_MAX: usize = 50;
+
+/// Names, and objects that ask for more.
+fn facets(at: At<'_>) -> ApiResult<(Vec<String>, Vec<FacetMeasure>)> {
+    let (mut names, mut measures) = (Vec::new(), Vec::new());
+    at.list(|entry| {
+        match entry.value() {
+            Value::Object(_) => measures.push(FacetMeasure::read(entry)?),
+            _ => names.push(entry.string()?),
+        }
+        Ok(())
+    })?;
+    if measures.len() > MEASURES_MAX {
+        return Err(at.invalid(format!("{} objects, and there may be {MEASURES_MAX} at most.", measures.len())));
+    }
+    Ok((names, measures))
 }
 
 impl MergeFacets {

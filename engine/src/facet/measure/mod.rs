@@ -25,7 +25,7 @@ use crate::bits::DocSet;
 use crate::filter::Coordinates;
 use crate::index::settings::GEO_FIELD;
 use crate::index::{SegmentView, Snapshot};
-use crate::text::Moment;
+use crate::text::{Moment, NANOS_PER_SECOND};
 
 /// Ranges of one measure.
 pub const RANGES_MAX: usize = 100;
@@ -122,10 +122,21 @@ impl Measure {
         }
     }
 
-    fn key_of_number(&self, number: f64) -> Option<Key> {
+    /// The key of a number: of dates, it is seconds since 1970.
+    pub fn key_of_number(&self, number: f64) -> Option<Key> {
         match self.scale {
             Scale::Dates => Moment::from_unix_seconds(number).map(Key::Moment),
             _ => Some(Key::Number(number)),
+        }
+    }
+}
+
+impl Key {
+    /// The number that [`Measure::key_of_number`] makes this key of, if it is a number or a whole second.
+    pub fn as_number(self) -> f64 {
+        match self {
+            Key::Number(number) => number,
+            Key::Moment(moment) => (moment.nanos() / NANOS_PER_SECOND) as f64,
         }
     }
 }
@@ -163,6 +174,56 @@ pub fn measure_bytes(snapshot: &Snapshot, asked: &Measure, candidates: &[DocSet]
 /// # Errors
 /// A field that is not filterable, and more than [`BUCKETS_MAX`] buckets.
 pub fn measure(snapshot: &Snapshot, candidates: &[DocSet], asked: &Measure) -> Result<Measured, FacetError> {
+    measure_together(&[(snapshot, candidates)], asked)
+}
+
+/// As [`measure`], of the candidates of several indexes as if they were those of one: percentiles too are exact.
+///
+/// # Errors
+/// As [`measure`], of the first index that refuses.
+pub fn measure_together(parts: &[(&Snapshot, &[DocSet])], asked: &Measure) -> Result<Measured, FacetError> {
+    let mut all = Tally::new(asked);
+    for (snapshot, candidates) in parts {
+        tallies(snapshot, candidates, asked)?.into_iter().for_each(|tally| all.add(tally));
+    }
+    let histogram = histogram(asked, std::mem::take(&mut all.buckets))?;
+    let statistics = asked.statistics.as_ref().map(|percentiles| Statistics::new(all.values, percentiles));
+    Ok(Measured { ranges: all.ranges, histogram, statistics })
+}
+
+/// What several servers measured, as if one had all of their documents. Statistics of which percentiles are asked for must have their
+/// `values`.
+///
+/// # Errors
+/// More than [`BUCKETS_MAX`] buckets.
+pub fn merge_measured(asked: &Measure, parts: Vec<Measured>) -> Result<Measured, FacetError> {
+    let mut ranges = vec![0; asked.ranges.len()];
+    let (mut buckets, mut statistics) = (Vec::new(), Vec::new());
+    for part in parts {
+        ranges.iter_mut().zip(part.ranges).for_each(|(all, one)| *all += one);
+        buckets.extend(part.histogram.into_iter().flatten().map(|Bucket { from, to, count }| ((from, to), count)));
+        statistics.extend(part.statistics);
+    }
+    let histogram = histogram(asked, buckets)?;
+    let statistics = asked.statistics.as_ref().map(|percentiles| Statistics::merged(statistics, percentiles));
+    Ok(Measured { ranges, histogram, statistics })
+}
+
+/// The buckets of all parts, if a histogram is asked for.
+fn histogram(asked: &Measure, buckets: Vec<((Key, Key), u64)>) -> Result<Option<Vec<Bucket>>, FacetError> {
+    if asked.histogram.is_none() {
+        return Ok(None);
+    }
+    let by_start = |a: &(Key, Key), b: &(Key, Key)| a.0.partial_cmp(&b.0).unwrap_or(std::cmp::Ordering::Equal);
+    let buckets = summed(buckets, by_start);
+    if buckets.len() > BUCKETS_MAX {
+        return Err(too_many_buckets(asked));
+    }
+    Ok(Some(buckets.into_iter().map(|((from, to), count)| Bucket { from, to, count }).collect()))
+}
+
+/// What is counted in each segment.
+fn tallies(snapshot: &Snapshot, candidates: &[DocSet], asked: &Measure) -> Result<Vec<Tally>, FacetError> {
     check_one(&asked.facet, &snapshot.settings)?;
     let field = snapshot.fields.get(&asked.facet).filter(|_| asked.facet != GEO_FIELD);
     let of_segment = |(segment, docs): (&SegmentView, &DocSet)| match (asked.scale, field) {
@@ -175,20 +236,7 @@ pub fn measure(snapshot: &Snapshot, candidates: &[DocSet], asked: &Measure) -> R
         },
         (_, None) => Ok(Tally::new(asked)),
     };
-    let tallies: Result<Vec<Tally>, FacetError> =
-        snapshot.segments.par_iter().zip(candidates).map(|(segment, docs)| of_segment((segment, docs))).collect();
-    let mut all = Tally::new(asked);
-    tallies?.into_iter().for_each(|tally| all.add(tally));
-    let histogram = asked.histogram.as_ref().map(|_| {
-        let by_start = |a: &(Key, Key), b: &(Key, Key)| a.0.partial_cmp(&b.0).unwrap_or(std::cmp::Ordering::Equal);
-        let buckets = summed(std::mem::take(&mut all.buckets), by_start);
-        buckets.into_iter().map(|((from, to), count)| Bucket { from, to, count }).collect::<Vec<Bucket>>()
-    });
-    if histogram.as_ref().is_some_and(|buckets| buckets.len() > BUCKETS_MAX) {
-        return Err(too_many_buckets(asked));
-    }
-    let statistics = asked.statistics.as_ref().map(|percentiles| Statistics::new(all.values, percentiles));
-    Ok(Measured { ranges: all.ranges, histogram, statistics })
+    snapshot.segments.par_iter().zip(candidates).map(|(segment, docs)| of_segment((segment, docs))).collect()
 }
 
 fn too_many_buckets(asked: &Measure) -> FacetError {

@@ -40,6 +40,8 @@ pub struct Statistics {
     pub max: Option<f64>,
     /// In the order they were asked for; each is one of the values.
     pub percentiles: Vec<(Percentile, Option<f64>)>,
+    /// Each value, ascending, and how many candidates have it: percentiles of several servers take them all.
+    pub values: Vec<(f64, u64)>,
 }
 
 impl Statistics {
@@ -66,6 +68,25 @@ impl Statistics {
             min: values.first().map(|(value, _)| *value),
             max: values.last().map(|(value, _)| *value),
             percentiles: percentiles.iter().map(|&percentile| (percentile, ranked(percentile))).collect(),
+            values,
+        }
+    }
+
+    /// Of several servers. With percentiles, their `values` must be there.
+    pub(super) fn merged(parts: Vec<Statistics>, percentiles: &[Percentile]) -> Statistics {
+        if !percentiles.is_empty() {
+            return Statistics::new(parts.into_iter().flat_map(|part| part.values).collect(), percentiles);
+        }
+        let count = parts.iter().map(|part| part.count).sum();
+        let sum = compensated_sum(parts.iter().map(|part| part.sum));
+        Statistics {
+            count,
+            sum,
+            mean: (count > 0).then(|| sum / count as f64),
+            min: parts.iter().filter_map(|part| part.min).min_by(f64::total_cmp),
+            max: parts.iter().filter_map(|part| part.max).max_by(f64::total_cmp),
+            percentiles: Vec::new(),
+            values: Vec::new(),
         }
     }
 }
@@ -100,6 +121,20 @@ mod tests {
         for wrong in [-1.0, 100.1, 50.0001, f64::NAN] {
             assert_eq!(Percentile::new(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn servers_together_say_what_one_with_all_values_would() {
+        let half = |values: &[f64], asked: &[Percentile]| {
+            Statistics::new(values.iter().map(|&value| (value, 1)).collect(), asked)
+        };
+        for asked in [&[][..], &[Percentile::new(50.0).unwrap()][..]] {
+            let parts = vec![half(&[1.0, 9.0], asked), half(&[], asked), half(&[2.0, 9.0, 4.0], asked)];
+            let merged = Statistics::merged(parts, asked);
+            let whole = Statistics { values: merged.values.clone(), ..half(&[1.0, 2.0, 4.0, 9.0, 9.0], asked) };
+            assert_eq!(merged, whole);
+        }
+        assert_eq!(Statistics::merged(Vec::new(), &[]).mean, None);
     }
 
     #[test]

@@ -266,13 +266,6 @@ pub(super) async fn search_network(
     if !state.features.is_on(Feature::Network) {
         return Err(ApiError::feature_not_enabled(USING_NETWORK, "network"));
     }
-    if !query.measures.is_empty() {
-        return Err(ApiError::new(
-            Code::InvalidSearchFacets,
-            "Facets with `ranges`, `histogram` or `statistics` are measured by one server.\nHint: remove `useNetwork`, and ask \
-             each server for its own",
-        ));
-    }
     let text = query.q.clone().unwrap_or_default();
     let asked = MultiSearch::over_network(uid.clone(), query);
     let body = asked.body_over_network();
@@ -288,6 +281,9 @@ pub(super) async fn search_network(
                 let facets = &mut value[&uid];
                 for (of_index, of_search) in [("distribution", "facetDistribution"), ("stats", "facetStats")] {
                     fields.insert(of_search.to_owned(), facets[of_index].take());
+                }
+                if let Some(details) = facets.get_mut("details") {
+                    fields.insert("facetDetails".to_owned(), details.take());
                 }
             }
             _ => drop(fields.insert(name, value)),

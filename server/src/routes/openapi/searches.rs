@@ -81,7 +81,7 @@ fn federation() -> Value {
             ("offset", count()),
             ("page", or_null(count())),
             ("hitsPerPage", or_null(count())),
-            ("facetsByIndex", map_of(or_null(texts()))),
+            ("facetsByIndex", map_of(or_null(list(json!({ "anyOf": [text(), facets::measured()] }))))),
             ("mergeFacets", or_null(merge)),
             ("distinct", or_null(text())),
             ("showPerformanceDetails", flag()),
@@ -208,7 +208,11 @@ fn of_one_search() -> Vec<(&'static str, Value)> {
 
 fn of_merged_searches() -> Vec<(&'static str, Value)> {
     let facets = exactly(
-        [("distribution", named("FacetDistribution")), ("stats", named("FacetStats"))],
+        [
+            ("distribution", named("FacetDistribution")),
+            ("stats", named("FacetStats")),
+            ("details", list(named("FacetDetails"))),
+        ],
         &["distribution", "stats"],
     );
     let explanation = exactly(

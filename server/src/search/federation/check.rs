@@ -64,7 +64,10 @@ pub(super) fn query(asked: &IndexQuery, federation: &Federation, position: usize
 /// Where the facets of a query belong, if it has any.
 fn facets_hint(asked: &IndexQuery) -> Option<String> {
     if !asked.query.measures.is_empty() {
-        return Some(format!("ask for ranges, histograms and statistics in a search of `{}` alone", asked.index_uid));
+        return Some(format!(
+            "pass them among `federation.facetsByIndex.{}` for ranges, histograms and statistics in federated search",
+            asked.index_uid
+        ));
     }
     let facets = asked.query.facets.as_deref().filter(|facets| !facets.is_empty())?;
     Some(format!(

@@ -2,6 +2,7 @@
 
 mod around;
 mod check;
+mod details;
 mod distinct;
 mod explain;
 mod facets;
@@ -18,8 +19,10 @@ use serde_json::json;
 pub(crate) mod federated {
     pub(crate) use super::super::answer::paging;
     pub(crate) use super::super::explanation::{HIT, NOT_DISTINCT, OUTSIDE};
+    pub(crate) use super::super::measures::{merged as merged_measures, read as read_measured};
     pub(crate) use super::super::places::Places;
     pub(crate) use super::PINNED_POSITION;
+    pub(crate) use super::details::different;
     pub(crate) use super::distinct::{DISTINCT_VALUES, DistinctValues, distinct_values};
     pub(crate) use super::explain::EXPLAINED;
     pub(crate) use super::facets::{Counted, agree, merged as merged_facets};
@@ -102,7 +105,9 @@ pub fn run_federated(
     }
     let counts = (&merged.candidates, matched.as_ref());
     let counted = count_by_index(snapshots, federation, counts, context.values_wanted, &context.budget)?;
-    for (key, value) in around.fields(&ran, &merged, &counted, &mut out)? {
+    let mut fields = around.fields(&ran, &merged, &counted, &mut out)?;
+    details::put(snapshots, federation, &merged.candidates, context, &mut fields)?;
+    for (key, value) in fields {
         out.append_field(&key, &value);
     }
     Ok(out)

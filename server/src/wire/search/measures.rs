@@ -18,8 +18,8 @@ const FIELDS: [&str; 5] = ["facet", "origin", "ranges", "histogram", "statistics
 pub struct FacetMeasure {
     /// What the engine is asked.
     pub measure: Measure,
-    /// The ranges as they were written, with their labels.
-    pub written_ranges: Vec<Value>,
+    /// The object as it was written.
+    pub written: Value,
 }
 
 /// What an object says, before its parts are held against each other.
@@ -28,24 +28,20 @@ struct Parts {
     facet: Option<String>,
     origin: Option<Coordinates>,
     ranges: Vec<Span>,
-    written_ranges: Vec<Value>,
     histogram: Option<Histogram>,
     statistics: Option<Vec<Percentile>>,
 }
 
 impl FacetMeasure {
     /// Reads an object.
-    pub(super) fn read(at: At<'_>) -> ApiResult<FacetMeasure> {
+    pub(in crate::wire) fn read(at: At<'_>) -> ApiResult<FacetMeasure> {
         let mut parts = Parts::default();
         at.fields(&FIELDS, |name, field| {
             match name {
                 "facet" => parts.facet = Some(facet(field)?),
                 _ if field.value().is_null() => {}
                 "origin" => parts.origin = Some(origin(field)?),
-                "ranges" => {
-                    parts.ranges = ranges(field)?;
-                    parts.written_ranges = field.value().as_array().cloned().unwrap_or_default();
-                }
+                "ranges" => parts.ranges = ranges(field)?,
                 "histogram" => parts.histogram = Some(histogram(field)?),
                 _ => parts.statistics = statistics(field)?,
             }
@@ -53,8 +49,19 @@ impl FacetMeasure {
         })?;
         let facet = required(parts.facet.take(), &at, "facet", crate::error::Code::InvalidSearchFacets)?;
         let scale = parts.scale(&facet).map_err(|reason| at.error(format!("{reason}, at `{}`.", at.path())))?;
-        let Parts { ranges, written_ranges, histogram, statistics, .. } = parts;
-        Ok(FacetMeasure { measure: Measure { facet, scale, ranges, histogram, statistics }, written_ranges })
+        let Parts { ranges, histogram, statistics, .. } = parts;
+        let measure = Measure { facet, scale, ranges, histogram, statistics };
+        Ok(FacetMeasure { measure, written: at.value().clone() })
+    }
+
+    /// The ranges as they were written, with their labels.
+    pub fn written_ranges(&self) -> &[Value] {
+        self.written.get("ranges").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether both ask for the same, with the same labels.
+    pub fn is_same(&self, other: &FacetMeasure) -> bool {
+        self.measure == other.measure && self.written_ranges() == other.written_ranges()
     }
 }
 
@@ -242,7 +249,7 @@ mod tests {
         assert_eq!(query.facets, Some(vec!["genre".to_owned()]));
         let [price, geo] = &query.measures[..] else { panic!("two of them") };
         assert_eq!((price.measure.scale, price.measure.ranges.len()), (Scale::Numbers, 2));
-        assert_eq!(price.written_ranges[0], json!({"to": 10, "label": "cheap"}));
+        assert_eq!(price.written_ranges()[0], json!({"to": 10, "label": "cheap"}));
         assert_eq!(geo.measure.scale, Scale::Distances(Coordinates::new(1.0, 2.5).unwrap()));
         let by_month = json!({"facet": "date", "histogram": {"interval": "month", "timeZone": "Europe/Paris"}});
         assert_eq!(read(by_month).unwrap().measures[0].measure.scale, Scale::Dates);

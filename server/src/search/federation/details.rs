@@ -1,0 +1,81 @@
+//! Ranges, histograms and statistics of a merged list: of each index, or of all together.
+
+use serde_json::{Map, Value};
+
+use super::at_facets;
+use super::merge::Candidates;
+use crate::error::ApiResult;
+use crate::points_in_time::Snapshots;
+use crate::search::multi::target;
+use crate::search::{Context, measures};
+use crate::wire::multi_search::Federation;
+use crate::wire::search::FacetMeasure;
+
+/// Adds what is asked for to the answer: to `facetsByIndex`, or, where facets are merged, as `facetDetails`, in the order in which the
+/// indexes ask for it. Equal objects of several indexes are one. Another server that merges them gets what that takes.
+///
+/// # Errors
+/// What an index does not allow.
+pub(super) fn put(
+    snapshots: &Snapshots,
+    federation: &Federation,
+    candidates: &Candidates<'_>,
+    context: &Context,
+    fields: &mut Map<String, Value>,
+) -> ApiResult<()> {
+    if federation.measures_by_index.is_empty() {
+        return Ok(());
+    }
+    if federation.merge_facets.is_some() {
+        let asked = different(federation);
+        let together = asked.into_iter().map(|one| measured(snapshots, federation, candidates, context, one, None));
+        fields.insert("facetDetails".into(), Value::Array(together.collect::<ApiResult<_>>()?));
+        return Ok(());
+    }
+    for (uid, asked) in &federation.measures_by_index {
+        let each = asked.iter().map(|one| measured(snapshots, federation, candidates, context, one, Some(uid)));
+        let details = Value::Array(each.collect::<ApiResult<_>>()?);
+        let shown = fields.get_mut("facetsByIndex").and_then(|all| all.get_mut(uid)).and_then(Value::as_object_mut);
+        if let Some(shown) = shown {
+            shown.insert("details".into(), details);
+        }
+    }
+    Ok(())
+}
+
+/// What the indexes ask for, in their order; what several ask for once.
+pub(crate) fn different(federation: &Federation) -> Vec<&FacetMeasure> {
+    let mut asked: Vec<&FacetMeasure> = Vec::new();
+    for one in federation.measures_by_index.values().flatten() {
+        if !asked.iter().any(|known| known.is_same(one)) {
+            asked.push(one);
+        }
+    }
+    asked
+}
+
+/// What is measured of one index, or of all that ask for it.
+fn measured(
+    snapshots: &Snapshots,
+    federation: &Federation,
+    candidates: &Candidates<'_>,
+    context: &Context,
+    asked: &FacetMeasure,
+    only: Option<&String>,
+) -> ApiResult<Value> {
+    let asks = |uid: &&String| match only {
+        Some(only) => *uid == only,
+        None => federation.measures_by_index[*uid].iter().any(|one| one.is_same(asked)),
+    };
+    let mut parts = Vec::new();
+    let mut last = "";
+    for uid in federation.measures_by_index.keys().filter(asks) {
+        last = uid;
+        let target = target(snapshots, uid).map_err(|error| at_facets(error, uid, false))?;
+        if let Some(sets) = candidates.get(uid.as_str()) {
+            parts.push((target.snapshot, sets.as_slice()));
+        }
+    }
+    let to_be_merged = context.values_wanted.is_some();
+    measures::run_together(&parts, asked, to_be_merged, &context.budget).map_err(|error| at_facets(error, last, true))
+}
