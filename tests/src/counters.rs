@@ -76,6 +76,88 @@ fn searches_see_new_numbers_at_once() {
     assert_eq!(server.ids("films", json!({"q": "25"})), [2], "words of what was counted before");
 }
 
+/// What readers see of counters that were changed after their documents were written.
+#[track_caller]
+fn check_changed(server: &Server) {
+    let documents = server.get("/indexes/films/documents?fields=id,views,inStock&sort=id:asc").ok()["results"].take();
+    assert_eq!(
+        documents,
+        json!([{"id": 1, "views": 110, "inStock": true}, {"id": 2, "views": 20.5}, {"id": 3, "views": 30},
+            {"id": 4, "views": -1}, {"id": 5, "views": 50}])
+    );
+    assert_eq!(server.ids("films", json!({"q": "film", "sort": ["views:desc"]})), [1, 5, 3, 2, 4]);
+    assert_eq!(server.ids("films", json!({"filter": "inStock = true OR views = 20.5", "sort": ["views:asc"]})), [2, 1]);
+    let found = server.search("films", json!({"facets": ["views", "inStock"]}));
+    assert_eq!(found["facetStats"]["views"], json!({"min": -1.0, "max": 110.0}));
+    assert_eq!(found["facetDistribution"]["inStock"], json!({"true": 1}));
+}
+
+fn changes() -> Value {
+    json!([{"id": 1, "increment": {"views": 100}, "set": {"inStock": true}}, {"id": 2, "increment": {"views": 0.5}},
+        {"id": 4, "set": {"views": -1}}])
+}
+
+#[test]
+fn snapshots_and_dumps_have_new_numbers() {
+    let server = films();
+    server.set("films", json!({"sortableAttributes": ["views", "id"]}));
+    update(&server, changes());
+    check_changed(&server);
+    server.done(&server.post("/snapshots", Value::Null));
+    let task = server.done(&server.post("/dumps", Value::Null));
+    let dump = server.folder().join(format!("dumps/{}.dump", task["details"]["dumpUid"].as_str().unwrap()));
+    // What comes later is in neither.
+    update(&server, json!({"id": 3, "set": {"views": 0}}));
+    let snapshot = server.folder().join("snapshots/data.snapshot");
+    for (option, path) in [("--import-snapshot", snapshot), ("--import-dump", dump)] {
+        let mut restored = Server::with_options(&[option, path.to_str().unwrap()]);
+        check_changed(&restored);
+        update(&restored, json!({"id": 3, "increment": {"views": 5}}));
+        assert_eq!(restored.ids("films", json!({"filter": "views = 35"})), [3], "{option}");
+        update(&restored, json!({"id": 3, "increment": {"views": -5}}));
+        assert!(restored.terminate().success());
+        let restored = restored.with_other_options(&[]);
+        check_changed(&restored);
+        restored.done(&restored.post("/indexes/films/compact", Value::Null));
+        check_changed(&restored);
+    }
+}
+
+#[test]
+fn replicas_and_kept_states_have_new_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = format!("file://{}", folder.path().join("store").display());
+    let key = ["--master-key", "a-master-key-for-replicas"];
+    let start = |options: &[&str]| Server::with_options(&[&key, options].concat()).with_key(key[1]);
+    let writer = start(&["--publish", &address, "--publish-interval", "1s"]);
+    let mut replica = start(&["--follow", &address]);
+    writer.set(
+        "films",
+        json!({"searchableAttributes": ["title"], "filterableAttributes": ["views", "inStock"], "sortableAttributes": ["views", "id"]}),
+    );
+    let film = |id: u64| json!({"id": id, "title": format!("film {id}"), "views": id * 10});
+    writer.add("films", (1..=5).map(film).collect());
+    let catch_up = |replica: &Server, task: &Value| {
+        let path = format!("/indexes/films/stats?minGeneration={}", task["batchUid"]);
+        let begin = std::time::Instant::now();
+        while replica.get(&path).body["code"] == "generation_not_reached" {
+            assert!(begin.elapsed().as_secs() < 100, "{}", replica.log());
+        }
+    };
+    // Once while it follows, and once more while it is away.
+    catch_up(&replica, &update(&writer, json!({"id": 1, "increment": {"views": 1}})));
+    assert_eq!(replica.ids("films", json!({"filter": "views = 11"})), [1]);
+    assert!(replica.terminate().success());
+    update(&writer, json!({"id": 1, "increment": {"views": -1}}));
+    let task = update(&writer, changes());
+    replica.start_again();
+    catch_up(&replica, &task);
+    check_changed(&replica);
+    let task = writer.done(&writer.post("/indexes/films/compact", Value::Null));
+    catch_up(&replica, &task);
+    check_changed(&replica);
+}
+
 #[test]
 fn what_is_no_update_is_refused_or_fails() {
     let server = films();

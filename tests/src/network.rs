@@ -368,7 +368,8 @@ fn servers_measure_facets_as_one_would() {
     let mut query = plain.clone();
     query["indexUid"] = "films".into();
     query.as_object_mut().unwrap().remove("limit");
-    let federated = |federation: Value| near.post("/multi-search", json!({"federation": federation, "queries": [query]}));
+    let federated =
+        |federation: Value| near.post("/multi-search", json!({"federation": federation, "queries": [query]}));
     let apart = federated(json!({"limit": 0, "facetsByIndex": {"films": asked}})).ok();
     assert_eq!(apart["facetsByIndex"]["films"]["details"], expected["facetDetails"]);
     let merged = federated(json!({"limit": 0, "facetsByIndex": {"films": asked}, "mergeFacets": {}})).ok();

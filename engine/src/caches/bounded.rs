@@ -21,6 +21,11 @@ const SECOND_CHANCES: usize = 8;
 /// An entry may take this share of the cache at most.
 const ENTRY_SHARE: usize = 4;
 
+/// A column of one value a document takes less.
+const COLUMN_BYTES_PER_DOC: usize = 20;
+const COLUMN_BYTES_BASE: usize = 32 << 10;
+const COLUMN_BYTES_MAX: usize = 20 << 20;
+
 /// What a key or a value of a cache takes.
 pub(crate) trait HeapBytes {
     /// Allocated beside the size of the type, as far as the bound of a cache counts it.
@@ -30,6 +35,7 @@ pub(crate) trait HeapBytes {
 /// A cache bounded in bytes; the oldest entries leave first, but for those asked for since they were last the oldest.
 pub(crate) struct BoundedCache<K, V> {
     bytes_max: usize,
+    entry_bytes_max: usize,
     state: Mutex<State<K, V>>,
 }
 
@@ -46,11 +52,19 @@ struct Entry<V> {
 
 impl<K: Clone + Eq + Hash + HeapBytes, V: HeapBytes> BoundedCache<K, V> {
     pub(super) fn new(doc_count: u32) -> BoundedCache<K, V> {
+        let bytes_max = (BYTES_BASE + BYTES_PER_DOC * doc_count as usize).min(BYTES_MAX);
+        BoundedCache::bounded(bytes_max, bytes_max / ENTRY_SHARE)
+    }
+
+    /// Of whole columns, of which two have room.
+    pub(super) fn of_columns(doc_count: u32) -> BoundedCache<K, V> {
+        let entry_bytes_max = (COLUMN_BYTES_BASE + COLUMN_BYTES_PER_DOC * doc_count as usize).min(COLUMN_BYTES_MAX);
+        BoundedCache::bounded(2 * entry_bytes_max, entry_bytes_max)
+    }
+
+    fn bounded(bytes_max: usize, entry_bytes_max: usize) -> BoundedCache<K, V> {
         let state = State { entries: HashMap::new(), order: VecDeque::new(), bytes: 0 };
-        BoundedCache {
-            bytes_max: (BYTES_BASE + BYTES_PER_DOC * doc_count as usize).min(BYTES_MAX),
-            state: Mutex::new(state),
-        }
+        BoundedCache { bytes_max, entry_bytes_max, state: Mutex::new(state) }
     }
 
     /// Whether new entries are about to push out older ones.
@@ -85,7 +99,7 @@ impl<K: Clone + Eq + Hash + HeapBytes, V: HeapBytes> BoundedCache<K, V> {
         }
         let value = Arc::new(find());
         let bytes = bytes_of(&key, &*value);
-        if bytes <= self.bytes_max / ENTRY_SHARE {
+        if bytes <= self.entry_bytes_max {
             let mut state = self.state.lock();
             let entry = Entry { value: value.clone(), was_asked_for: false };
             if state.entries.insert(key.clone(), entry).is_none() {

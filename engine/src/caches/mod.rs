@@ -14,7 +14,7 @@ use self::ceilings::CeilingCache;
 use crate::bits::DocSet;
 use crate::id::TermOrdinal;
 use crate::runtime::Runtime;
-use crate::segment::{NearBeginnings, SegmentReader};
+use crate::segment::{Column, NearBeginnings, SegmentReader};
 use crate::text::Language;
 
 /// Documents in which two words follow each other. Finding them takes a scan of the token column of every document that
@@ -35,6 +35,9 @@ pub(crate) type BeginningCache = BoundedCache<Box<str>, NearBeginnings>;
 
 /// Documents of which one element passes a filter, by its text. Finding them takes reading them.
 pub(crate) type ElementCache = BoundedCache<Box<str>, DocSet>;
+
+/// Columns of what a field has in the elements that pass a filter, by the text of both. Making them takes reading documents.
+pub(crate) type ElementValuesCache = BoundedCache<Box<str>, Column>;
 
 /// Terms that share the stem of a word. Finding them takes stemming all that begin like it.
 pub(crate) type FormsCache = BoundedCache<FormsKey, Vec<TermOrdinal>>;
@@ -91,8 +94,8 @@ pub(crate) struct WordDocsKey {
 /// Terms by their number of typos: one, two; ascending.
 pub(crate) type TypoTerms = [Vec<TermOrdinal>; 2];
 
-/// The caches of one segment: eight of at most eight bytes a document each, up to 6 MiB, and a byte a document for some
-/// rankings.
+/// The caches of one segment: eight of at most eight bytes a document each, up to 6 MiB, a byte a document for some
+/// rankings, and, where elements are sorted or counted by, two columns of at most 20 bytes a document each, up to 20 MiB.
 #[derive(Debug)]
 pub struct SegmentCaches {
     pub(crate) pairs: PairCache,
@@ -102,6 +105,7 @@ pub struct SegmentCaches {
     pub(crate) word_docs: WordDocsCache,
     pub(crate) forms: FormsCache,
     pub(crate) elements: ElementCache,
+    pub(crate) element_values: ElementValuesCache,
     pub(crate) form_docs: FormDocsCache,
     /// The language of the texts, once it was asked for; `None` in it when they do not say.
     pub(crate) language: OnceLock<Option<Language>>,
@@ -128,6 +132,7 @@ impl SegmentCaches {
             word_docs: WordDocsCache::new(doc_count),
             forms: FormsCache::new(doc_count),
             elements: ElementCache::new(doc_count),
+            element_values: ElementValuesCache::of_columns(doc_count),
             form_docs: FormDocsCache::new(doc_count),
             language: OnceLock::new(),
             ceilings: CeilingCache::default(),
@@ -167,6 +172,12 @@ impl HeapBytes for TypoKey {
 impl HeapBytes for WordDocsKey {
     fn heap_bytes(&self) -> usize {
         self.word.heap_bytes()
+    }
+}
+
+impl HeapBytes for Column {
+    fn heap_bytes(&self) -> usize {
+        self.bytes_len()
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) fn blank_documents(
         return Ok(docs);
     }
     let mut paths = Vec::new();
-    passing_when_read(&column.exists(), reader, limit, |parser, json| {
+    passing_when_read(&column.exists(), reader, limit, |_, parser, json| {
         let mut texts = Texts { name, paths: &mut paths, has_blank: false };
         parser.visit(json, &mut texts).is_ok() && texts.has_blank
     })

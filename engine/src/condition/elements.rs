@@ -12,7 +12,8 @@ use super::reading::passing_when_read;
 use super::time_limit::{OutOfTime, TimeLimit};
 use crate::bits::DocSet;
 use crate::document::Number;
-use crate::segment::SegmentReader;
+use crate::id::FieldId;
+use crate::segment::{Column, ColumnsBuilder, SegmentReader};
 use crate::text::normalize_facet;
 
 /// Asks for documents of which one element passes a filter.
@@ -69,11 +70,50 @@ impl ElementQuestion {
         limit: TimeLimit<'_>,
     ) -> Result<DocSet, OutOfTime> {
         let test = self.test.ready();
-        passing_when_read(docs, reader, limit, |_, json| {
+        passing_when_read(docs, reader, limit, |_, _, json| {
             serde_json::from_slice::<Value>(json).is_ok_and(|document| {
                 any_at(&document, &self.path, &mut |value| any_element(value, &mut |element| test.holds(element)))
             })
         })
+    }
+}
+
+impl ElementQuestion {
+    /// The column of what `field` has in the elements that pass, for the documents `docs`, ascending. Cost: reading each of them.
+    ///
+    /// # Errors
+    /// When the time is up.
+    pub(super) fn values(
+        &self,
+        field: &str,
+        docs: &DocSet,
+        reader: &SegmentReader,
+        limit: TimeLimit<'_>,
+    ) -> Result<Column, OutOfTime> {
+        const FIELD: FieldId = 0;
+        let test = self.test.ready();
+        let mut values = ColumnsBuilder::default();
+        passing_when_read(docs, reader, limit, |doc, _, json| {
+            let Ok(document) = serde_json::from_slice::<Value>(json) else { return false };
+            values.begin_document(doc);
+            let mut add = |leaf: &Value| match leaf {
+                Value::Number(number) => number.as_f64().into_iter().for_each(|value| values.number(FIELD, value)),
+                Value::String(text) => values.string(FIELD, &normalize_facet(text), text),
+                Value::Bool(value) => values.string(FIELD, &value.to_string(), &value.to_string()),
+                _ => {}
+            };
+            // Nothing ends the walk: all elements count.
+            any_at(&document, &self.path, &mut |value| {
+                any_element(value, &mut |element| {
+                    test.holds(element)
+                        && any_leaf_at(element, field, &mut |leaf| {
+                            add(leaf);
+                            false
+                        })
+                })
+            })
+        })?;
+        Ok(values.into_column(FIELD, reader.doc_count()))
     }
 }
 

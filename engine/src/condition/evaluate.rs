@@ -13,7 +13,7 @@ use crate::index::SegmentView;
 use crate::segment::{Column, SegmentReader};
 
 /// Where less than this share of the documents that may have an element are left, only they are read, and nothing is kept.
-const FEW_SHARE: u32 = 4;
+pub(super) const FEW_SHARE: u32 = 4;
 /// Unions of more sets than this are gathered in one bitset instead of being merged pair by pair.
 const PAIRWISE_MAX: usize = 4;
 
@@ -23,13 +23,20 @@ impl PreparedFilter {
     /// # Errors
     /// When `limit` is over before all conditions were evaluated.
     pub fn evaluate(&self, segment: &SegmentView, limit: TimeLimit<'_>) -> Result<DocSet, OutOfTime> {
-        let evaluation = Evaluation { reader: &segment.reader, caches: &segment.caches, limit };
-        let mut docs = evaluation.documents(&self.root)?;
+        let mut docs = documents_of(&self.root, segment, limit)?;
         if let Some(deleted) = segment.deleted_set() {
             docs.and_not_assign(deleted);
         }
         Ok(docs)
     }
+}
+
+/// The documents of `segment`, deleted ones included, that pass `node`.
+///
+/// # Errors
+/// When `limit` is over before.
+pub(super) fn documents_of(node: &Node, segment: &SegmentView, limit: TimeLimit<'_>) -> Result<DocSet, OutOfTime> {
+    Evaluation { reader: &segment.reader, caches: &segment.caches, limit }.documents(node)
 }
 
 struct Evaluation<'a> {

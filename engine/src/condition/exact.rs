@@ -54,7 +54,7 @@ impl ValueQuestion {
         }
         let exact = Exact::new(self);
         let mut paths = Vec::new();
-        let passing = passing_when_read(&doubtful, reader, limit, |parser, json| {
+        let passing = passing_when_read(&doubtful, reader, limit, |_, parser, json| {
             let mut values = Values { exact: &exact, name, paths: &mut paths, holds: false };
             parser.visit(json, &mut values).is_ok() && values.holds
         })?;

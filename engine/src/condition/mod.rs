@@ -11,6 +11,7 @@
 mod blank;
 #[cfg(test)]
 mod element_tests;
+mod element_values;
 mod elements;
 mod embedders;
 mod error;
@@ -31,6 +32,7 @@ mod tests;
 mod time_limit;
 mod vectors;
 
+pub use element_values::ElementValues;
 pub use error::{ConditionError, UnknownName};
 pub use prepare::{PreparedFilter, check_filter};
 pub use time_limit::{OutOfTime, TimeLimit};

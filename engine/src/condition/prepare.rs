@@ -34,7 +34,7 @@ impl PreparedFilter {
     /// # Errors
     /// The first field or operator that the settings don't allow.
     pub fn new(filter: &Filter, settings: &Settings, fields: &FieldMapSnapshot) -> Result<Self, ConditionError> {
-        Ok(PreparedFilter { root: Preparation { settings, fields, features: RefCell::default() }.node(filter)? })
+        Ok(PreparedFilter { root: Preparation::new(settings, fields).node(filter)? })
     }
 }
 
@@ -51,6 +51,12 @@ pub(super) struct Preparation<'s> {
     fields: &'s FieldMapSnapshot,
     /// What the settings say of the fields that were looked up, which are few however many the conditions.
     features: RefCell<HashMap<String, Option<FilterableFeatures>>>,
+}
+
+impl<'s> Preparation<'s> {
+    pub(super) fn new(settings: &'s Settings, fields: &'s FieldMapSnapshot) -> Preparation<'s> {
+        Preparation { settings, fields, features: RefCell::default() }
+    }
 }
 
 impl Preparation<'_> {

@@ -25,7 +25,7 @@ impl Preparation<'_> {
     }
 
     /// The test of an element at `path`, and a node that documents with an element that passes it pass, too.
-    fn test(&self, path: &str, filter: &Filter) -> Result<(Test, Option<Node>), ConditionError> {
+    pub(super) fn test(&self, path: &str, filter: &Filter) -> Result<(Test, Option<Node>), ConditionError> {
         Ok(match filter {
             Filter::And(filters) => {
                 let (mut tests, mut nodes) = (Vec::new(), Vec::new());

@@ -3,6 +3,7 @@
 use super::time_limit::{OutOfTime, TimeLimit};
 use crate::bits::DocSet;
 use crate::document::DocumentParser;
+use crate::id::DocId;
 use crate::segment::{Damaged, SegmentReader};
 
 /// Documents that are read between two looks at the clock.
@@ -16,7 +17,7 @@ pub(super) fn passing_when_read(
     docs: &DocSet,
     reader: &SegmentReader,
     limit: TimeLimit<'_>,
-    mut passes: impl FnMut(&mut DocumentParser, &[u8]) -> bool,
+    mut passes: impl FnMut(DocId, &mut DocumentParser, &[u8]) -> bool,
 ) -> Result<DocSet, OutOfTime> {
     let (mut parser, mut json) = (DocumentParser::new(), Vec::new());
     let (mut passing, mut steps, mut is_late) = (docs.clone(), 0_usize, false);
@@ -27,7 +28,7 @@ pub(super) fn passing_when_read(
             return false;
         }
         match reader.store().get(doc, &mut json) {
-            Ok(()) => passes(&mut parser, &json),
+            Ok(()) => passes(doc, &mut parser, &json),
             Err(error) => {
                 // The caller sees the mark: without the document the set would be wrong.
                 Damaged::of(&error).map(|damaged| reader.health().mark(damaged));

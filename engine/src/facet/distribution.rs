@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::count::{count_values, number_extremes};
 use super::look_alikes::{LookAlikes, NumberValue, number_like};
 use super::select::FacetField;
-use super::values::{columns, original_text, summed};
+use super::values::{original_text, summed};
 use crate::bits::DocSet;
 use crate::index::Snapshot;
 use crate::index::settings::FacetOrder;
@@ -77,7 +77,7 @@ pub fn distributions(
 pub fn listed_values_max(snapshot: &Snapshot, facet: &FacetField, listing: Listing) -> usize {
     let order = snapshot.settings.faceting.order_of(&facet.name);
     let limit = if listing.to_be_merged && order == FacetOrder::Count { usize::MAX } else { listing.values_max };
-    let columns = columns(snapshot, facet.field);
+    let columns = facet.columns(snapshot);
     let texts_of_numbers: usize = match listing.to_be_merged {
         true => columns.iter().map(|(_, column)| number_like(column).len()).sum(),
         false => 0,
@@ -97,7 +97,7 @@ pub fn distribution(snapshot: &Snapshot, candidates: &[DocSet], facet: &FacetFie
     let limit = if listing.to_be_merged && order == FacetOrder::Count { usize::MAX } else { listing.values_max };
     let candidate_count: u64 = candidates.iter().map(|docs| u64::from(docs.len())).sum();
     let numbers_by_text = candidate_count <= TEXT_ORDER_CANDIDATES_MAX && !listing.to_be_merged;
-    let columns = columns(snapshot, facet.field);
+    let columns = facet.columns(snapshot);
     let look_alikes = LookAlikes::new(snapshot, &columns, candidates);
     // In order of values, the first ones of the index are among the first ones of each segment. One more than are listed
     // shows that some are not, and each number that is listed can take one string with it.

@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::condition::{ConditionError, OutOfTime};
 use crate::index::settings::AvailableAttributes;
 
 /// What is wrong with the `facets` of a request.
@@ -17,6 +18,12 @@ pub enum FacetError {
     /// A histogram has more than `most` buckets with documents.
     #[error("the histogram of `{facet}` has more than {most} buckets with documents")]
     TooManyBuckets { facet: String, most: usize },
+    /// A condition on elements that the settings do not allow.
+    #[error(transparent)]
+    Condition(#[from] ConditionError),
+    /// Elements were not looked at in time.
+    #[error(transparent)]
+    OutOfTime(#[from] OutOfTime),
 }
 
 /// Why the values of a facet can't be searched.

@@ -1,16 +1,68 @@
 //! Which fields the `facets` of a request mean.
 
+use rayon::prelude::*;
+
 use super::FacetError;
+use super::values::columns;
+use crate::bits::DocSet;
+use crate::condition::{ElementValues, OutOfTime, TimeLimit};
 use crate::document::FieldMapSnapshot;
+use crate::filter::ElementField;
 use crate::id::FieldId;
+use crate::index::Snapshot;
 use crate::index::settings::AvailableAttributes;
 use crate::index::settings::{AttributePattern, FilterableAttribute, Settings, covers, is_listed_by_name, is_reserved};
+use crate::segment::Column;
 
 /// A field whose values are counted.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug)]
 pub struct FacetField {
+    /// As it is shown.
     pub name: String,
-    pub field: FieldId,
+    values: Values,
+}
+
+/// Where the values are.
+#[derive(Clone, Debug)]
+enum Values {
+    Field(FieldId),
+    /// The columns of what elements have, with the places of their segments.
+    Elements(Vec<(usize, Column)>),
+}
+
+impl FacetField {
+    pub fn new(name: &str, field: FieldId) -> FacetField {
+        FacetField { name: name.to_owned(), values: Values::Field(field) }
+    }
+
+    /// What a field has in the elements that pass a filter, of `candidates`: one set per segment. Cost: as of
+    /// [`ElementValues::column`].
+    ///
+    /// # Errors
+    /// What the settings do not allow; [`FacetError::OutOfTime`].
+    pub fn of_elements(
+        name: &str,
+        asked: &ElementField,
+        snapshot: &Snapshot,
+        candidates: &[DocSet],
+        limit: TimeLimit<'_>,
+    ) -> Result<FacetField, FacetError> {
+        check_one(&asked.attribute(), &snapshot.settings)?;
+        let values = ElementValues::new(asked, &snapshot.settings, &snapshot.fields)?;
+        let segments = snapshot.segments.par_iter().zip(candidates).enumerate();
+        let columns = segments.map(|(place, (segment, docs))| {
+            Ok::<_, OutOfTime>((place, values.column(segment, docs, limit)?.as_ref().clone()))
+        });
+        Ok(FacetField { name: name.to_owned(), values: Values::Elements(columns.collect::<Result<_, _>>()?) })
+    }
+
+    /// The column of each segment that has one, with its place.
+    pub(super) fn columns(&self, snapshot: &Snapshot) -> Vec<(usize, Column)> {
+        match &self.values {
+            Values::Field(field) => columns(snapshot, *field),
+            Values::Elements(columns) => columns.clone(),
+        }
+    }
 }
 
 /// The fields that `facets` (names, patterns, `*`) selects among those that are known and filterable, by name.
@@ -29,9 +81,9 @@ pub fn select_facets(
     let mut selected: Vec<FacetField> = filterable
         .into_iter()
         .filter(selected)
-        .filter_map(|name| Some(FacetField { name: name.to_owned(), field: fields.get(name)? }))
+        .filter_map(|name| Some(FacetField::new(name, fields.get(name)?)))
         .collect();
-    selected.sort_unstable();
+    selected.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     Ok(selected)
 }
 

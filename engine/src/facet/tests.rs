@@ -65,7 +65,7 @@ fn counted(corpus: &Corpus, candidates: &[DocSet], name: &str) -> FieldFacet {
         };
     };
     let values_max = snapshot.settings.faceting.max_values_per_facet;
-    distribution(snapshot, candidates, &FacetField { name: name.to_owned(), field }, Listing::up_to(values_max))
+    distribution(snapshot, candidates, &FacetField::new(name, field), Listing::up_to(values_max))
 }
 
 #[test]
@@ -328,7 +328,7 @@ proptest! {
         };
         for name in FIELDS {
             let Some(field) = corpus.snapshot.fields.get(name) else { continue };
-            let field = FacetField { name: name.to_owned(), field };
+            let field = FacetField::new(name, field);
             let listing = Listing { values_max, to_be_merged: true };
             let parts = [true, false].map(|of_first| distribution(&corpus.snapshot, &part(of_first), &field, listing));
             let merged = merge_facets(name, &parts.each_ref(), order, values_max);

@@ -227,7 +227,8 @@ impl fmt::Display for Pair {
     }
 }
 
-struct Quoted<'s>(&'s str);
+/// A name or a value in quotes.
+pub(super) struct Quoted<'s>(pub(super) &'s str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

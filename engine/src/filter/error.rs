@@ -64,6 +64,8 @@ pub enum FilterErrorKind {
     Foreign,
     /// A place, vectors or `_foreign` between the brackets behind a field.
     Element,
+    /// No name of a field behind the brackets of `offers[stock > 0].price`.
+    ElementField,
 }
 
 impl FilterError {
@@ -139,6 +141,7 @@ impl fmt::Display for FilterErrorKind {
             Kind::VectorsLeftover => "there is more behind a kind of vectors",
             Kind::Foreign => "a malformed `_foreign`",
             Kind::Element => "no condition on a field of an element",
+            Kind::ElementField => "the name of a field is missing behind brackets",
         };
         f.write_str(text)
     }

@@ -18,7 +18,7 @@ impl Filter {
         if text.trim().is_empty() {
             return Ok(None);
         }
-        let mut parser = Parser { reader: Reader::new(text), depth: 0, size: *size };
+        let mut parser = Parser::new(text, *size);
         let filter = parser.or_expression()?;
         *size = parser.size;
         parser.reader.skip_spaces();
@@ -36,6 +36,10 @@ pub(super) struct Parser {
 }
 
 impl Parser {
+    pub(super) fn new(text: &str, size: Size) -> Parser {
+        Parser { reader: Reader::new(text), depth: 0, size }
+    }
+
     pub(super) fn or_expression(&mut self) -> Result<Filter, FilterError> {
         self.chain("OR", Filter::Or, Self::and_expression)
     }
@@ -148,7 +152,8 @@ impl Parser {
         })?;
         self.reader.skip_spaces();
         if self.reader.peek() == Some('[') {
-            return self.element(field);
+            let filter = Box::new(self.brackets()?);
+            return Ok(Filter::Element { field, filter });
         }
         if let Some(condition) = self.symbol_condition()? {
             return Ok(Filter::Condition { field, condition });
@@ -185,7 +190,7 @@ impl Parser {
         Ok(Filter::Condition { field, condition: Condition::Between { from, to } })
     }
 
-    fn field(&mut self) -> Result<Located<String>, FilterError> {
+    pub(super) fn field(&mut self) -> Result<Located<String>, FilterError> {
         self.reader.skip_spaces();
         let start = self.reader.position();
         let value = self.reader.value()?;

@@ -30,6 +30,7 @@ mod tests;
 
 pub use ast::{Comparison, Condition, Filter, Vectors, VectorsKind};
 pub use coordinates::{Coordinates, CoordinatesError};
+pub use element::{ElementField, attribute_of};
 pub use error::{FilterError, FilterErrorKind};
 pub use location::{Located, Location};
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 
 use crate::document::Shape;
-use crate::filter::{Comparison, Condition, Coordinates, Filter};
+use crate::filter::{Comparison, Condition, Coordinates, ElementField, Filter};
 use crate::geo::{Area, CIRCLE_SIDES, Polygon, Region, ShapeRegion};
 use crate::text::Moment;
 
@@ -50,6 +50,15 @@ impl Facts {
     pub(crate) fn of(document: &Value, path: &str) -> Facts {
         let mut facts = Facts::default();
         facts.search(document, "", path);
+        facts
+    }
+
+    /// Of the elements that pass.
+    pub(crate) fn of_elements(document: &Value, asked: &ElementField) -> Facts {
+        let (mut facts, mut elements) = (Facts::default(), Vec::new());
+        gather_elements(document, "", &asked.elements.value, &mut elements);
+        elements.retain(|element| matches(element, &asked.filter));
+        elements.into_iter().for_each(|element| facts.search(element, "", &asked.field));
         facts
     }
 

@@ -19,15 +19,15 @@ enum Deciding {
 
 impl Deciding {
     fn of(document: &Value, criterion: &SortCriterion) -> Deciding {
-        let field = match &criterion.target {
-            SortTarget::Field(field) => field,
+        let facts = match &criterion.target {
+            SortTarget::Field(field) => Facts::of(document, field),
+            SortTarget::Elements { field, .. } => Facts::of_elements(document, field),
             SortTarget::Computed { .. } => return Deciding::Missing,
             SortTarget::GeoPoint { lat, lng } => {
                 return point(document)
                     .map_or(Deciding::Missing, |point| Deciding::Number(distance_m((*lat, *lng), point).round()));
             }
         };
-        let facts = Facts::of(document, field);
         let best = |a: &Ordering| if criterion.ascending { *a } else { a.reverse() };
         if let Some(number) = facts.numbers.iter().copied().min_by(|a, b| best(&a.total_cmp(b))) {
             return Deciding::Number(number + 0.0);

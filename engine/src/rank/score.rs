@@ -149,6 +149,9 @@ impl ScoreDetail {
             SortTarget::Field(field) => {
                 ScoreDetail::Sort { field: field.clone(), ascending, value: sort.value(index, doc) }
             }
+            SortTarget::Elements { name, .. } => {
+                ScoreDetail::Sort { field: name.clone(), ascending, value: sort.value(index, doc) }
+            }
             SortTarget::GeoPoint { lat, lng } => ScoreDetail::GeoSort {
                 target: [*lat, *lng],
                 ascending,

@@ -31,6 +31,7 @@ pub(super) fn search_any(
     clock.lap("parse", None);
     // Boosts are no rules: the score is multiplied by them.
     let plan = Plan::new(&without_boosts(rules), &request.sort, true, true);
+    let filtering = filtering.with_sorts(&plan.sorts, snapshot)?;
     let boosts: Vec<&BoostRule> = rules.iter().filter_map(RankingRule::boost).collect();
     let mut varied = QueryGraph::new(parsed.terms.clone(), options);
     let plain = plain_graph(varied.clone());

@@ -12,6 +12,7 @@ use crate::id::DocId;
 use crate::index::settings::RankingRule;
 use crate::index::{SegmentView, Snapshot};
 use crate::segment::SegmentReader;
+use crate::sort::{ElementColumns, ElementSorts, SortCriterion, SortError};
 
 /// A filter gets at least this long, however short the time budget: what has few conditions is then always evaluated, also
 /// when the search has waited for its turn.
@@ -22,6 +23,7 @@ const TIME_MIN: Duration = Duration::from_millis(200);
 pub(super) struct Filtering {
     filter: Option<PreparedFilter>,
     boosts: Boosts,
+    sorts: ElementSorts,
     /// Documents that do not pass whatever the filter says.
     except: Vec<(Arc<SegmentReader>, DocId)>,
     limit: TimeLimit<'static>,
@@ -45,7 +47,25 @@ impl Filtering {
         };
         let except = request.except.iter();
         let except = except.map(|at| (Arc::clone(&snapshot.segments[at.segment as usize].reader), at.doc)).collect();
-        Ok(Filtering { filter, boosts: Boosts::default(), except, limit, is_late: AtomicBool::new(false) })
+        let (boosts, sorts) = (Boosts::default(), ElementSorts::default());
+        Ok(Filtering { filter, boosts, sorts, except, limit, is_late: AtomicBool::new(false) })
+    }
+
+    /// The same with the conditions on elements of `sorts`.
+    ///
+    /// # Errors
+    /// Conditions that the settings don't allow.
+    pub(super) fn with_sorts(self, sorts: &[SortCriterion], snapshot: &Snapshot) -> Result<Filtering, SearchError> {
+        let sorts = ElementSorts::new(sorts, snapshot).map_err(SortError::from)?;
+        Ok(Filtering { sorts, ..self })
+    }
+
+    /// What the elements of the documents `among` those of a segment are compared by; nothing when the time is up.
+    pub(super) fn element_columns(&self, view: &SegmentView, among: &DocSet) -> ElementColumns {
+        self.sorts.columns(view, among, self.limit).unwrap_or_else(|_| {
+            self.is_late.store(true, Ordering::Relaxed);
+            ElementColumns::new()
+        })
     }
 
     /// The same with the boosts among `rules`.

@@ -5,6 +5,8 @@ mod any;
 #[cfg(test)]
 mod boost_tests;
 mod boosting;
+#[cfg(test)]
+mod element_tests;
 mod explain;
 mod filtering;
 mod fusion;
@@ -287,6 +289,7 @@ fn search_by_words(snapshot: &Snapshot, request: &SearchRequest) -> Result<Searc
     if request.matching == MatchingStrategy::Any {
         plan.join_boosts();
     }
+    let filtering = filtering.with_sorts(&plan.sorts, snapshot)?;
     let graph = QueryGraph::new(parsed.terms, &options);
     let mut segments: Vec<SegmentInput<'_>> = per_segment(snapshot, |view| {
         let query = SegmentQuery::new(view.cached(), view.deleted_set(), &graph, &options);
@@ -413,7 +416,9 @@ fn segment_input<'a>(
         universe.and_not_assign(&query.excluded(excluded));
     }
     let boosts = Arc::new(filtering.boosts(view));
-    let sort = SegmentSort::new(snapshot, view, &plan.sorts).with_computed(boosts.clone());
+    let sort = SegmentSort::new(snapshot, view, &plan.sorts)
+        .with_computed(boosts.clone())
+        .with_elements(filtering.element_columns(view, &universe));
     SegmentInput { query, universe, sort, boosts }
 }
 

@@ -115,7 +115,7 @@ proptest! {
             prop_assert_eq!(corpus.ids(&found.candidates), all);
             for name in FIELDS {
                 let Some(field) = corpus.snapshot.fields.get(name) else { continue };
-                let facet = FacetField { name: name.into(), field };
+                let facet = FacetField::new(name, field);
                 let facet = distribution(&corpus.snapshot, &found.candidates, &facet, Listing::up_to(usize::MAX));
                 let counted: u64 = facet.values.iter().map(|(_, count)| count).sum();
                 let own: usize = expected.iter().map(|document| values(document, name).len()).sum();

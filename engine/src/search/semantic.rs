@@ -6,6 +6,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::explain::{Clock, Explanation, Standing, explain_near};
+use super::filtering::time_limit;
 use super::{Hit, Limit, SearchError, SearchRequest, SearchResult, distinct, documents, matching_universe};
 use crate::bits::DocSet;
 use crate::id::DocId;
@@ -13,7 +14,7 @@ use crate::index::settings::{Distribution, RankingRule};
 use crate::index::{DocumentAddress, Snapshot};
 use crate::rank::merge::Distinct;
 use crate::rank::{AppliedRule, RuleCandidates, ScoreDetail, SearchThresholds, global_score};
-use crate::sort::{SegmentSort, SortCriterion, check_sortable};
+use crate::sort::{ElementColumns, ElementSorts, SegmentSort, SortCriterion, SortError, check_sortable};
 use crate::vector::{Pairing, QueryVector, nearest, nearest_by_scan};
 
 /// What documents are compared with.
@@ -53,12 +54,13 @@ pub(super) fn search_by_vectors(
     let mut clock = Clock::start();
     let (queries, distribution) = query_vectors(snapshot, semantic)?;
     let mut distinct = distinct(snapshot, request)?;
-    let Candidates { docs: mut candidates, limits } = Candidates::new(snapshot, request, semantic)?;
+    let (sorts, sorts_before) = sorts(snapshot, request);
+    let Candidates { docs: mut candidates, elements, limits } = Candidates::new(snapshot, request, semantic, &sorts)?;
     let candidate_count = documents(&candidates);
     clock.lap("filter for vectors", Some(candidate_count));
-    let (sorts, sorts_before) = sorts(snapshot, request);
     let wanted = Wanted::new(snapshot, request, sorts.is_empty() && distinct.is_none());
-    let compared = Compared { queries: &queries, pairing: semantic.pairing, thresholds: &request.thresholds };
+    let (pairing, thresholds) = (semantic.pairing, &request.thresholds);
+    let compared = Compared { queries: &queries, pairing, elements, thresholds };
     let segments = compare(snapshot, &semantic.embedder, &compared, &candidates, &sorts, wanted.keeps);
     let order = Order { snapshot, segments: &segments, sorts_before, sort_count: sorts.len(), distribution };
     let mut all: Vec<Entry> = segments.iter().flat_map(|segment| segment.entries.iter().copied()).collect();
@@ -97,20 +99,37 @@ pub(super) fn search_by_vectors(
 struct Candidates {
     /// Of each segment.
     docs: Vec<DocSet>,
+    /// What their elements are compared by, in each segment.
+    elements: Vec<ElementColumns>,
     limits: Vec<Limit>,
 }
 
 impl Candidates {
     /// Those that the filter and excluded words leave.
-    fn new(snapshot: &Snapshot, request: &SearchRequest, semantic: &SemanticQuery) -> Result<Candidates, SearchError> {
+    fn new(
+        snapshot: &Snapshot,
+        request: &SearchRequest,
+        semantic: &SemanticQuery,
+        sorts: &[SortCriterion],
+    ) -> Result<Candidates, SearchError> {
         let universe = matching_universe(snapshot, request, semantic.excludes_words)?;
-        let limits = if universe.is_none() { vec![Limit::TimeBudget] } else { Vec::new() };
-        let mut docs = universe.unwrap_or_else(|| vec![DocSet::empty(); snapshot.segments.len()]);
         check_sortable(&snapshot.settings, &request.sort, true)?;
+        let element_sorts = ElementSorts::new(sorts, snapshot).map_err(SortError::from)?;
+        let limit = time_limit(request);
+        let in_time = universe.and_then(|docs| {
+            let segments = snapshot.segments.par_iter().zip(&docs);
+            let elements = segments.map(|(view, docs)| element_sorts.columns(view, docs, limit));
+            let elements = elements.collect::<Result<Vec<_>, _>>().ok()?;
+            Some((docs, elements))
+        });
+        let limits = if in_time.is_none() { vec![Limit::TimeBudget] } else { Vec::new() };
+        let count = snapshot.segments.len();
+        let (mut docs, elements) =
+            in_time.unwrap_or_else(|| (vec![DocSet::empty(); count], vec![ElementColumns::new(); count]));
         if let Some(except) = semantic.except {
             docs[except.segment as usize].retain(|doc| doc != except.doc);
         }
-        Ok(Candidates { docs, limits })
+        Ok(Candidates { docs, elements, limits })
     }
 }
 
@@ -141,6 +160,8 @@ impl<'r> Wanted<'r> {
 struct Compared<'q> {
     queries: &'q [QueryVector],
     pairing: Pairing,
+    /// Of each segment.
+    elements: Vec<ElementColumns>,
     thresholds: &'q SearchThresholds,
 }
 
@@ -159,7 +180,7 @@ fn compare<'s>(
             let vectors = view.reader.vectors_of(embedder);
             Segment {
                 entries: entries(index, vectors, compared, docs, keeps),
-                sort: SegmentSort::new(snapshot, view, sorts),
+                sort: SegmentSort::new(snapshot, view, sorts).with_elements(compared.elements[index].clone()),
             }
         })
         .collect()
@@ -308,7 +329,7 @@ fn entries(
     if keeps == Some(0) {
         return Vec::new();
     }
-    let &Compared { queries, pairing, thresholds } = compared;
+    let &Compared { queries, pairing, thresholds, .. } = compared;
     let entry = |doc, similarity: Option<f32>| Entry { segment, doc, similarity: similarity.unwrap_or(-1.0) };
     let Some(vectors) = vectors else {
         let mut all = Vec::new();

@@ -56,7 +56,7 @@ fn names(explanation: &Explanation) -> Vec<Vec<String>> {
         AppliedRule::Sort(SortCriterion { target, ascending }) => {
             let direction = if *ascending { "asc" } else { "desc" };
             match target {
-                SortTarget::Field(field) => format!("{field}:{direction}"),
+                SortTarget::Field(name) | SortTarget::Elements { name, .. } => format!("{name}:{direction}"),
                 SortTarget::GeoPoint { lat, lng } => format!("{lat},{lng}:{direction}"),
                 SortTarget::Computed { name, .. } => (*name).to_owned(),
             }

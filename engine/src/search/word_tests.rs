@@ -207,7 +207,7 @@ fn check(corpus: &Corpus, rules: &[&str], drawn: &Drawn) -> Result<(), TestCaseE
 fn check_facets(corpus: &Corpus, found: &SearchResult, hits: &[&Value]) -> Result<(), TestCaseError> {
     for name in ["tag", "size"] {
         let Some(field) = corpus.snapshot.fields.get(name) else { continue };
-        let facet = FacetField { name: name.into(), field };
+        let facet = FacetField::new(name, field);
         let facet = distribution(&corpus.snapshot, &found.candidates, &facet, Listing::up_to(usize::MAX));
         let (counts, stats) = counted(hits, name);
         prop_assert_eq!(facet.values.into_iter().collect::<BTreeMap<_, _>>(), counts, "{}", name);

@@ -63,6 +63,7 @@ pub(crate) use format::COMPARED_AT_OPENING_MAX;
 pub(crate) use damage_tests::sections;
 
 pub use boxes::{BoxRelation, GeoBox};
+pub(crate) use columns::ColumnsBuilder;
 pub use columns::{Column, ColumnFileWriter, Columns, write_patch_file, write_vector_file};
 pub use comparison::{ComparedFile, Comparison, Piece, PieceSum};
 pub use error::SegmentError;

@@ -2,7 +2,9 @@
 
 use thiserror::Error;
 
-use crate::filter::{Coordinates, CoordinatesError};
+use crate::condition::{ConditionError, ElementValues};
+use crate::document::FieldMapSnapshot;
+use crate::filter::{Coordinates, CoordinatesError, ElementField, FilterError};
 use crate::index::settings::{AvailableAttributes, RankingRule, Settings};
 
 /// What is compared.
@@ -10,6 +12,8 @@ use crate::index::settings::{AvailableAttributes, RankingRule, Settings};
 pub enum SortTarget {
     /// A field (dotted path).
     Field(String),
+    /// A field of elements that pass a filter, and how it was written.
+    Elements { name: String, field: Box<ElementField> },
     /// Distance from a point, in degrees.
     GeoPoint { lat: f64, lng: f64 },
     /// A number that is computed elsewhere, the largest first: which of them, its name, and the field that it reads, if any.
@@ -40,6 +44,12 @@ pub enum SortError {
     BadGeoPoint { found: String },
     #[error(transparent)]
     Coordinates(#[from] CoordinatesError),
+    /// A field of elements that cannot be read.
+    #[error(transparent)]
+    Elements(#[from] FilterError),
+    /// The condition on elements asks for what the settings do not allow.
+    #[error(transparent)]
+    Condition(#[from] ConditionError),
     /// `sort` is not among the ranking rules of the index.
     #[error("`sort` is not among the ranking rules")]
     NoSortRule,
@@ -51,6 +61,14 @@ impl SortCriterion {
     /// By the values of an attribute.
     pub fn field(field: &str, ascending: bool) -> SortCriterion {
         SortCriterion { target: SortTarget::Field(field.to_owned()), ascending }
+    }
+
+    /// The condition on elements, if there is one.
+    pub fn elements(&self) -> Option<&ElementField> {
+        match &self.target {
+            SortTarget::Elements { field, .. } => Some(field),
+            _ => None,
+        }
     }
 
     /// Whether both compare the same thing, whatever the direction.
@@ -88,7 +106,13 @@ impl SortCriterion {
         match target {
             "_geo" => Err(SortError::ReservedGeo { name: "_geo".to_owned() }),
             "_geoDistance" => Err(SortError::ReservedGeoDistance),
-            field => Ok(SortCriterion::field(field, ascending)),
+            name => match ElementField::parse(name)? {
+                Some(field) => {
+                    let (name, field) = (name.to_owned(), Box::new(field));
+                    Ok(SortCriterion { target: SortTarget::Elements { name, field }, ascending })
+                }
+                None => Ok(SortCriterion::field(name, ascending)),
+            },
         }
     }
 }
@@ -107,18 +131,22 @@ fn geo_point(text: &str, arguments: &str) -> Result<SortTarget, SortError> {
 /// searches; listings of documents do without.
 ///
 /// # Errors
-/// [`SortError::NoSortRule`] or [`SortError::NotSortable`], for the first criterion concerned.
+/// [`SortError::NoSortRule`], [`SortError::NotSortable`] or [`SortError::Condition`], for the first criterion concerned.
 pub fn check_sortable(settings: &Settings, criteria: &[SortCriterion], need_rule: bool) -> Result<(), SortError> {
     for criterion in criteria {
         let attribute = match &criterion.target {
-            SortTarget::Field(field) => field.as_str(),
-            SortTarget::GeoPoint { .. } => "_geo",
+            SortTarget::Field(field) => field.clone(),
+            SortTarget::Elements { field, .. } => field.attribute(),
+            SortTarget::GeoPoint { .. } => "_geo".to_owned(),
             // No request asks for it by itself.
             SortTarget::Computed { .. } => continue,
         };
-        if !settings.is_sortable(attribute) {
+        if !settings.is_sortable(&attribute) {
             let available = AvailableAttributes::sortable(settings);
-            return Err(SortError::NotSortable { attribute: attribute.to_owned(), available });
+            return Err(SortError::NotSortable { attribute, available });
+        }
+        if let Some(field) = criterion.elements() {
+            ElementValues::new(field, settings, &FieldMapSnapshot::default())?;
         }
     }
     if need_rule && !criteria.is_empty() && !settings.ranking_rules.contains(&RankingRule::Sort) {
@@ -139,6 +167,25 @@ mod tests {
             SortCriterion::parse("_geoPoint(48.8, -2.3):asc").map(|c| c.target),
             Ok(SortTarget::GeoPoint { lat: 48.8, lng: -2.3 })
         );
+    }
+
+    #[test]
+    fn fields_of_elements() {
+        let entry = SortCriterion::parse("offers[stock > 0 AND at = 'a:b'].price:desc").unwrap();
+        assert_eq!(entry.elements().map(ElementField::attribute).as_deref(), Some("offers.price"));
+        assert!(!entry.ascending);
+        assert!(matches!(SortCriterion::parse("offers[stock].price:asc"), Err(SortError::Elements(_))));
+        assert_eq!(SortCriterion::parse("offers[0]:asc"), Ok(SortCriterion::field("offers[0]", true)));
+        let check = |filterable: &str, sortable: &str| {
+            let settings =
+                serde_json::json!({ "filterableAttributes": [filterable], "sortableAttributes": [sortable] });
+            let settings: Settings = serde_json::from_value(settings).unwrap();
+            check_sortable(&settings, std::slice::from_ref(&entry), true)
+        };
+        assert_eq!(check("offers", "offers"), Ok(()));
+        assert_eq!(check("offers", "offers.price"), Ok(()));
+        assert!(matches!(check("offers", "price"), Err(SortError::NotSortable { .. })));
+        assert!(matches!(check("offers.stock", "offers"), Err(SortError::Condition(_))));
     }
 
     #[test]

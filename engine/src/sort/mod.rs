@@ -4,6 +4,7 @@
 //! counts when ascending, the largest when descending; numbers are looked at first.
 
 mod criterion;
+mod elements;
 mod leading;
 mod segment_sort;
 #[cfg(test)]
@@ -11,5 +12,6 @@ mod tests;
 mod value;
 
 pub use criterion::{SortCriterion, SortError, SortTarget, check_sortable};
+pub use elements::{ElementColumns, ElementSorts};
 pub use segment_sort::{Computed, SegmentSort};
 pub use value::SortedValue;

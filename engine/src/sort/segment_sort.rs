@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::SortedValue;
 use super::criterion::{SortCriterion, SortTarget};
+use super::elements::ElementColumns;
 use crate::geo::distance_m;
 use crate::id::DocId;
 use crate::index::{SegmentView, Snapshot};
@@ -33,6 +34,7 @@ pub struct SegmentSort<'a> {
 }
 
 impl<'a> SegmentSort<'a> {
+    /// Criteria that compare elements find no value before [`SegmentSort::with_elements`].
     pub fn new(snapshot: &'a Snapshot, view: &'a SegmentView, criteria: &'a [SortCriterion]) -> SegmentSort<'a> {
         let sources = criteria
             .iter()
@@ -40,6 +42,7 @@ impl<'a> SegmentSort<'a> {
                 SortTarget::Field(field) => {
                     Source::Column(snapshot.fields.get(field).and_then(|f| view.reader.columns().get(f)).map(Box::new))
                 }
+                SortTarget::Elements { .. } => Source::Column(None),
                 SortTarget::GeoPoint { .. } => Source::Geo(view.reader.geo()),
                 SortTarget::Computed { index, .. } => Source::Computed(*index),
             })
@@ -51,6 +54,15 @@ impl<'a> SegmentSort<'a> {
     #[must_use]
     pub(crate) fn with_computed(self, computed: Arc<dyn Computed + 'a>) -> SegmentSort<'a> {
         SegmentSort { computed: Some(computed), ..self }
+    }
+
+    /// The same, with the columns of criteria that compare elements.
+    #[must_use]
+    pub fn with_elements(mut self, columns: ElementColumns) -> SegmentSort<'a> {
+        for (index, column) in columns {
+            self.sources[index] = Source::Column(Some(Box::new(column.as_ref().clone())));
+        }
+        self
     }
 
     /// The number of a document, when criterion `index` is computed.

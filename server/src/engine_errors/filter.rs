@@ -91,6 +91,9 @@ fn write_sentence(f: &mut fmt::Formatter<'_>, kind: &FilterErrorKind, text: &str
         Kind::Element => f.write_str(
             "Only conditions on the fields of an element may stand between `[` and `]`: no places, `_vectors` or `_foreign`.",
         ),
+        Kind::ElementField => f.write_str(
+            "A field of elements must be in the form: `array[condition].field`, as in `offers[stock > 0].price`.",
+        ),
         Kind::VectorsOperation
         | Kind::VectorsEmbedder
         | Kind::VectorsKind(_)

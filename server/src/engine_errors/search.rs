@@ -81,6 +81,8 @@ impl Sentence for SortError {
                  and ending by `:asc` or `:desc`, found `{found}`."
             ),
             SortError::Coordinates(error) => error.sentence(),
+            SortError::Elements(error) => error.sentence(),
+            SortError::Condition(error) => error.sentence(),
             SortError::NoSortRule => {
                 "You must specify where `sort` is listed in the rankingRules setting to use the sort \
                                       parameter at search time."
@@ -121,6 +123,8 @@ impl Sentence for FacetError {
                  features.filter object\nHint: prepend another rule matching `{attribute}` with appropriate filter \
                  features before rule #{rule}"
             ),
+            FacetError::Condition(error) => format!("Invalid facet distribution: {}", error.sentence()),
+            FacetError::OutOfTime(error) => error.sentence(),
             other => other.to_string(),
         }
     }

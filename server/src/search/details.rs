@@ -1,5 +1,6 @@
 //! `_rankingScoreDetails`: what each ranking rule said of a hit.
 
+use lamina_engine::filter::attribute_of;
 use lamina_engine::index::settings::AttributeList;
 use lamina_engine::rank::{ExactMatch, Exactness, FusedArm, Rank, ScoreDetail, SortedValue};
 use serde_json::{Map, Value, json};
@@ -23,7 +24,7 @@ pub(super) fn details(details: &[ScoreDetail], displayed: &AttributeList) -> Val
 
 /// The key of a sort by `field`, the rule at place `order`.
 pub(super) fn field_key(field: &str, ascending: bool, displayed: &AttributeList, order: usize) -> String {
-    if displayed.selects(field) {
+    if displayed.selects(&attribute_of(field)) {
         format!("{field}:{}", direction(ascending))
     } else {
         format!("<hidden-rule-{order}>")
@@ -75,7 +76,7 @@ fn one(detail: &ScoreDetail, displayed: &AttributeList, order: usize) -> (String
         ),
         ScoreDetail::Exactness(exact) => ("exactness".into(), exactness(*exact)),
         ScoreDetail::Sort { field, ascending, value } => {
-            let value = if displayed.selects(field) { sorted_value(value) } else { json!("<hidden>") };
+            let value = if displayed.selects(&attribute_of(field)) { sorted_value(value) } else { json!("<hidden>") };
             (field_key(field, *ascending, displayed, order), object(json!({ "value": value })))
         }
         ScoreDetail::GeoSort { target: [lat, lng], ascending, value, distance_m } => (

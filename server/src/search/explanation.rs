@@ -72,7 +72,9 @@ fn of_rules(seen: &RuleCandidates, displayed: &AttributeList) -> Value {
     let name = |(order, rule): (usize, &AppliedRule)| match rule {
         AppliedRule::Named(name) => (*name).to_owned(),
         AppliedRule::Sort(SortCriterion { target, ascending }) => match target {
-            SortTarget::Field(field) => details::field_key(field, *ascending, displayed, order),
+            SortTarget::Field(field) | SortTarget::Elements { name: field, .. } => {
+                details::field_key(field, *ascending, displayed, order)
+            }
             SortTarget::GeoPoint { lat, lng } => details::geo_key(*lat, *lng, *ascending),
             SortTarget::Computed { name, field, .. } => details::boost_key(name, field.as_deref(), displayed, order),
         },

@@ -1,13 +1,16 @@
 //! Facet counts of a search, in the order in which they are shown.
 
 use lamina_engine::bits::DocSet;
-use lamina_engine::facet::{FieldFacet, Listing, distributions, listed_values_max, select_facets};
+use lamina_engine::facet::{FacetField, FieldFacet, Listing, distributions, listed_values_max, select_facets};
+use lamina_engine::filter::ElementField;
 use lamina_engine::index::Snapshot;
 use serde_json::{Map, Value, json};
 
-use crate::budget::AnswerBudget;
+use super::Context;
+use super::request::filter_time;
 use crate::engine_errors::Sentence;
 use crate::error::{ApiError, ApiResult, Code};
+use crate::wire::filter::check_contains;
 
 /// A value with its count: in a list, and as a member of an object.
 const VALUE_BYTES: usize = 200;
@@ -23,15 +26,11 @@ impl Facets {
     /// of each as the settings let through.
     ///
     /// # Errors
-    /// `invalid_search_facets` for names that are not filterable; more values than there is memory for.
-    pub fn count(
-        snapshot: &Snapshot,
-        candidates: &[DocSet],
-        names: &[String],
-        budget: &AnswerBudget,
-    ) -> ApiResult<Facets> {
+    /// `invalid_search_facets` for names that are not filterable; more values than there is memory for; elements that take too
+    /// long to look at.
+    pub fn count(snapshot: &Snapshot, candidates: &[DocSet], names: &[String], context: &Context) -> ApiResult<Facets> {
         let listing = Listing::up_to(snapshot.settings.faceting.max_values_per_facet);
-        Facets::list(snapshot, candidates, names, listing, budget)
+        Facets::list(snapshot, candidates, names, listing, context)
     }
 
     /// As [`Facets::count`], listing what `listing` says.
@@ -43,11 +42,11 @@ impl Facets {
         candidates: &[DocSet],
         names: &[String],
         listing: Listing,
-        budget: &AnswerBudget,
+        context: &Context,
     ) -> ApiResult<Facets> {
-        let fields = select_facets(names, &snapshot.settings, &snapshot.fields)
-            .map_err(|error| ApiError::new(Code::InvalidSearchFacets, error.sentence()))?;
+        let fields = fields(snapshot, candidates, names, context)?;
         let most: usize = fields.iter().map(|field| listed_values_max(snapshot, field, listing)).sum();
+        let budget = &context.budget;
         let mut counting = budget.hold(most.saturating_mul(VALUE_BYTES))?;
         let facets = distributions(snapshot, candidates, &fields, listing);
         counting.shrink(0);
@@ -77,4 +76,37 @@ impl Facets {
             .collect::<Map<_, _>>()
             .into()
     }
+}
+
+/// The fields that `names` select, those of elements among them, by name.
+fn fields(
+    snapshot: &Snapshot,
+    candidates: &[DocSet],
+    names: &[String],
+    context: &Context,
+) -> ApiResult<Vec<FacetField>> {
+    let refuse = |reason: String| ApiError::new(Code::InvalidSearchFacets, reason);
+    let (mut plain, mut of_elements) = (Vec::new(), Vec::new());
+    for name in names {
+        match ElementField::parse(name).map_err(|error| refuse(error.sentence()))? {
+            Some(field) => {
+                check_contains(&field.filter, context.contains_filter)?;
+                of_elements.push((name, field));
+            }
+            None => plain.push(name.clone()),
+        }
+    }
+    let mut fields = Vec::new();
+    if !plain.is_empty() {
+        fields =
+            select_facets(&plain, &snapshot.settings, &snapshot.fields).map_err(|error| refuse(error.sentence()))?;
+    }
+    let limit = filter_time();
+    for (name, field) in of_elements {
+        let field = FacetField::of_elements(name, &field, snapshot, candidates, limit);
+        fields.push(field.map_err(|error| refuse(error.sentence()))?);
+    }
+    fields.sort_by(|a, b| a.name.cmp(&b.name));
+    fields.dedup_by(|a, b| a.name == b.name);
+    Ok(fields)
 }

@@ -21,7 +21,7 @@ struct Point {
 pub(super) fn sorted_from(sort: &[SortCriterion]) -> Option<(f64, f64)> {
     sort.iter().find_map(|criterion| match criterion.target {
         SortTarget::GeoPoint { lat, lng } => Some((lat, lng)),
-        SortTarget::Field(_) | SortTarget::Computed { .. } => None,
+        SortTarget::Field(_) | SortTarget::Elements { .. } | SortTarget::Computed { .. } => None,
     })
 }
 

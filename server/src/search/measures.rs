@@ -4,14 +4,17 @@ use std::time::{Duration, Instant};
 
 use lamina_engine::bits::DocSet;
 use lamina_engine::facet::{
-    Bucket, Histogram, Key, Measured, Statistics, measure, measure_bytes, measure_together, merge_measured,
+    Bucket, Histogram, Key, Measure, Measured, Statistics, measure, measure_bytes, measure_together, merge_measured,
 };
 use lamina_engine::index::Snapshot;
 use serde_json::{Map, Value, json};
 
+use super::Context;
+use super::request::filter_time;
 use crate::budget::AnswerBudget;
 use crate::engine_errors::Sentence;
 use crate::error::{ApiError, ApiResult, Code};
+use crate::wire::filter::check_contains;
 use crate::wire::search::FacetMeasure;
 
 /// A bucket as an object, and in the body.
@@ -29,7 +32,7 @@ pub(super) fn run(
     snapshot: &Snapshot,
     candidates: &[DocSet],
     asked: &[FacetMeasure],
-    budget: &AnswerBudget,
+    context: &Context,
     steps: &mut Vec<(&'static str, Duration)>,
 ) -> ApiResult<Vec<Measured>> {
     if asked.is_empty() {
@@ -37,9 +40,11 @@ pub(super) fn run(
     }
     let start = Instant::now();
     let mut measured = Vec::with_capacity(asked.len());
+    let (budget, limit) = (&context.budget, filter_time());
     for FacetMeasure { measure: asked, .. } in asked {
+        check_elements(asked, context)?;
         let mut working = budget.hold(measure_bytes(snapshot, asked, candidates))?;
-        let mut one = measure(snapshot, candidates, asked)
+        let mut one = measure(snapshot, candidates, asked, limit)
             .map_err(|error| ApiError::new(Code::InvalidSearchFacets, error.sentence()))?;
         if let Some(statistics) = &mut one.statistics {
             statistics.values = Vec::new();
@@ -53,23 +58,28 @@ pub(super) fn run(
     Ok(measured)
 }
 
-/// Measures the candidates of several indexes together; `to_be_merged` with what others measured of theirs.
+/// Measures the candidates of several indexes together; another server that merges them gets what that takes.
 ///
 /// # Errors
 /// As [`run`]; more values than are sent to be merged.
 pub(super) fn run_together(
     parts: &[(&Snapshot, &[DocSet])],
     asked: &FacetMeasure,
-    to_be_merged: bool,
-    budget: &AnswerBudget,
+    context: &Context,
 ) -> ApiResult<Value> {
+    check_elements(&asked.measure, context)?;
+    let budget = &context.budget;
     let bytes = parts.iter().map(|(snapshot, candidates)| measure_bytes(snapshot, &asked.measure, candidates)).sum();
     let _working = budget.hold(bytes)?;
-    let measured = measure_together(parts, &asked.measure)
+    let measured = measure_together(parts, &asked.measure, filter_time())
         .map_err(|error| ApiError::new(Code::InvalidMultiSearchFacetsByIndex, error.sentence()))?;
     let buckets = measured.ranges.len() + measured.histogram.as_ref().map_or(0, Vec::len);
     budget.take(buckets.saturating_mul(BUCKET_BYTES))?;
-    if to_be_merged { sent(asked, &measured, budget) } else { Ok(one(asked, &measured)) }
+    if context.values_wanted.is_some() { sent(asked, &measured, budget) } else { Ok(one(asked, &measured)) }
+}
+
+fn check_elements(asked: &Measure, context: &Context) -> ApiResult<()> {
+    asked.elements.iter().try_for_each(|field| check_contains(&field.filter, context.contains_filter))
 }
 
 /// What another server reads with [`read`].
@@ -107,9 +117,8 @@ pub(crate) fn read(asked: &FacetMeasure, value: &Value) -> Option<Measured> {
         return None;
     }
     let key = |value: &Value| asked.measure.key_of_number(value.as_f64()?);
-    let bucket = |bucket: &Value| {
-        Some(Bucket { from: key(&bucket[0])?, to: key(&bucket[1])?, count: bucket[2].as_u64()? })
-    };
+    let bucket =
+        |bucket: &Value| Some(Bucket { from: key(&bucket[0])?, to: key(&bucket[1])?, count: bucket[2].as_u64()? });
     let histogram = match asked.measure.histogram {
         Some(_) => Some(list("histogram")?.iter().map(bucket).collect::<Option<Vec<Bucket>>>()?),
         None => None,

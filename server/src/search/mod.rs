@@ -264,13 +264,13 @@ fn run_for(target: Target<'_>, query: &SearchQuery, context: &Context, window: R
         // An empty list is no list.
         Some(names) if !names.is_empty() => {
             let start = Instant::now();
-            let facets = Facets::count(target.snapshot, &result.candidates, names, &context.budget)?;
+            let facets = Facets::count(target.snapshot, &result.candidates, names, context)?;
             steps.push(("facets", start.elapsed()));
             Some(facets)
         }
         _ => None,
     };
-    let measured = measures::run(target.snapshot, &result.candidates, &query.measures, &context.budget, &mut steps)?;
+    let measured = measures::run(target.snapshot, &result.candidates, &query.measures, context, &mut steps)?;
     let sort = request.sort.clone();
     let mut found = Found {
         result,

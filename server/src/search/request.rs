@@ -13,7 +13,7 @@ use super::{Context, Target, bounds, foreign, refusal};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::{Feature, Features};
 use crate::wire::boosts::check_contains;
-use crate::wire::filter::parse_filter;
+use crate::wire::filter::{self, parse_filter};
 use crate::wire::search::{SearchQuery, Window};
 
 /// The engine's request for `query`; its window is the one within the index's `maxTotalHits`.
@@ -32,7 +32,11 @@ pub fn engine_request(target: Target<'_>, query: &SearchQuery, context: &Context
     let sort = match &query.sort {
         Some(entries) => {
             let parsed: Result<Vec<_>, _> = entries.iter().map(|entry| SortCriterion::parse(entry)).collect();
-            parsed.map_err(|error| refusal::sort_syntax(&error))?
+            let sort = parsed.map_err(|error| refusal::sort_syntax(&error))?;
+            sort.iter()
+                .filter_map(SortCriterion::elements)
+                .try_for_each(|field| filter::check_contains(&field.filter, context.contains_filter))?;
+            sort
         }
         None => Vec::new(),
     };

@@ -8,7 +8,7 @@ use crate::server::repository;
 
 /// The engine's modules from the bottom up. A module uses those of lower layers, and itself; within a layer only where
 /// `true` says so.
-const ENGINE_LAYERS: [(&[&str], bool); 12] = [
+const ENGINE_LAYERS: [(&[&str], bool); 13] = [
     (&["id", "runtime"], false),
     (&["bits", "storage"], true),
     (&["text", "document", "filter"], true),
@@ -16,7 +16,8 @@ const ENGINE_LAYERS: [(&[&str], bool); 12] = [
     (&["caches"], false),
     (&["index"], false),
     (&["geo", "vector"], false),
-    (&["condition", "facet", "sort", "highlight"], false),
+    (&["condition"], false),
+    (&["facet", "sort", "highlight"], false),
     (&["boost"], false),
     (&["query"], false),
     (&["rank"], false),

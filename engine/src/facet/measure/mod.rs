@@ -19,12 +19,14 @@ pub use steps::Steps;
 use tally::Tally;
 
 use super::FacetError;
-use super::select::check_one;
-use super::values::summed;
+use super::select::{FacetField, check_one};
+use super::values::{columns, summed};
 use crate::bits::DocSet;
-use crate::filter::Coordinates;
+use crate::condition::TimeLimit;
+use crate::filter::{Coordinates, ElementField, attribute_of};
 use crate::index::settings::GEO_FIELD;
 use crate::index::{SegmentView, Snapshot};
+use crate::segment::Column;
 use crate::text::{Moment, NANOS_PER_SECOND};
 
 /// Ranges of one measure.
@@ -35,8 +37,10 @@ pub const BUCKETS_MAX: usize = 1000;
 /// What is asked of the values of one field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measure {
-    /// The whole name of the field.
+    /// The whole name of the field, or how the field of elements is written.
     pub facet: String,
+    /// Only elements that pass a filter are measured.
+    pub elements: Option<Box<ElementField>>,
     pub scale: Scale,
     /// At most [`RANGES_MAX`].
     pub ranges: Vec<Span>,
@@ -160,8 +164,8 @@ pub fn measure_bytes(snapshot: &Snapshot, asked: &Measure, candidates: &[DocSet]
     const ENTRY_BYTES: usize = 96;
     let entries: usize = match asked.scale {
         Scale::Distances(_) => candidates.iter().map(|docs| docs.len() as usize).sum(),
-        _ => match snapshot.fields.get(&asked.facet) {
-            Some(field) => super::values::columns(snapshot, field).iter().map(|(_, c)| c.value_count() as usize).sum(),
+        _ => match snapshot.fields.get(&attribute_of(&asked.facet)) {
+            Some(field) => columns(snapshot, field).iter().map(|(_, c)| c.value_count() as usize).sum(),
             None => 0,
         },
     };
@@ -172,19 +176,28 @@ pub fn measure_bytes(snapshot: &Snapshot, asked: &Measure, candidates: &[DocSet]
 /// that calls. Cost: as for counting the values of a facet; for distances, one of them for each candidate with a point.
 ///
 /// # Errors
-/// A field that is not filterable, and more than [`BUCKETS_MAX`] buckets.
-pub fn measure(snapshot: &Snapshot, candidates: &[DocSet], asked: &Measure) -> Result<Measured, FacetError> {
-    measure_together(&[(snapshot, candidates)], asked)
+/// A field that is not filterable, more than [`BUCKETS_MAX`] buckets, and elements that take longer than `limit`.
+pub fn measure(
+    snapshot: &Snapshot,
+    candidates: &[DocSet],
+    asked: &Measure,
+    limit: TimeLimit<'_>,
+) -> Result<Measured, FacetError> {
+    measure_together(&[(snapshot, candidates)], asked, limit)
 }
 
 /// As [`measure`], of the candidates of several indexes as if they were those of one: percentiles too are exact.
 ///
 /// # Errors
 /// As [`measure`], of the first index that refuses.
-pub fn measure_together(parts: &[(&Snapshot, &[DocSet])], asked: &Measure) -> Result<Measured, FacetError> {
+pub fn measure_together(
+    parts: &[(&Snapshot, &[DocSet])],
+    asked: &Measure,
+    limit: TimeLimit<'_>,
+) -> Result<Measured, FacetError> {
     let mut all = Tally::new(asked);
     for (snapshot, candidates) in parts {
-        tallies(snapshot, candidates, asked)?.into_iter().for_each(|tally| all.add(tally));
+        tallies(snapshot, candidates, asked, limit)?.into_iter().for_each(|tally| all.add(tally));
     }
     let histogram = histogram(asked, std::mem::take(&mut all.buckets))?;
     let statistics = asked.statistics.as_ref().map(|percentiles| Statistics::new(all.values, percentiles));
@@ -223,20 +236,32 @@ fn histogram(asked: &Measure, buckets: Vec<((Key, Key), u64)>) -> Result<Option<
 }
 
 /// What is counted in each segment.
-fn tallies(snapshot: &Snapshot, candidates: &[DocSet], asked: &Measure) -> Result<Vec<Tally>, FacetError> {
-    check_one(&asked.facet, &snapshot.settings)?;
-    let field = snapshot.fields.get(&asked.facet).filter(|_| asked.facet != GEO_FIELD);
-    let of_segment = |(segment, docs): (&SegmentView, &DocSet)| match (asked.scale, field) {
-        (Scale::Distances(origin), _) => {
-            segment.reader.geo().map_or_else(|| Ok(Tally::new(asked)), |geo| Tally::of_points(asked, geo, origin, docs))
+fn tallies(
+    snapshot: &Snapshot,
+    candidates: &[DocSet],
+    asked: &Measure,
+    limit: TimeLimit<'_>,
+) -> Result<Vec<Tally>, FacetError> {
+    let columns = match &asked.elements {
+        Some(elements) => {
+            FacetField::of_elements(&asked.facet, elements, snapshot, candidates, limit)?.columns(snapshot)
         }
-        (_, Some(field)) => match segment.reader.columns().get(field) {
-            Some(column) => Tally::of_column(asked, &column, docs, segment.reader.doc_count()),
-            None => Ok(Tally::new(asked)),
-        },
-        (_, None) => Ok(Tally::new(asked)),
+        None => {
+            check_one(&asked.facet, &snapshot.settings)?;
+            let field = snapshot.fields.get(&asked.facet).filter(|_| asked.facet != GEO_FIELD);
+            field.map(|field| columns(snapshot, field)).unwrap_or_default()
+        }
     };
-    snapshot.segments.par_iter().zip(candidates).map(|(segment, docs)| of_segment((segment, docs))).collect()
+    if let Scale::Distances(origin) = asked.scale {
+        let of_segment = |(segment, docs): (&SegmentView, &DocSet)| {
+            segment.reader.geo().map_or_else(|| Ok(Tally::new(asked)), |geo| Tally::of_points(asked, geo, origin, docs))
+        };
+        return snapshot.segments.par_iter().zip(candidates).map(of_segment).collect();
+    }
+    let of_column = |(place, column): &(usize, Column)| {
+        Tally::of_column(asked, column, &candidates[*place], snapshot.segments[*place].reader.doc_count())
+    };
+    columns.par_iter().map(of_column).collect()
 }
 
 fn too_many_buckets(asked: &Measure) -> FacetError {

@@ -14,7 +14,7 @@ fn settings() -> Value {
 }
 
 fn asked(facet: &str, scale: Scale) -> Measure {
-    Measure { facet: facet.to_owned(), scale, ranges: Vec::new(), histogram: None, statistics: None }
+    Measure { facet: facet.to_owned(), elements: None, scale, ranges: Vec::new(), histogram: None, statistics: None }
 }
 
 fn numbers(from: Option<f64>, to: Option<f64>) -> Span {
@@ -27,10 +27,10 @@ fn fields_that_are_not_filterable_are_refused() {
         Corpus::new(json!({ "filterableAttributes": ["price"] }), &[vec![json!({ "id": 1, "price": 2 })]], &[]);
     let origin = Coordinates::new(0.0, 0.0).unwrap();
     for wrong in [asked("name", Scale::Numbers), asked("_geo", Scale::Distances(origin))] {
-        let refused = measure(&corpus.snapshot, &corpus.live(), &wrong);
+        let refused = measure(&corpus.snapshot, &corpus.live(), &wrong, TimeLimit::NONE);
         assert!(matches!(refused, Err(FacetError::NotFilterable { .. })), "{refused:?}");
     }
-    assert!(measure(&corpus.snapshot, &corpus.live(), &asked("price", Scale::Numbers)).is_ok());
+    assert!(measure(&corpus.snapshot, &corpus.live(), &asked("price", Scale::Numbers), TimeLimit::NONE).is_ok());
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn a_field_that_no_document_has_counts_nothing() {
         statistics: Some(Vec::new()),
         ..asked("absent", Scale::Numbers)
     };
-    let found = measure(&corpus.snapshot, &corpus.live(), &asked).unwrap();
+    let found = measure(&corpus.snapshot, &corpus.live(), &asked, TimeLimit::NONE).unwrap();
     assert_eq!((&found.ranges[..], found.histogram.unwrap().len()), (&[0][..], 0));
     assert_eq!(found.statistics.unwrap().count, 0);
 }
@@ -54,7 +54,8 @@ fn histograms_have_a_limit() {
         let corpus = Corpus::new(settings(), batches, &[]);
         let histogram = Steps::new(length).map(Histogram::Steps);
         let asked = Measure { histogram, ..asked("price", Scale::Numbers) };
-        measure(&corpus.snapshot, &corpus.live(), &asked).map(|measured| measured.histogram.unwrap().len())
+        measure(&corpus.snapshot, &corpus.live(), &asked, TimeLimit::NONE)
+            .map(|measured| measured.histogram.unwrap().len())
     };
     let too_many = Err(FacetError::TooManyBuckets { facet: "price".to_owned(), most: 1000 });
     assert_eq!(buckets(&[documents(1000)], 1.0), Ok(1000));
@@ -178,7 +179,7 @@ proptest! {
             histogram: Steps::new(price(interval)).map(Histogram::Steps),
             statistics: Some(percentiles.clone()),
             ..asked("price", Scale::Numbers)
-        }).unwrap();
+        }, TimeLimit::NONE).unwrap();
         for ((from, to), count) in bounds.iter().zip(&prices.ranges) {
             let within = |cents: &i64| from.is_none_or(|from| from <= *cents) && to.is_none_or(|to| *cents < to);
             let expected = matching.iter().filter(|document| document.prices.iter().any(within)).count();
@@ -212,7 +213,7 @@ proptest! {
         let dates = measure(&corpus.snapshot, &candidates, &Measure {
             histogram: Calendar::new(unit, None).unwrap().map(Histogram::Calendar),
             ..asked("when", Scale::Dates)
-        }).unwrap();
+        }, TimeLimit::NONE).unwrap();
         let steps = matching.iter().map(|document| document.seconds().map(|seconds| seconds.div_euclid(length)).collect());
         let expected: Vec<(i128, u64)> = by_bucket(steps)
             .into_iter()
@@ -229,7 +230,7 @@ proptest! {
             ranges: vec![numbers(None, Some(5e6)), numbers(Some(5e6), None)],
             statistics: Some(Vec::new()),
             ..asked("_geo", Scale::Distances(origin))
-        }).unwrap();
+        }, TimeLimit::NONE).unwrap();
         let distance = |(lat, lng): (i64, i64)| crate::geo::distance_m((10.0, 20.0), (price(lat), price(lng)));
         let distances: Vec<f64> = matching.iter().filter_map(|document| document.point).map(distance).collect();
         let within = distances.iter().filter(|distance| **distance < 5e6).count() as u64;

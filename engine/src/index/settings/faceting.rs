@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::SettingsError;
 use super::definition::{Definition, Effect};
 use super::patch::Setting;
+use crate::filter::attribute_of;
 
 /// How facet values are listed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,10 +36,10 @@ impl Default for Faceting {
 }
 
 impl Faceting {
-    /// The order of the values of `field`: its own entry, or that of `*`.
+    /// The order of the values of `field`: its own entry, or that of `*`. Of elements, that of the field without the condition.
     pub fn order_of(&self, field: &str) -> FacetOrder {
         let orders = &self.sort_facet_values_by;
-        orders.get(field).or_else(|| orders.get("*")).copied().unwrap_or_default()
+        orders.get(&*attribute_of(field)).or_else(|| orders.get("*")).copied().unwrap_or_default()
     }
 }
 

@@ -1,10 +1,12 @@
 //! Collects the values of columns, document by document.
 
-use super::section::{ColumnData, StringList, write_column};
+use super::Column;
+use super::section::{ColumnData, StringList, encode_column, write_column};
 use crate::bits::first_bytes;
 use crate::id::{DocId, FieldId};
 use crate::segment::SegmentError;
 use crate::segment::format::SectionWriter;
+use crate::storage::OwnedBytes;
 use hashbrown::{HashMap, HashTable};
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
@@ -84,6 +86,13 @@ impl ColumnsBuilder {
         for (field, column) in other.columns {
             self.columns.entry(field).or_default().absorb(&column, first_doc);
         }
+    }
+
+    /// The column of a field in memory, of a segment with so many documents.
+    pub(crate) fn into_column(mut self, field: FieldId, doc_count: u32) -> Column {
+        let data = self.columns.remove(&field).unwrap_or_default().finish(None, doc_count);
+        let bytes = OwnedBytes::from(encode_column(&data));
+        Column::open(bytes, doc_count).expect("the writer writes what the reader reads")
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {

@@ -133,6 +133,11 @@ impl Column {
         self.bytes.as_slice().get(self.parts[index]..self.parts[index + 1]).unwrap_or_default()
     }
 
+    /// What the column takes where it is in memory and not mapped.
+    pub(crate) fn bytes_len(&self) -> usize {
+        self.bytes.as_slice().len()
+    }
+
     /// Number of documents of the segment.
     pub fn doc_count(&self) -> u32 {
         self.doc_count

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lamina_engine::bits::DocSet;
 use lamina_engine::index::{DocumentAddress, Snapshot};
-use lamina_engine::sort::{SegmentSort, SortCriterion, check_sortable};
+use lamina_engine::sort::{ElementSorts, SegmentSort, SortCriterion, check_sortable};
 use warp::reply::Response;
 
 use super::candidates::{candidates, projection, total_len};
@@ -19,10 +19,11 @@ use crate::http::json_text;
 use crate::requests::Request;
 use crate::routes::report;
 use crate::routes::search::context;
-use crate::search::{Context, check_list};
+use crate::search::{Context, check_list, filter_time};
 use crate::tasks::blocking;
 use crate::telemetry::Facts;
 use crate::wire::documents::{GetParameters, ListQuery};
+use crate::wire::filter::check_contains;
 use crate::wire::identifier::{decode_path_segment, index_uid_in_path};
 
 pub(super) async fn get_one(uid: &str, id: &str, request: &Request) -> ApiResult<Response> {
@@ -108,7 +109,7 @@ async fn answer(
 /// The documents of a list, or the first of them.
 fn list(snapshot: &Arc<Snapshot>, query: &ListQuery, context: &Context) -> ApiResult<Listed> {
     check_list(query.fields.as_deref(), query.sort.as_deref())?;
-    let criteria = sort_criteria(snapshot, query)?;
+    let criteria = sort_criteria(snapshot, query, context)?;
     let among = candidates(snapshot, query, context)?;
     let (offset, limit) = (query.offset, query.limit);
     let total = among.as_ref().map_or_else(|| snapshot.document_count(), |sets| total_len(sets));
@@ -120,7 +121,7 @@ fn list(snapshot: &Arc<Snapshot>, query: &ListQuery, context: &Context) -> ApiRe
             let ranked = usize::try_from(total).unwrap_or(usize::MAX).saturating_mul(size_of::<DocumentAddress>());
             let mut held = context.budget.hold(ranked)?;
             let sets = among.unwrap_or_else(|| snapshot.segments.iter().map(|segment| segment.live_set()).collect());
-            let mut addresses = sorted_page(snapshot, &sets, criteria, offset, limit);
+            let mut addresses = sorted_page(snapshot, &sets, criteria, offset, limit)?;
             addresses.shrink_to_fit();
             held.shrink(addresses.len() * size_of::<DocumentAddress>());
             Page::these(addresses, held)
@@ -135,27 +136,40 @@ fn list(snapshot: &Arc<Snapshot>, query: &ListQuery, context: &Context) -> ApiRe
     Begun::list(writer, page, end, &context.budget)
 }
 
-fn sort_criteria(snapshot: &Snapshot, query: &ListQuery) -> ApiResult<Vec<SortCriterion>> {
+fn sort_criteria(snapshot: &Snapshot, query: &ListQuery, context: &Context) -> ApiResult<Vec<SortCriterion>> {
     let refuse = |text: String| ApiError::new(Code::InvalidDocumentSort, text);
     let texts = query.sort.as_deref().unwrap_or_default();
     let criteria: Vec<SortCriterion> = texts
         .iter()
         .map(|text| SortCriterion::parse(text).map_err(|error| refuse(error.sentence())))
         .collect::<ApiResult<_>>()?;
+    criteria
+        .iter()
+        .filter_map(SortCriterion::elements)
+        .try_for_each(|field| check_contains(&field.filter, context.contains_filter))?;
     check_sortable(&snapshot.settings, &criteria, false).map_err(|error| refuse(error.sentence()))?;
     Ok(criteria)
 }
 
 /// Sorts as much as the page needs; equal documents stay in insertion order.
+///
+/// # Errors
+/// Elements that take too long to look at.
 fn sorted_page(
     snapshot: &Snapshot,
     sets: &[DocSet],
     criteria: &[SortCriterion],
     offset: u64,
     limit: u64,
-) -> Vec<DocumentAddress> {
-    let sorts: Vec<SegmentSort<'_>> =
-        snapshot.segments.iter().map(|segment| SegmentSort::new(snapshot, segment, criteria)).collect();
+) -> ApiResult<Vec<DocumentAddress>> {
+    let refuse = |reason: String| ApiError::new(Code::InvalidDocumentSort, reason);
+    let time = filter_time();
+    let elements = ElementSorts::new(criteria, snapshot).map_err(|error| refuse(error.sentence()))?;
+    let sort = |(segment, docs)| {
+        let columns = elements.columns(segment, docs, time).map_err(|error| refuse(error.sentence()))?;
+        Ok(SegmentSort::new(snapshot, segment, criteria).with_elements(columns))
+    };
+    let sorts: Vec<SegmentSort<'_>> = snapshot.segments.iter().zip(sets).map(sort).collect::<ApiResult<_>>()?;
     let mut addresses: Vec<DocumentAddress> = (0u32..)
         .zip(sets)
         .flat_map(|(segment, set)| set.iter().map(move |doc| DocumentAddress { segment, doc }))
@@ -179,12 +193,12 @@ fn sorted_page(
     let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let end = count(offset).saturating_add(count(limit)).min(addresses.len());
     if end == 0 {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     if end < addresses.len() {
         addresses.select_nth_unstable_by(end - 1, compare);
         addresses.truncate(end);
     }
     addresses.sort_unstable_by(compare);
-    addresses.split_off(count(offset).min(end))
+    Ok(addresses.split_off(count(offset).min(end)))
 }

@@ -190,11 +190,13 @@ fn steps(settings: &Settings, asked: &IndexQuery) -> Vec<Step> {
                     let ascending = criterion.ascending;
                     match &criterion.target {
                         SortTarget::GeoPoint { .. } => steps.push(Step::Geo { ascending }),
-                        SortTarget::Field(field) if !fields.contains(&field.as_str()) => {
+                        SortTarget::Field(field) | SortTarget::Elements { name: field, .. }
+                            if !fields.contains(&field.as_str()) =>
+                        {
                             fields.push(field);
                             steps.push(Step::Sort { ascending });
                         }
-                        SortTarget::Field(_) | SortTarget::Computed { .. } => {}
+                        SortTarget::Field(_) | SortTarget::Elements { .. } | SortTarget::Computed { .. } => {}
                     }
                 }
             }

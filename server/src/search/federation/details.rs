@@ -76,6 +76,5 @@ fn measured(
             parts.push((target.snapshot, sets.as_slice()));
         }
     }
-    let to_be_merged = context.values_wanted.is_some();
-    measures::run_together(&parts, asked, to_be_merged, &context.budget).map_err(|error| at_facets(error, last, true))
+    measures::run_together(&parts, asked, context).map_err(|error| at_facets(error, last, true))
 }

@@ -7,11 +7,10 @@ use lamina_engine::facet::{FacetStats, FieldFacet, Listing, merge_facets};
 use lamina_engine::index::settings::{FacetOrder, Faceting};
 use serde_json::{Map, Value, json};
 
-use super::super::Facets;
 use super::super::multi::target;
+use super::super::{Context, Facets};
 use super::at_facets;
 use super::merge::Candidates;
-use crate::budget::AnswerBudget;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::points_in_time::Snapshots;
 use crate::wire::multi_search::{Federation, MergeFacets};
@@ -50,9 +49,9 @@ pub(super) fn count_by_index(
     snapshots: &Snapshots,
     federation: &Federation,
     (candidates, matched): (&Candidates<'_>, Option<&Candidates<'_>>),
-    wanted: Option<ValuesWanted>,
-    budget: &AnswerBudget,
+    context: &Context,
 ) -> ApiResult<Vec<Counted>> {
+    let wanted = context.values_wanted;
     let mut counted = Vec::with_capacity(federation.facets_by_index.len());
     for (uid, names) in &federation.facets_by_index {
         let matching = candidates.get(uid.as_str());
@@ -69,10 +68,10 @@ pub(super) fn count_by_index(
         };
         let is_shared = federation.merge_facets.is_some() && federation.facets_by_index.len() > 1;
         let listing = Listing { values_max, to_be_merged: is_shared || wanted.is_some() };
-        let mut facets = Facets::list(target.snapshot, &matching, names, listing, budget).map_err(refuse)?;
+        let mut facets = Facets::list(target.snapshot, &matching, names, listing, context).map_err(refuse)?;
         if let Some(all) = matched.and_then(|matched| matched.get(uid.as_str())) {
             let listing = Listing { values_max: 0, ..listing };
-            let of_all = Facets::list(target.snapshot, all, names, listing, budget).map_err(refuse)?;
+            let of_all = Facets::list(target.snapshot, all, names, listing, context).map_err(refuse)?;
             for (facet, of_all) in facets.0.iter_mut().zip(of_all.0) {
                 facet.stats = of_all.stats;
             }

@@ -1,10 +1,11 @@
 //! Ranges, histograms and statistics among the `facets` of a search.
 
 use lamina_engine::facet::{Calendar, Histogram, Key, Measure, Percentile, RANGES_MAX, Scale, Span, Steps, read_date};
-use lamina_engine::filter::Coordinates;
+use lamina_engine::filter::{Coordinates, ElementField, attribute_of};
 use lamina_engine::index::settings::GEO_FIELD;
 use serde_json::Value;
 
+use crate::engine_errors::Sentence;
 use crate::error::{ApiError, ApiResult};
 use crate::wire::json::{At, Kind, required};
 
@@ -50,7 +51,8 @@ impl FacetMeasure {
         let facet = required(parts.facet.take(), &at, "facet", crate::error::Code::InvalidSearchFacets)?;
         let scale = parts.scale(&facet).map_err(|reason| at.error(format!("{reason}, at `{}`.", at.path())))?;
         let Parts { ranges, histogram, statistics, .. } = parts;
-        let measure = Measure { facet, scale, ranges, histogram, statistics };
+        let elements = ElementField::parse(&facet).map_err(|error| at.invalid(error.sentence()))?.map(Box::new);
+        let measure = Measure { facet, elements, scale, ranges, histogram, statistics };
         Ok(FacetMeasure { measure, written: at.value().clone() })
     }
 
@@ -99,7 +101,7 @@ impl Parts {
 
 fn facet(at: At<'_>) -> ApiResult<String> {
     let facet = at.string()?;
-    if facet.contains('*') {
+    if attribute_of(&facet).contains('*') {
         Err(at.invalid("the name of one attribute is expected, not a pattern."))
     } else {
         Ok(facet)
@@ -279,6 +281,7 @@ mod tests {
             (of("histogram", json!({"interval": "day", "timeZone": "Paris"})), "There is no time zone `Paris`"),
             (of("statistics", json!(1)), "expected a boolean or an object"),
             (of("statistics", json!({"percentiles": [101]})), "from 0 to 100"),
+            (json!({"facet": "a[b].c", "statistics": true}), "expecting an operation"),
             (of("origin", json!({"lat": 1, "lng": 1})), "Ask for `ranges`"),
             (json!({"facet": "f", "statistics": true, "origin": {"lat": 1, "lng": 1}}), "is for distances"),
             (json!({"facet": "_geo", "statistics": true}), "need an `origin`"),

@@ -269,14 +269,14 @@ pub(in crate::wire) fn filter(text: &str) -> Value {
     }
 }
 
-/// Splits at commas that are not between the parentheses of `_geoPoint(lat,lng)`.
+/// Splits at commas that are not between the parentheses of `_geoPoint(lat,lng)`, or between brackets.
 pub(in crate::wire) fn sort(text: &str) -> Vec<String> {
     let mut entries = vec![String::new()];
     let mut depth = 0_u32;
     for character in text.chars() {
         match character {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth = depth.saturating_sub(1),
             _ => {}
         }
         if character == ',' && depth == 0 {

@@ -1,0 +1,41 @@
+//! What criteria compare that sort by the elements of arrays.
+
+use std::sync::Arc;
+
+use super::criterion::SortCriterion;
+use crate::bits::DocSet;
+use crate::condition::{ConditionError, ElementValues, OutOfTime, TimeLimit};
+use crate::index::{SegmentView, Snapshot};
+use crate::segment::Column;
+
+/// The columns of one segment, with the places of their criteria.
+pub type ElementColumns = Vec<(usize, Arc<Column>)>;
+
+/// The criteria of a sort that compare elements.
+#[derive(Debug, Default)]
+pub struct ElementSorts(Vec<(usize, ElementValues)>);
+
+impl ElementSorts {
+    /// # Errors
+    /// A condition that the settings do not allow.
+    pub fn new(criteria: &[SortCriterion], snapshot: &Snapshot) -> Result<ElementSorts, ConditionError> {
+        let with_places = criteria.iter().enumerate();
+        let by_elements = with_places.filter_map(|(place, criterion)| Some((place, criterion.elements()?)));
+        let values = by_elements
+            .map(|(place, field)| Ok((place, ElementValues::new(field, &snapshot.settings, &snapshot.fields)?)));
+        Ok(ElementSorts(values.collect::<Result<_, _>>()?))
+    }
+
+    /// What the documents `among` those of a segment are compared by. Cost: as of [`ElementValues::column`].
+    ///
+    /// # Errors
+    /// When `limit` is over before.
+    pub fn columns(
+        &self,
+        segment: &SegmentView,
+        among: &DocSet,
+        limit: TimeLimit<'_>,
+    ) -> Result<ElementColumns, OutOfTime> {
+        self.0.iter().map(|(place, values)| Ok((*place, values.column(segment, among, limit)?))).collect()
+    }
+}
