@@ -200,6 +200,31 @@ try:
     assert start_sync("--once").wait(60) == 0 and documents() == rows()
     assert start_sync("--remove").wait(60) == 0
     assert psql("SELECT slot_name FROM pg_replication_slots UNION SELECT pubname FROM pg_publication").stdout == ""
+
+    # Several tables, one of them with a key of several columns, in another order than they have in the table.
+    psql("CREATE TABLE offers (price int, shop text, number int, note text, PRIMARY KEY (number, shop)); ALTER TABLE offers ALTER note SET STORAGE EXTERNAL;"
+         "INSERT INTO offers SELECT n, 'St. Pauli ' || n % 3, n, repeat('large value ', 300) FROM generate_series(1, 1000) n", check=True)
+    both = ["--table", "offers", "--index", "offers", "--id-field", "key"]
+
+    def offers():
+        return {one["key"]: one for one in ask("/indexes/offers/documents/fetch", {"limit": 100_000})["results"]}
+
+    def priced():
+        lines = psql("SELECT row_to_json(o) FROM offers o", check=True).stdout.splitlines()
+        escaped = lambda text: "".join(c if c.isascii() and c.isalnum() else "".join(f"_{b:02x}" for b in c.encode()) for c in text)
+        keyed = ({"key": escaped(str(row["number"])) + "-" + escaped(row["shop"]), **row} for row in map(json.loads, lines))
+        return {row["key"]: row for row in keyed}
+
+    assert start_sync(*both, "--once").wait(60) == 0 and documents() == rows() and offers() == priced()
+    sync = start_sync(*both)
+    psql("UPDATE offers SET price = price + 1 WHERE number < 100; DELETE FROM offers WHERE number > 900; UPDATE offers SET shop = 'a-b_ä' WHERE number = 7;"
+         "INSERT INTO offers VALUES (1, '', -5, NULL); INSERT INTO films (id, title) VALUES (10, 'two')", check=True)
+    until("both tables are level", lambda: offers() == priced() and documents() == rows())
+    assert start_sync("--table", "offers").wait(60) != 0, "a table without an index"
+    sync.send_signal(signal.SIGKILL)
+    sync.wait()
+    assert start_sync(*both, "--remove").wait(60) == 0
+    assert psql("SELECT slot_name FROM pg_replication_slots UNION SELECT pubname FROM pg_publication").stdout == ""
     print("sync: passed")
     lamina.terminate()
     lamina.wait()

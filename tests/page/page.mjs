@@ -185,6 +185,8 @@ try {
   await page.until(`[...document.querySelectorAll('.chart')].some(one => one.innerText.includes('documents') && one.querySelector('b').textContent !== '–')`);
   await page.value(`document.querySelector('#view input').value = 'http://127.0.0.1:1/hook'; [...document.querySelectorAll('#view button')].find(one => one.textContent === 'Create').click()`);
   await page.until(inView('td', 'http://127.0.0.1:1/hook'), 'a new webhook');
+  await page.until(inView('td', 'vowels'), 'embedders and what waits for them');
+  assert.equal(await page.value(`[...document.querySelectorAll('#view tr')].find(row => row.textContent.includes('vowels')).cells[3].textContent`), '0');
   await page.picture(join(pictures, 'server.png'));
   await page.value(`window.confirm = () => true; [...document.querySelectorAll('#view td button')].find(one => one.textContent.startsWith('Delete')).click()`);
   await page.until(`!(${inView('td', 'http://127.0.0.1:1/hook')})`, 'the webhook is gone');

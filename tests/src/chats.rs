@@ -178,6 +178,79 @@ fn a_model_searches_and_answers() {
 }
 
 #[test]
+fn an_index_says_what_it_is_about_and_how_it_is_searched() {
+    let arguments = r#"{"index_uid":"films","q":"","filter":""}"#;
+    let (server, provider) = with_provider(vec![searching(arguments), saying("Two films.")]);
+    let route = "/indexes/films/settings/chat";
+    let defaults = server.get(route).ok();
+    assert_eq!(
+        (&defaults["description"], &defaults["documentTemplateMaxBytes"], &defaults["searchParameters"]),
+        (&json!(""), &json!(400), &json!({}))
+    );
+    assert!(defaults["documentTemplate"].as_str().unwrap().contains("{%"), "{defaults}");
+    let chat = json!({"description": "Films of all times", "documentTemplate": "{{doc.title}} of {{doc.year}}",
+        "documentTemplateMaxBytes": 5, "searchParameters": {"limit": 1, "sort": ["year:asc"]}});
+    server.set("films", json!({"sortableAttributes": ["year"]}));
+    let task = server.done(&server.patch(route, chat.clone()));
+    assert_eq!(task["details"], json!({"chat": chat}));
+    assert_eq!(server.get(route).ok(), chat);
+    assert_eq!(server.get("/indexes/films/settings").ok()["chat"], chat);
+    let answer = server.post("/chats/talk/chat/completions", question());
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let sent: Value = serde_json::from_str(provider.next().text()).unwrap();
+    let learnt = &sent["tools"][0]["function"]["parameters"]["properties"]["index_uid"]["description"];
+    assert!(
+        learnt.as_str().unwrap().contains("- `films`: Films of all times (filterable attributes are year)"),
+        "{learnt}"
+    );
+    let second: Value = serde_json::from_str(provider.next().text()).unwrap();
+    assert_eq!(second["messages"][3]["content"], "Alien", "one, sorted, cut");
+
+    for (wrong, says) in [
+        (json!({"description": 1}), "expected a string"),
+        (json!({"documentTemplate": "{{doc."}), "the template is refused"),
+        (json!({"documentTemplateMaxBytes": 0}), "from 1 to 65536"),
+        (json!({"searchParameters": {"q": "x"}}), "Unknown field `q`"),
+        (json!({"searchParameters": {"limit": "x"}}), "Inside `.searchParameters`"),
+    ] {
+        let answer = server.patch(route, wrong);
+        assert_eq!(answer.status, 400, "{answer:?}");
+        assert!(
+            ["invalid_settings_index_chat", "bad_request"].contains(&answer.body["code"].as_str().unwrap()),
+            "{answer:?}"
+        );
+        assert!(answer.text.contains(says), "{}", answer.text);
+    }
+    server.done(&server.patch(route, json!({"description": null, "searchParameters": {"sort": null}})));
+    assert_eq!(server.get(route).ok()["searchParameters"], json!({"limit": 1}));
+    server.done(&server.delete(route));
+    assert_eq!(server.get(route).ok(), defaults);
+    server.patch("/experimental-features", json!({"chatCompletions": false})).ok();
+    server.get(route).refused(400, "feature_not_enabled");
+    server.delete(route).refused(400, "feature_not_enabled");
+    server.patch(route, json!({"description": "x"})).refused(400, "feature_not_enabled");
+    server.patch("/indexes/films/settings", json!({"chat": {"description": "x"}})).refused(400, "feature_not_enabled");
+    assert_eq!(server.get("/indexes/films/settings").ok().get("chat"), None);
+}
+
+#[test]
+fn dumps_have_workspaces_and_what_indexes_say() {
+    let server = start(&[]).with_key(MASTER);
+    server.patch("/experimental-features", json!({"chatCompletions": true})).ok();
+    let made = server.patch("/chats/a/settings", json!({"apiKey": SECRET, "prompts": {"system": "Be brief."}})).ok();
+    server.patch("/chats/b/settings", json!({})).ok();
+    server.set("films", json!({"chat": {"description": "films"}}));
+    let task = server.done(&server.post("/dumps", Value::Null));
+    let dump = server.folder().join(format!("dumps/{}.dump", task["details"]["dumpUid"].as_str().unwrap()));
+    let restored = start(&["--import-dump", dump.to_str().unwrap()]).with_key(MASTER);
+    assert_eq!(restored.get("/chats").ok()["results"], json!([{"uid": "a"}, {"uid": "b"}]));
+    assert_eq!(restored.get("/chats/a/settings").ok(), made);
+    let file = |server: &Server| std::fs::read_to_string(server.data_folder().join("chats.json")).unwrap();
+    assert_eq!(file(&restored), file(&server), "secrets, too");
+    assert_eq!(restored.get("/indexes/films/settings/chat").ok()["description"], "films");
+}
+
+#[test]
 fn who_declares_nothing_is_shown_nothing_and_the_model_reads_what_fails() {
     let wrong = r#"{"index_uid":"films","q":"dune","filter":"title = Dune"}"#;
     let script = vec![

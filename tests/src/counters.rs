@@ -128,7 +128,7 @@ fn replicas_and_kept_states_have_new_numbers() {
     let folder = tempfile::tempdir().unwrap();
     let address = format!("file://{}", folder.path().join("store").display());
     let key = ["--master-key", "a-master-key-for-replicas"];
-    let start = |options: &[&str]| Server::with_options(&[&key, options].concat()).with_key(key[1]);
+    let start = |options: &[&str]| Server::with_options(&[&key[..], options].concat()).with_key(key[1]);
     let writer = start(&["--publish", &address, "--publish-interval", "1s"]);
     let mut replica = start(&["--follow", &address]);
     writer.set(

@@ -56,8 +56,8 @@ fn what_may_not_stand_between_brackets() {
     assert_eq!(server.ids("goods", json!({"filter": "offers[price > 1]"})), [1]);
 }
 
-#[test]
-fn elements_that_pass_are_sorted_and_counted_by() {
+/// Goods with offers, some of them sold out.
+fn goods() -> Server {
     let server = Server::start();
     server.set("goods", json!({"filterableAttributes": ["offers"], "sortableAttributes": ["offers.price", "id"]}));
     let goods = json!([
@@ -67,6 +67,12 @@ fn elements_that_pass_are_sorted_and_counted_by() {
         {"id": 4},
     ]);
     server.add("goods", goods);
+    server
+}
+
+#[test]
+fn elements_that_pass_are_sorted_and_counted_by() {
+    let server = goods();
     let ids = |sort: Value| server.ids("goods", json!({"sort": sort}));
     assert_eq!(ids(json!(["offers.price:asc"])), [3, 1, 2, 4]);
     assert_eq!(ids(json!(["offers[stock > 0].price:asc"])), [2, 1, 3, 4]);
@@ -100,7 +106,11 @@ fn elements_that_pass_are_sorted_and_counted_by() {
     let merged = server.post("/multi-search", federated).ok();
     assert_eq!(merged["facetDistribution"], json!({"offers[stock > 0].shop": {"A": 1, "B": 1, "C": 1}}));
     assert_eq!(merged["hits"][0]["id"], 2);
+}
 
+#[test]
+fn what_no_elements_are_sorted_and_counted_by() {
+    let server = goods();
     let refused = |query: Value, code: &str, says: &str| {
         let answer = server.post("/indexes/goods/search", query);
         answer.refused(400, code);

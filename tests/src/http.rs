@@ -208,10 +208,6 @@ fn features_that_are_off_or_not_there_say_so() {
     for is_on in [false, true] {
         let switches = json!({"chatCompletions": is_on, "network": is_on});
         assert_eq!(server.patch("/experimental-features", switches.clone()).ok()["chatCompletions"], is_on);
-        for (method, path) in [("GET", "/indexes/films/settings/chat"), ("PUT", "/indexes/films/settings/chat")] {
-            let answer = server.send(server.request(method.parse().unwrap(), path));
-            answer.refused(400, "feature_not_enabled");
-        }
         let control = server.post("/network/control", json!({}));
         let expected = if is_on { (451, "requires_enterprise_edition") } else { (400, "feature_not_enabled") };
         control.refused(expected.0, expected.1);

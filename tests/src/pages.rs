@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use crate::server::repository;
+use crate::tidy::VAGUE_WORDS;
 
 /// A page, and where it lies.
 fn read(path: &Path) -> String {
@@ -105,4 +106,20 @@ fn anchors_are_those_of_renderers() {
     assert_eq!(anchor("## What a `reverse proxy` should add"), "what-a-reverse-proxy-should-add");
     assert_eq!(anchor("### index_not_found"), "index_not_found");
     assert_eq!(links("a [b](c.md#d) `[x](y)` ```\n[z](w)\n``` [e](#f)"), ["c.md#d", "#f"]);
+}
+
+#[test]
+fn pages_use_words_of_the_field() {
+    let root = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"].map(PathBuf::from);
+    let pages = root.into_iter().chain(pages_of("docs")).chain(pages_of("docs/decisions"));
+    let mut found = Vec::new();
+    for page in pages {
+        for (number, line) in (1..).zip(read(&page).lines()) {
+            let mut words = line.split(|c: char| !c.is_ascii_alphabetic());
+            if let Some(word) = words.find(|word| VAGUE_WORDS.contains(&word.to_ascii_lowercase().as_str())) {
+                found.push(format!("{}:{number}: `{word}`: say who does what", page.display()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
 }

@@ -279,6 +279,33 @@ fn an_index_follows_a_table() {
 }
 
 #[test]
+fn a_key_of_several_columns_is_one_id() {
+    let server = Server::start();
+    let changes = transaction(
+        100,
+        &[
+            change(b'U', &[(b'N', ["1", "Alien", "1980", "-"])]),
+            change(b'U', &[(b'K', ["3", "Up", "∅", "∅"]), (b'N', ["3", "Up!", "2009", "∅"])]),
+            change(b'D', &[(b'K', ["2", "a\tb", "∅", "∅"])]),
+        ],
+    );
+    let instead = vec![("indisprimary", vec![vec!["title"], vec!["id"]])];
+    let state = State { changes, instead, server: server.url.clone(), ..State::default() };
+    let database = Database::start(state);
+    let output = sync(&database, &server.url, &["--once", "--id-field", "key"]);
+    assert!(output.status.success(), "{}", said(&output));
+    let documents = server.post("/indexes/films/documents/fetch", json!({"limit": 100})).ok()["results"].clone();
+    let mut documents: Vec<Value> = documents.as_array().expect("a list").clone();
+    documents.sort_by_key(|document| document["id"].as_u64());
+    let expected = json!([
+        {"key": "Alien-1", "id": 1, "title": "Alien", "year": 1980, "tags": ["a", "b c"]},
+        {"key": "Up_21-3", "id": 3, "title": "Up!", "year": 2009, "tags": null},
+    ]);
+    assert_eq!(Value::Array(documents), expected);
+    assert_eq!(server.get("/indexes/films").ok()["primaryKey"], "key");
+}
+
+#[test]
 fn what_cannot_be_followed_is_said() {
     let server = Server::start();
     let refused = |instead: &[(&'static str, Vec<Vec<&'static str>>)], more: &[&str], reason: &str| {
@@ -292,7 +319,10 @@ fn what_cannot_be_followed_is_said() {
     refused(&[("to_regclass", vec![])], &[], "the database `shop` has no table `films`");
     refused(&[("to_regclass", vec![vec!["1", "public", "films", "n"]])], &[], "REPLICA IDENTITY DEFAULT");
     refused(&[("indisprimary", vec![])], &[], "has no primary key");
-    refused(&[("indisprimary", vec![vec!["a"], vec!["b"]])], &[], "has 2 columns");
+    refused(&[("indisprimary", vec![vec!["title"], vec!["id"]])], &[], "name that with --id-field");
+    refused(&[], &["--table", "other"], "2 tables, 1 indexes");
+    refused(&[], &["--table", "other", "--index", "films"], "each --index is another one");
+    refused(&[], &["--table", "other", "--index", "others"], "has no table `other`");
     refused(
         &[("FROM pg_replication_slots", vec![vec!["test_decoding", "shop", "reserved"]])],
         &[],

@@ -11,6 +11,8 @@ mod threads;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+pub(crate) use comments::VAGUE_WORDS;
+
 use crate::server::repository;
 
 /// Crates that have no business in the engine.

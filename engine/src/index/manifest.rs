@@ -345,6 +345,7 @@ mod tests {
             searchable_attributes_weights: default.searchable_attributes_weights,
             rerankers: default.rerankers,
             completions: default.completions,
+            chat: default.chat,
             ..super::super::settings::tests::every_setting()
         };
         assert_eq!(*manifest.body.settings, expected);

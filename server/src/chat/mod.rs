@@ -137,6 +137,24 @@ impl Chats {
     }
 }
 
+/// All workspaces of a database folder, with their secrets.
+pub(crate) fn export(folder: &Path) -> Value {
+    json!(**Chats::open(folder).live.read())
+}
+
+/// Writes workspaces of another server into the database folder that is to become its copy.
+///
+/// # Errors
+/// What the file system says; what is no workspace is none.
+pub(crate) fn import(folder: &Path, workspaces: impl IntoIterator<Item = (String, Value)>) -> io::Result<()> {
+    let read = |(uid, value): (String, Value)| Some((uid, serde_json::from_value::<ChatSettings>(value).ok()?));
+    let workspaces: Workspaces = workspaces.into_iter().filter_map(read).collect();
+    if workspaces.is_empty() {
+        return Ok(());
+    }
+    write_durably(&folder.join(FILE), &serde_json::to_string(&workspaces).expect("names and texts are JSON"))
+}
+
 /// Settings as clients see them: without their secrets.
 pub fn shown(settings: &ChatSettings) -> Value {
     let mut shown = json!(settings);

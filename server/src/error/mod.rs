@@ -107,17 +107,6 @@ impl ApiError {
         )
     }
 
-    /// As [`ApiError::feature_not_enabled`], of a feature that this server does not have.
-    pub fn feature_not_available(action: impl fmt::Display, feature: &str) -> ApiError {
-        ApiError::new(
-            Code::FeatureNotEnabled,
-            format!(
-                "{action} requires the `{feature}` experimental feature, which this server does not have: its switch \
-                 changes nothing."
-            ),
-        )
-    }
-
     /// A bug or a broken store, for what has no code of its own.
     pub fn internal(message: impl Into<String>) -> ApiError {
         ApiError::new(Code::Internal, message)

@@ -4,9 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use lamina_engine::index::embedding::TextTemplate;
-use lamina_engine::index::settings::{DEFAULT_TEMPLATE, DEFAULT_TEMPLATE_BYTES_MAX};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use warp::http::{HeaderName, HeaderValue, StatusCode, header};
 use warp::reply::Response;
@@ -26,6 +24,7 @@ use crate::tasks::blocking;
 use crate::wire::chats::{Completion, page};
 use crate::wire::identifier::index_uid_in_path;
 use crate::wire::search::SearchQuery;
+use crate::wire::settings::chat;
 
 /// Events that wait for the client.
 const EVENTS_WAITING: usize = 16;
@@ -172,6 +171,10 @@ fn searchable(state: &AppState, context: &Context) -> Vec<(String, String)> {
             [] => "no attribute can be filtered by".to_owned(),
             attributes => format!("filterable attributes are {}", attributes.join(", ")),
         };
+        let about = match chat::description(&snapshot.settings) {
+            "" => about,
+            description => format!("{description} ({about})"),
+        };
         Some((uid, about))
     })
     .collect()
@@ -186,7 +189,13 @@ async fn search(state: &Arc<AppState>, mut context: Context, call: SearchCall) -
     context.rights.check_index(&uid)?;
     context.received = std::time::Instant::now();
     context.budget = state.budgets.answer();
-    let query = SearchQuery::from_body(&json!({ "q": q, "filter": filter }))?;
+    let mut body = match state.instance.state(context.rights.target(&uid)) {
+        Ok(snapshot) => chat::search_parameters(&snapshot.settings),
+        // Reported by the search.
+        Err(_) => Map::new(),
+    };
+    body.extend([("q".to_owned(), json!(q)), ("filter".to_owned(), json!(filter))]);
+    let query = SearchQuery::from_body(&Value::Object(body))?;
     let texts = wanted(state, std::iter::once((uid.as_str(), &query)), &context)?;
     context.embedded = embed(state, texts).await;
     let (instance, budget) = (Arc::clone(&state.instance), context.budget.clone());
@@ -199,8 +208,7 @@ async fn search(state: &Arc<AppState>, mut context: Context, call: SearchCall) -
             let body = answered.into_body(context.received, &context.budget)?;
             let answer: Value = serde_json::from_slice(&body).map_err(|error| ApiError::internal(error.to_string()))?;
             let sources = answer["hits"].as_array().cloned().unwrap_or_default();
-            let template = TextTemplate::new(DEFAULT_TEMPLATE, DEFAULT_TEMPLATE_BYTES_MAX)
-                .map_err(|error| ApiError::internal(error.to_string()))?;
+            let template = chat::template(&snapshot.settings).map_err(ApiError::internal)?;
             let is_searchable = |name: &str| snapshot.settings.is_searchable_to_templates(name);
             let rendered = sources.iter().map(|hit| {
                 let text = template.render(hit.to_string().as_bytes(), &is_searchable);

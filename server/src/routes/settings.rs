@@ -14,7 +14,7 @@ use crate::http::json_answer;
 use crate::requests::{Request, request, respond};
 use crate::routes::Routes;
 use crate::tasks::{Content, NewTask, blocking};
-use crate::wire::settings::{self, SettingKind, WriteVerb};
+use crate::wire::settings::{self, SettingKind, WriteVerb, chat};
 
 /// The last segment of a setting's own route; other segments are no route at all.
 struct Named(&'static SettingKind);
@@ -72,7 +72,10 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
         respond(request, async move |request| change(uid, Some(kind), request).await)
     });
     let delete_one = delete_one.then(|uid: String, Named(kind), request| {
-        respond(request, async move |request| reset(&uid, kind.reset(), request).await)
+        respond(request, async move |request| {
+            chat::check_route(Some(kind), &|feature| request.state().features.is_on(feature))?;
+            reset(&uid, kind.reset(), request).await
+        })
     });
     let all = get_all.or(patch_all).unify().or(delete_all).unify();
     all.or(get_one).unify().or(put_one).unify().or(patch_one).unify().or(delete_one).unify().boxed()
@@ -89,6 +92,7 @@ async fn show(uid: String, kind: Option<&'static SettingKind>, request: Request)
     let instance = state.instance.clone();
     let snapshot = blocking(move || instance.state(&uid)).await??;
     let is_on = |feature| state.features.is_on(feature);
+    chat::check_route(kind, &is_on)?;
     let shown = match kind {
         Some(kind) => kind.show(&snapshot.settings, &is_on),
         None => settings::show(&snapshot.settings, &is_on),

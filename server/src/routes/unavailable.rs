@@ -1,5 +1,4 @@
-//! Routes of the protocol for features that this server does not have: an answer that says so, whatever the switches say,
-//! rather than one of a route that does not exist.
+//! Routes of the protocol for what this server does not do: an answer that says so rather than one of a route that does not exist.
 
 use std::sync::Arc;
 
@@ -7,50 +6,33 @@ use warp::Filter;
 use warp::path::FullPath;
 
 use crate::app::AppState;
-use crate::error::{ApiError, ApiResult, Code};
+use crate::error::{ApiError, Code};
 use crate::features::Feature;
 use crate::requests::{Request, request, respond};
 use crate::routes::Routes;
 
-/// Why a route does nothing here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Missing {
-    /// What it would do, and the feature.
-    Feature(&'static str, &'static str),
-    /// It belongs to a network with a leader.
-    Sharding,
-}
-
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let known = warp::method().and(warp::path::full()).and_then(async |method: warp::http::Method, path: FullPath| {
-        missing(method.as_str(), path.as_str()).ok_or_else(warp::reject::not_found)
+        if is_of_leaders(method.as_str(), path.as_str()) { Ok(()) } else { Err(warp::reject::not_found()) }
     });
-    let known = known.and(request(state));
-    known.then(|missing, request| respond(request, async move |request| refuse(missing, &request))).boxed()
+    let known = known.untuple_one().and(request(state));
+    known.then(|request| respond(request, async move |request| Err(refusal(&request)))).boxed()
 }
 
-fn missing(method: &str, path: &str) -> Option<Missing> {
-    const CHATS: &str = "chat completions";
-    let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
-    let (action, feature) = match (method, segments.as_slice()) {
-        ("GET" | "PUT" | "PATCH" | "DELETE", ["indexes", _, "settings", "chat"]) => {
-            ("Using `chat` of the index settings", CHATS)
-        }
-        ("POST", ["network", "control"]) => return Some(Missing::Sharding),
-        _ => return None,
-    };
-    Some(Missing::Feature(action, feature))
+/// Whether the route belongs to a network with a leader.
+fn is_of_leaders(method: &str, path: &str) -> bool {
+    let segments = path.split('/').filter(|segment| !segment.is_empty());
+    method == "POST" && segments.eq(["network", "control"])
 }
 
-fn refuse<T>(missing: Missing, request: &Request) -> ApiResult<T> {
-    match missing {
-        Missing::Feature(action, feature) => Err(ApiError::feature_not_available(action, feature)),
-        Missing::Sharding if request.state().features.is_on(Feature::Network) => Err(ApiError::new(
+fn refusal(request: &Request) -> ApiError {
+    if request.state().features.is_on(Feature::Network) {
+        return ApiError::new(
             Code::RequiresEnterpriseEdition,
             "This server takes no part in networks with a leader: its `/network` has remotes and no shards.",
-        )),
-        Missing::Sharding => Err(ApiError::feature_not_enabled("Using the /network route", Feature::Network.name())),
+        );
     }
+    ApiError::feature_not_enabled("Using the /network route", Feature::Network.name())
 }
 
 #[cfg(test)]
@@ -59,10 +41,8 @@ mod tests {
 
     #[test]
     fn routes_of_the_protocol_are_distinguished_from_unknown_ones() {
-        let chat = missing("GET", "/indexes/a/settings/chat");
-        assert!(matches!(chat, Some(Missing::Feature(_, "chat completions"))));
-        assert_eq!(missing("POST", "/network/control"), Some(Missing::Sharding));
-        assert_eq!(missing("GET", "/chats/a/b/c"), None);
-        assert_eq!(missing("POST", "/render-template"), None);
+        assert!(is_of_leaders("POST", "/network/control"));
+        assert!(!is_of_leaders("GET", "/network/control"));
+        assert!(!is_of_leaders("POST", "/network/control/a"));
     }
 }

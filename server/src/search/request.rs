@@ -29,17 +29,7 @@ pub fn engine_request(target: Target<'_>, query: &SearchQuery, context: &Context
     };
     let imposed = context.imposed_filter(target.uid, Code::InvalidSearchFilter)?;
     let hidden = imposed.clone();
-    let sort = match &query.sort {
-        Some(entries) => {
-            let parsed: Result<Vec<_>, _> = entries.iter().map(|entry| SortCriterion::parse(entry)).collect();
-            let sort = parsed.map_err(|error| refusal::sort_syntax(&error))?;
-            sort.iter()
-                .filter_map(SortCriterion::elements)
-                .try_for_each(|field| filter::check_contains(&field.filter, context.contains_filter))?;
-            sort
-        }
-        None => Vec::new(),
-    };
+    let sort = sort(query, context)?;
     let resolved = |filter| foreign::resolve(filter, settings, context, Code::InvalidSearchFilter);
     let filter = both(imposed, filter).map(resolved).transpose()?;
     if query.distinct_limit.is_some() && query.distinct.is_none() && settings.distinct_attribute.is_none() {
@@ -80,6 +70,15 @@ pub fn engine_request(target: Target<'_>, query: &SearchQuery, context: &Context
             .map(|explain| Explain { document: explain.document_id.clone(), imposed: hidden }),
         thresholds: SearchThresholds::default(),
     })
+}
+
+fn sort(query: &SearchQuery, context: &Context) -> ApiResult<Vec<SortCriterion>> {
+    let entries = query.sort.iter().flatten();
+    let sort: Result<Vec<_>, _> = entries.map(|entry| SortCriterion::parse(entry)).collect();
+    let sort = sort.map_err(|error| refusal::sort_syntax(&error))?;
+    let mut elements = sort.iter().filter_map(SortCriterion::elements);
+    elements.try_for_each(|field| filter::check_contains(&field.filter, context.contains_filter))?;
+    Ok(sort)
 }
 
 /// As [`parse_filter`], for writes: only searches and lists of documents ask other indexes.

@@ -31,17 +31,21 @@ pub(super) struct Shape {
     /// Names of fields, as JSON.
     names: Vec<String>,
     kinds: Vec<Kind>,
-    /// Where the key is.
-    key: usize,
+    /// Where the columns of the key are.
+    key: Vec<usize>,
+    /// The field, as JSON, that has the id of a document whose key has several columns.
+    id_field: Option<String>,
 }
 
 impl Shape {
-    /// `None` where no column is the key.
-    pub(super) fn new(columns: &[Column], key: &str, types: &Types) -> Option<Shape> {
+    /// `id_field`: of keys of several columns. `None` where a column of the key is missing.
+    pub(super) fn new(columns: &[Column], key: &[String], id_field: &str, types: &Types) -> Option<Shape> {
+        let place = |name: &String| columns.iter().position(|column| column.name == *name);
         Some(Shape {
             names: columns.iter().map(|column| Value::from(column.name.as_str()).to_string()).collect(),
             kinds: columns.iter().map(|column| types.kind(column.kind)).collect(),
-            key: columns.iter().position(|column| column.name == key)?,
+            key: key.iter().map(place).collect::<Option<_>>()?,
+            id_field: (key.len() > 1).then(|| Value::from(id_field).to_string()),
         })
     }
 
@@ -50,17 +54,21 @@ impl Shape {
         columns == self.names.len()
     }
 
-    /// What becomes the id of the document.
-    pub(super) fn key_text<'r>(&self, row: &'r [Cell]) -> Option<&'r str> {
-        match row.get(self.key)? {
-            Cell::Text(text) => Some(text),
+    /// The texts of the key, in the order of its columns.
+    pub(super) fn key_texts<'r>(&self, row: &'r [Cell]) -> Option<Vec<&'r str>> {
+        let text = |place: &usize| match row.get(*place)? {
+            Cell::Text(text) => Some(text.as_str()),
             _ => None,
-        }
+        };
+        self.key.iter().map(text).collect()
     }
 
-    /// The key, as JSON.
+    /// The id of the document, as JSON: the key, or, of several columns, an id that no other key has.
     pub(super) fn key(&self, row: &[Cell]) -> Option<String> {
-        self.key_text(row).map(|text| self.kinds[self.key].json(text))
+        match &self.key_texts(row)?[..] {
+            [text] => Some(self.kinds[self.key[0]].json(text)),
+            texts => Some(Value::from(joined(texts)).to_string()),
+        }
     }
 
     fn values(&self, row: &[Cell]) -> Vec<Option<String>> {
@@ -73,9 +81,11 @@ impl Shape {
         cells.map(value).collect()
     }
 
-    /// A line with what is there of a document.
-    fn write(&self, values: &[Option<String>], out: &mut Vec<u8>) {
-        let fields = self.names.iter().zip(values).filter_map(|(name, value)| Some((name, value.as_ref()?)));
+    /// A line with what is there of the document with the id `key`.
+    fn write(&self, key: &str, values: &[Option<String>], out: &mut Vec<u8>) {
+        let fields = self.names.iter().zip(values);
+        let fields = fields.filter_map(|(name, value)| Some((name.as_str(), value.as_deref()?)));
+        let fields = self.id_field.iter().map(|name| (name.as_str(), key)).chain(fields);
         for (place, (name, value)) in fields.enumerate() {
             out.push(if place == 0 { b'{' } else { b',' });
             out.extend_from_slice(name.as_bytes());
@@ -86,9 +96,27 @@ impl Shape {
     }
 
     /// A line of a whole row.
-    pub(super) fn line(&self, row: &[Cell], out: &mut Vec<u8>) {
-        self.write(&self.values(row), out);
+    pub(super) fn line(&self, key: &str, row: &[Cell], out: &mut Vec<u8>) {
+        self.write(key, &self.values(row), out);
     }
+}
+
+/// One id of several values, different for different values: letters and digits stay, other bytes are `_` and two digits, and `-`
+/// stands between.
+fn joined(texts: &[&str]) -> String {
+    let mut id = String::new();
+    for (place, text) in texts.iter().enumerate() {
+        if place > 0 {
+            id.push('-');
+        }
+        for byte in text.bytes() {
+            match byte.is_ascii_alphanumeric() {
+                true => id.push(char::from(byte)),
+                false => id.push_str(&format!("_{byte:02x}")),
+            }
+        }
+    }
+    id
 }
 
 /// Changes of rows that all have the same shape.
@@ -152,8 +180,8 @@ impl Batch {
         let mut bodies = Bodies::default();
         for (key, document) in &self.documents {
             match document {
-                Document::Whole(values) => shape.write(values, &mut bodies.whole),
-                Document::Part(values) => shape.write(values, &mut bodies.part),
+                Document::Whole(values) => shape.write(key, values, &mut bodies.whole),
+                Document::Part(values) => shape.write(key, values, &mut bodies.part),
                 Document::Gone => {
                     bodies.gone.push(if bodies.gone.is_empty() { b'[' } else { b',' });
                     bodies.gone.extend_from_slice(key.as_bytes());
@@ -179,7 +207,7 @@ mod tests {
     fn shape() -> Shape {
         let columns = [("id", 23), ("title", 25), ("note", 25)];
         let columns = columns.map(|(name, kind)| Column { name: name.to_owned(), kind });
-        Shape::new(&columns, "id", &Types::default()).unwrap()
+        Shape::new(&columns, &["id".to_owned()], "", &Types::default()).unwrap()
     }
 
     fn row(cells: [&str; 3]) -> Vec<Cell> {
@@ -238,12 +266,33 @@ mod tests {
     }
 
     #[test]
+    fn keys_of_several_columns_are_one_id() {
+        let columns = [("shop", 25), ("number", 23), ("price", 23)];
+        let columns = columns.map(|(name, kind)| Column { name: name.to_owned(), kind });
+        let key = ["number", "shop"].map(str::to_owned);
+        let shape = Shape::new(&columns, &key, "rowId", &Types::default()).unwrap();
+        let text = |text: &str| Cell::Text(text.to_owned());
+        let row = [text("a b"), text("-7"), Cell::Unchanged];
+        assert_eq!(shape.key_texts(&row), Some(vec!["-7", "a b"]), "in the order of the key");
+        let mut batch = Batch::default();
+        batch.put(&shape, shape.key(&row).unwrap(), &row);
+        batch.remove(shape.key(&[text("é"), text("1"), Cell::Null]).unwrap());
+        let bodies = batch.bodies(&shape);
+        assert_eq!(bodies.part, b"{\"rowId\":\"_2d7-a_20b\",\"shop\":\"a b\",\"number\":-7}\n");
+        assert_eq!(bodies.gone, br#"["1-_c3_a9"]"#);
+        let ids = [["a-b", "c"], ["a", "b-c"], ["a_2db", "c"], ["", "a-b-c"]].map(|texts| joined(&texts));
+        let different: std::collections::BTreeSet<&String> = ids.iter().collect();
+        assert_eq!(different.len(), ids.len(), "{ids:?}");
+    }
+
+    #[test]
     fn shapes_have_a_key() {
         let columns = [Column { name: "a\"b".to_owned(), kind: 25 }];
-        assert!(Shape::new(&columns, "id", &Types::default()).is_none());
-        let shape = Shape::new(&columns, "a\"b", &Types::default()).unwrap();
+        assert!(Shape::new(&columns, &["id".to_owned()], "", &Types::default()).is_none());
+        let shape = Shape::new(&columns, &["a\"b".to_owned()], "", &Types::default()).unwrap();
         let mut line = Vec::new();
-        shape.line(&[Cell::Text("x".to_owned())], &mut line);
+        let row = [Cell::Text("x".to_owned())];
+        shape.line(&shape.key(&row).unwrap(), &row, &mut line);
         assert_eq!(line, b"{\"a\\\"b\":\"x\"}\n");
         assert!(shape.fits(1) && !shape.fits(2));
         assert_eq!(shape.key(&[Cell::Null]), None);

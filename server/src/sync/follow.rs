@@ -48,10 +48,10 @@ pub(super) async fn follow(
 }
 
 fn shape(source: &Source) -> Result<Shape, SyncError> {
-    Shape::new(&source.columns, &source.key, &source.types).ok_or_else(|| {
+    source.shape().ok_or_else(|| {
         let reason = format!(
-            "the column `{}`, which identified documents, is gone: remove the index, and load with --again",
-            source.key
+            "a column that identified documents ({}) is gone: remove the index, and load with --again",
+            source.key.join(", ")
         );
         SyncError::Table(reason)
     })
@@ -165,7 +165,7 @@ impl Follower<'_> {
 
     /// A row whose key changed, and not all of it was sent: as it is now, which what comes leads to anyway.
     async fn put_present(&mut self, key: String, new: &Tuple) -> Result<(), SyncError> {
-        let row = self.source.row(self.shape.key_text(new).unwrap_or_default()).await?;
+        let row = self.source.row(&self.shape.key_texts(new).unwrap_or_default()).await?;
         let Some(row) = row.filter(|row| self.shape.fits(row.len())) else { return Ok(()) };
         let row: Tuple = row.into_iter().map(|value| value.map_or(Cell::Null, Cell::Text)).collect();
         self.batch.put(&self.shape, key, &row);

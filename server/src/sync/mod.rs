@@ -1,4 +1,4 @@
-//! `lamina sync`: an index that follows a table of PostgreSQL.
+//! `lamina sync`: indexes that follow tables of PostgreSQL.
 //!
 //! First the rows of one state of the table ([`snapshot`]), then every change that is committed after it ([`follow`]). Where it is,
 //! only the database knows, in a replication slot: it moves on when the tasks of a change have ended, so that a change is carried
@@ -11,6 +11,7 @@ mod follow;
 mod snapshot;
 mod source;
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -26,25 +27,29 @@ use source::Source;
 const BACKOFF_FIRST: Duration = Duration::from_millis(200);
 const BACKOFF_MAX: Duration = Duration::from_secs(10);
 
-/// Follow a table of PostgreSQL: load its rows into an index, then every change as it is committed.
+/// Follow tables of PostgreSQL: load their rows into indexes, then every change as it is committed.
 #[derive(Debug, Clone, Args)]
 pub struct SyncArgs {
     /// The database: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with TLS `?sslrootcert=FILE`. The user owns the table and
     /// may replicate.
     #[arg(env = "SVC_SYNC_DATABASE", hide_env_values = true, value_name = "URL")]
     database: String,
-    /// The table, perhaps with its schema: `films`, `shop.films`. Its primary key is one column.
-    #[arg(short, long, value_name = "NAME")]
-    table: String,
-    /// The index, which holds this table and nothing else; it is created when absent.
-    #[arg(short, long, value_name = "UID")]
-    index: String,
+    /// A table, perhaps with its schema: `films`, `shop.films`. It has a primary key. Several tables: `--table a --index a --table b
+    /// --index b`.
+    #[arg(short, long = "table", value_name = "NAME", required = true)]
+    tables: Vec<String>,
+    /// The index of each table, in their order, which holds this table and nothing else; it is created when absent.
+    #[arg(short, long = "index", value_name = "UID", required = true)]
+    indexes: Vec<String>,
+    /// Field that identifies documents of tables whose key has several columns.
+    #[arg(long, value_name = "NAME", default_value = "id")]
+    id_field: String,
     #[command(flatten)]
     server: ServerArgs,
-    /// Name of the replication slot, and of the publication; `lamina_` and the index when absent.
-    #[arg(long, value_name = "NAME")]
-    slot: Option<String>,
-    /// Load the whole table again, whatever was followed so far.
+    /// Name of the replication slot of each table, and of the publication; `lamina_` and the index when absent.
+    #[arg(long = "slot", value_name = "NAME")]
+    slots: Vec<String>,
+    /// Load the whole tables again, whatever was followed so far.
     #[arg(long)]
     again: bool,
     /// End when everything that is committed now can be found.
@@ -56,6 +61,40 @@ pub struct SyncArgs {
     /// Print nothing but errors.
     #[arg(short, long)]
     quiet: bool,
+}
+
+/// A table and the index that follows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Followed {
+    table: String,
+    index: String,
+    slot: Option<String>,
+    id_field: String,
+}
+
+impl SyncArgs {
+    /// What follows what.
+    fn followed(&self) -> Result<Vec<Followed>, SyncError> {
+        let (tables, indexes, slots) = (self.tables.len(), self.indexes.len(), self.slots.len());
+        if tables != indexes || (slots > 0 && slots != tables) {
+            return Err(SyncError::Table(format!(
+                "there are {tables} tables, {indexes} indexes and {slots} slots: each --table has an --index, and all or none a --slot"
+            )));
+        }
+        let different: BTreeSet<&String> = self.indexes.iter().collect();
+        if different.len() < indexes {
+            return Err(SyncError::Table("an index holds one table: each --index is another one".to_owned()));
+        }
+        let pairs = self.tables.iter().zip(&self.indexes).enumerate();
+        Ok(pairs
+            .map(|(place, (table, index))| Followed {
+                table: table.clone(),
+                index: index.clone(),
+                slot: self.slots.get(place).cloned(),
+                id_field: self.id_field.clone(),
+            })
+            .collect())
+    }
 }
 
 /// Why it cannot go on.
@@ -94,7 +133,7 @@ impl Voice {
 
 /// Follows until it is stopped, or until something fails that does not pass by itself.
 pub fn run(args: &SyncArgs) -> ExitCode {
-    match run_to_end(follow_patiently(args)) {
+    match run_to_end(follow_all(args)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             console::line(format_args!("lamina sync: {error}"));
@@ -103,14 +142,21 @@ pub fn run(args: &SyncArgs) -> ExitCode {
     }
 }
 
-async fn follow_patiently(args: &SyncArgs) -> Result<(), SyncError> {
+/// Follows all tables at the same time; what fails for one ends all.
+async fn follow_all(args: &SyncArgs) -> Result<(), SyncError> {
     let address: Address = args.database.parse().map_err(SyncError::Address)?;
+    let followed = args.followed()?;
+    let each = followed.iter().map(|followed| follow_patiently(args, &address, followed));
+    futures_util::future::try_join_all(each).await.map(drop)
+}
+
+async fn follow_patiently(args: &SyncArgs, address: &Address, followed: &Followed) -> Result<(), SyncError> {
     let voice = Voice { is_quiet: args.quiet };
     let mut progress = Progress { is_known: false, is_again: args.again };
     let mut backoff = BACKOFF_FIRST;
     loop {
         let start = Instant::now();
-        match attempt(args, &address, voice, &mut progress).await {
+        match attempt(args, followed, address, voice, &mut progress).await {
             // At the beginning the address is wrong most often, or the database was not started.
             Err(SyncError::Database(error)) if error.is_momentary() && progress.is_known => {
                 voice.say(format_args!("{error}; trying again"));
@@ -131,15 +177,21 @@ struct Progress {
 }
 
 /// From a connection to its end.
-async fn attempt(args: &SyncArgs, address: &Address, voice: Voice, progress: &mut Progress) -> Result<(), SyncError> {
-    let (source, mut connection) = Source::open(address, args).await?;
+async fn attempt(
+    args: &SyncArgs,
+    followed: &Followed,
+    address: &Address,
+    voice: Voice,
+    progress: &mut Progress,
+) -> Result<(), SyncError> {
+    let (source, mut connection) = Source::open(address, followed).await?;
     progress.is_known = true;
     if args.remove {
         source.remove(&mut connection).await?;
         voice.say(format_args!("removed the slot and the publication {}", source.slot));
         return Ok(());
     }
-    let destination = Destination::new(&args.server, &args.index, &source.key, voice)?;
+    let destination = Destination::new(&args.server, &followed.index, &source.id_field, voice)?;
     destination.prepare().await?;
     if progress.is_again {
         source.drop_slot(&mut connection).await?;
@@ -155,4 +207,37 @@ async fn attempt(args: &SyncArgs, address: &Address, voice: Voice, progress: &mu
     };
     drop(connection);
     follow::follow(source, &destination, voice, until).await
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: SyncArgs,
+    }
+
+    #[test]
+    fn each_table_has_an_index_of_its_own() {
+        let read = |more: &[&str]| {
+            let line = Line::parse_from([&["sync", "postgres://a@b/c"][..], more].concat());
+            line.args.followed().map_err(|error| error.to_string())
+        };
+        let two = read(&["--table", "a", "--index", "x", "--table", "s.b", "--index", "y"]).unwrap();
+        let shown: Vec<(&str, &str)> = two.iter().map(|one| (one.table.as_str(), one.index.as_str())).collect();
+        assert_eq!(shown, [("a", "x"), ("s.b", "y")]);
+        assert!(two.iter().all(|one| one.slot.is_none() && one.id_field == "id"));
+        for (wrong, says) in [
+            (&["--table", "a", "--index", "x", "--table", "b"][..], "2 tables, 1 indexes"),
+            (&["--table", "a", "--index", "x", "--table", "b", "--index", "x"], "another one"),
+            (&["--table", "a", "--index", "x", "--table", "b", "--index", "y", "--slot", "s"], "1 slots"),
+        ] {
+            let said = read(wrong).unwrap_err();
+            assert!(said.contains(says), "{said}");
+        }
+    }
 }

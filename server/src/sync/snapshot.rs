@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use super::batch::Shape;
 use super::destination::Destination;
 use super::source::Source;
 use super::{SyncError, Voice};
@@ -54,17 +53,18 @@ async fn send_rows(
     mut reading: Connection,
     with_keys: bool,
 ) -> Result<(u64, HashSet<String>), SyncError> {
-    let missing = || SyncError::Table(format!("the table has no column `{}`", source.key));
-    let shape = Shape::new(&source.columns, &source.key, &source.types).ok_or_else(missing)?;
+    let missing = || SyncError::Table(format!("the table has no column of its key: {}", source.key.join(", ")));
+    let shape = source.shape().ok_or_else(missing)?;
     let (mut count, mut keys, mut lines, mut tasks) = (0, HashSet::new(), Vec::new(), Vec::new());
     while let Some(line) = reading.copied().await? {
         let row = cells(&line);
         if !shape.fits(row.len()) {
             return Err(PostgresError::Unexpected(format!("a row of {} columns", row.len())).into());
         }
-        shape.line(&row, &mut lines);
+        let key = shape.key(&row).ok_or_else(|| PostgresError::Unexpected("a row without its key".to_owned()))?;
+        shape.line(&key, &row, &mut lines);
         if with_keys {
-            keys.extend(shape.key(&row));
+            keys.insert(key);
         }
         count += 1;
         if lines.len() > BODY_BYTES {

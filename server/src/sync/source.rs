@@ -1,6 +1,7 @@
 //! The table, its publication and its slot.
 
-use super::{SyncArgs, SyncError};
+use super::batch::Shape;
+use super::{Followed, SyncError};
 use crate::postgres::{Address, Column, Connection, Lsn, Row, Types, identifier, literal};
 
 /// A table of a database.
@@ -13,15 +14,17 @@ pub(super) struct Source {
     name: String,
     /// Those that are sent: none that is computed.
     pub(super) columns: Vec<Column>,
-    /// The column that identifies a row.
-    pub(super) key: String,
+    /// The columns that identify a row, in the order of the primary key.
+    pub(super) key: Vec<String>,
+    /// The field that identifies a document: the key, or one of its own where that has several columns.
+    pub(super) id_field: String,
     pub(super) types: Types,
 }
 
 /// The name of a slot has small letters, digits and underscores.
-fn slot_of(args: &SyncArgs) -> Result<String, SyncError> {
-    let named = args.slot.clone().unwrap_or_else(|| {
-        let index = args.index.to_ascii_lowercase().replace('-', "_");
+fn slot_of(followed: &Followed) -> Result<String, SyncError> {
+    let named = followed.slot.clone().unwrap_or_else(|| {
+        let index = followed.index.to_ascii_lowercase().replace('-', "_");
         format!("lamina_{index}").chars().take(SLOT_BYTES_MAX).collect()
     });
     let is_fine = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_');
@@ -42,15 +45,15 @@ fn text(row: &Row, place: usize) -> String {
 
 impl Source {
     /// Connects and looks at the table.
-    pub(super) async fn open(address: &Address, args: &SyncArgs) -> Result<(Source, Connection), SyncError> {
-        let slot = slot_of(args)?;
+    pub(super) async fn open(address: &Address, followed: &Followed) -> Result<(Source, Connection), SyncError> {
+        let slot = slot_of(followed)?;
         let mut connection = Connection::open(address, false).await?;
         let level = connection.query("SHOW wal_level").await?;
         if level.first().is_none_or(|row| text(row, 0) != "logical") {
             let reason = "the database writes no changes that can be followed: set wal_level = logical in postgresql.conf, and start it anew";
             return Err(SyncError::Table(reason.to_owned()));
         }
-        let table = &args.table;
+        let table = &followed.table;
         let found = connection
             .query(&format!(
                 "SELECT c.oid, n.nspname, c.relname, c.relreplident FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
@@ -69,10 +72,11 @@ impl Source {
         let oid = text(row, 0);
         let key = key(&mut connection, &oid, table).await?;
         let columns = columns(&mut connection, &oid).await?;
+        let id_field = id_field(&key, &columns, followed)?;
         let types = Types::read(&mut connection).await?;
         let table = oid.parse().unwrap_or_default();
         let (schema, name) = (text(row, 1), text(row, 2));
-        Ok((Source { address: address.clone(), slot, table, schema, name, columns, key, types }, connection))
+        Ok((Source { address: address.clone(), slot, table, schema, name, columns, key, id_field, types }, connection))
     }
 
     /// The table as SQL has it.
@@ -150,11 +154,18 @@ impl Source {
         Ok(rows.first().map(|row| text(row, 0)).unwrap_or_default().parse()?)
     }
 
-    /// A row as it is now, by the text of its key.
-    pub(super) async fn row(&self, key: &str) -> Result<Option<Row>, SyncError> {
+    /// How rows become documents; `None` where a column of the key is gone.
+    pub(super) fn shape(&self) -> Option<Shape> {
+        Shape::new(&self.columns, &self.key, &self.id_field, &self.types)
+    }
+
+    /// A row as it is now, by the texts of its key.
+    pub(super) async fn row(&self, key: &[&str]) -> Result<Option<Row>, SyncError> {
         let mut connection = Connection::open(&self.address, false).await?;
-        let (columns, table, name) = (self.column_list(), self.qualified(), identifier(&self.key));
-        let sql = format!("SELECT {columns} FROM {table} WHERE {name} = {}", literal(key));
+        let (columns, table) = (self.column_list(), self.qualified());
+        let is = |(name, text): (&String, &&str)| format!("{} = {}", identifier(name), literal(text));
+        let condition = self.key.iter().zip(key).map(is).collect::<Vec<_>>().join(" AND ");
+        let sql = format!("SELECT {columns} FROM {table} WHERE {condition}");
         Ok(connection.query(&sql).await?.into_iter().next())
     }
 
@@ -166,20 +177,32 @@ impl Source {
     }
 }
 
-async fn key(connection: &mut Connection, oid: &str, table: &str) -> Result<String, SyncError> {
+async fn key(connection: &mut Connection, oid: &str, table: &str) -> Result<Vec<String>, SyncError> {
     let keys = connection
         .query(&format!(
             "SELECT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey) \
-             WHERE i.indrelid = {oid} AND i.indisprimary"
+             WHERE i.indrelid = {oid} AND i.indisprimary ORDER BY array_position(i.indkey::int2[], a.attnum)"
         ))
         .await?;
     match &keys[..] {
-        [key] => Ok(text(key, 0)),
         [] => Err(SyncError::Table(format!("the table `{table}` has no primary key: documents need one"))),
-        _ => Err(SyncError::Table(format!(
-            "the primary key of the table `{table}` has {} columns: documents are identified by one",
-            keys.len()
+        keys => Ok(keys.iter().map(|key| text(key, 0)).collect()),
+    }
+}
+
+/// The field that identifies documents.
+fn id_field(key: &[String], columns: &[Column], followed: &Followed) -> Result<String, SyncError> {
+    if let [one] = key {
+        return Ok(one.clone());
+    }
+    let named = &followed.id_field;
+    match columns.iter().any(|column| column.name == *named) {
+        true => Err(SyncError::Table(format!(
+            "the table `{}` has a column `{named}`, and its key {} columns, which become one field: name that with --id-field",
+            followed.table,
+            key.len()
         ))),
+        false => Ok(named.clone()),
     }
 }
 
@@ -196,25 +219,37 @@ async fn columns(connection: &mut Connection, oid: &str) -> Result<Vec<Column>, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
 
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        args: SyncArgs,
+    fn followed(index: &str, slot: Option<&str>) -> Followed {
+        let (table, slot) = ("t".to_owned(), slot.map(str::to_owned));
+        Followed { table, index: index.to_owned(), slot, id_field: "id".to_owned() }
+    }
+
+    #[test]
+    fn documents_have_one_field_that_identifies_them() {
+        let columns = ["id", "shop"].map(|name| Column { name: name.to_owned(), kind: 25 });
+        let of = |key: &[&str], id_field: &str| {
+            let key: Vec<String> = key.iter().map(|name| (*name).to_owned()).collect();
+            let followed = Followed { id_field: id_field.to_owned(), ..followed("i", None) };
+            id_field_or_error(&key, &columns, &followed)
+        };
+        assert_eq!(of(&["shop"], "id"), Ok("shop".to_owned()));
+        assert_eq!(of(&["shop", "id"], "rowId"), Ok("rowId".to_owned()));
+        assert!(of(&["shop", "id"], "id").unwrap_err().contains("--id-field"));
+    }
+
+    fn id_field_or_error(key: &[String], columns: &[Column], followed: &Followed) -> Result<String, String> {
+        id_field(key, columns, followed).map_err(|error| error.to_string())
     }
 
     #[test]
     fn slots_have_names_that_the_database_takes() {
-        let of = |more: &[&str]| {
-            let line = [&["sync", "postgres://a@b/c", "--table", "t"][..], more].concat();
-            slot_of(&Line::parse_from(line).args)
-        };
-        assert_eq!(of(&["--index", "My-Films"]).unwrap(), "lamina_my_films");
-        assert_eq!(of(&["--index", &"x".repeat(400)]).unwrap().len(), SLOT_BYTES_MAX);
-        assert_eq!(of(&["--index", "i", "--slot", "mine_2"]).unwrap(), "mine_2");
+        let of = |index: &str, slot: Option<&str>| slot_of(&followed(index, slot));
+        assert_eq!(of("My-Films", None).unwrap(), "lamina_my_films");
+        assert_eq!(of(&"x".repeat(400), None).unwrap().len(), SLOT_BYTES_MAX);
+        assert_eq!(of("i", Some("mine_2")).unwrap(), "mine_2");
         for bad in ["", "Mine", "a b", "a;drop", &"x".repeat(49)] {
-            assert!(of(&["--index", "i", "--slot", bad]).is_err(), "{bad}");
+            assert!(of("i", Some(bad)).is_err(), "{bad}");
         }
     }
 }

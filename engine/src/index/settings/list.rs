@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::SettingsError;
 use super::attribute_list::{DisplayedAttributes, SearchableAttributes};
 use super::bm25::{Bm25, SearchableAttributesWeights};
+use super::chat::Chat;
 use super::completions::Completions;
 use super::definition::{Definition, Effect};
 use super::distinct::DistinctAttribute;
@@ -224,6 +225,8 @@ settings! {
     rerankers: Rerankers,
     /// What completions of queries come from, beside the words of the index.
     completions: Completions,
+    /// What a model in a conversation learns of the index, and how it searches there, as it was sent.
+    chat: Chat,
 }
 
 /// Version of the form in which [`Settings`] and [`SettingsPatch`] are stored: an object with a key for each setting, its

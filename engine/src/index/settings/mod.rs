@@ -10,6 +10,7 @@ mod available;
 mod bm25;
 mod boost;
 mod change;
+mod chat;
 mod completions;
 mod definition;
 mod distinct;

@@ -55,7 +55,8 @@ const STORED: &str = r#"{
     "bm25": {"k1": 0.5, "b": 0.25},
     "searchableAttributesWeights": {"title": 3.5},
     "rerankers": {"cross": {"url": "local:rerank", "apiKey": "k"}},
-    "completions": {"fromQueries": true, "minCount": 7}
+    "completions": {"fromQueries": true, "minCount": 7},
+    "chat": {"description": "films", "searchParameters": {"limit": 5}}
 }"#;
 
 fn stored() -> Value {

@@ -10,19 +10,21 @@ use lamina_engine::index::{
     CommitNote, Index, IndexError, IndexOptions, Operation, OperationError, Payload, Progress, Upsert, WriteMethod,
 };
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use thiserror::Error;
 use uuid::Uuid;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::foreign::ForeignTask;
 use super::layout::{
-    ALIASES, AliasLine, BATCHES, BatchLine, DOCUMENTS, FEATURES, GENERATOR, INDEX_METADATA, INDEXES, INSTANCE_UID,
-    IndexMetadata, KEYS, METADATA, Metadata, NETWORK, PAYLOADS, RULES, SETTINGS, TASKS, TaskLine, VERSION, WEBHOOKS,
+    ALIASES, AliasLine, BATCHES, BatchLine, CHATS, DOCUMENTS, FEATURES, FOREIGN_CHATS, GENERATOR, INDEX_METADATA,
+    INDEXES, INSTANCE_UID, IndexMetadata, KEYS, METADATA, Metadata, NETWORK, PAYLOADS, RULES, SETTINGS, TASKS,
+    TaskLine, VERSION, WEBHOOKS,
 };
 use super::unpack::{UnpackError, unpack};
 use crate::access::{KeyLine, import_keys};
 use crate::aliases::{Alias, Aliases};
+use crate::chat;
 use crate::error::{ApiError, Code};
 use crate::features;
 use crate::instance::{Instance, InstanceError, set_instance_uid};
@@ -130,6 +132,7 @@ pub(in crate::backup) fn restore(dump: &Path, database: &Path, options: IndexOpt
             serde_json::from_str(&text).map_err(|error| content_error(NETWORK, None, error))?;
         network::import(database, &topology.unwrap_or_default()).map_err(io_error(database))?;
     }
+    chat::import(database, dump.chats()?).map_err(io_error(database))?;
     if let Some(text) = dump.text(FEATURES)? {
         let value: Value = serde_json::from_str(&text).map_err(|error| content_error(FEATURES, None, error))?;
         features::import(database, &value).map_err(io_error(database))?;
@@ -168,6 +171,20 @@ impl Unpacked<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(DumpError::Io { path, source }),
         }
+    }
+
+    /// The workspaces of conversations by their uids, of this program or of another one.
+    fn chats(&self) -> Result<Map<String, Value>, DumpError> {
+        if let Some(text) = self.text(CHATS)? {
+            return serde_json::from_str(&text).map_err(|error| content_error(CHATS, None, error));
+        }
+        let mut found = Map::new();
+        for entry in fs::read_dir(self.root.join(FOREIGN_CHATS)).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let Some(uid) = name.to_str().and_then(|name| name.strip_suffix(".json")) else { continue };
+            found.insert(uid.to_owned(), self.json(&format!("{FOREIGN_CHATS}/{uid}.json"))?);
+        }
+        Ok(found)
     }
 
     fn json<T: DeserializeOwned>(&self, file: &str) -> Result<T, DumpError> {

@@ -14,6 +14,9 @@ pub(super) const KEYS: &str = "keys.jsonl";
 pub(super) const ALIASES: &str = "aliases.jsonl";
 pub(super) const WEBHOOKS: &str = "webhooks.json";
 pub(super) const NETWORK: &str = "network.json";
+pub(super) const CHATS: &str = "chats.json";
+/// Where other programs have a file for each workspace.
+pub(super) const FOREIGN_CHATS: &str = "chat-completions-settings";
 pub(super) const FEATURES: &str = "experimental-features.json";
 pub(super) const TASKS: &str = "tasks/queue.jsonl";
 pub(super) const PAYLOADS: &str = "tasks/update_files";

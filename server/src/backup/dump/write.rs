@@ -12,12 +12,13 @@ use time::OffsetDateTime;
 
 use super::archive::Archive;
 use super::layout::{
-    ALIASES, AliasLine, BATCHES, DOCUMENTS, FEATURES, GENERATOR, INDEX_METADATA, INDEXES, INSTANCE_UID, IndexMetadata,
-    KEYS, METADATA, Metadata, NETWORK, PAYLOADS, RULES, SETTINGS, TASKS, VERSION, WEBHOOKS,
+    ALIASES, AliasLine, BATCHES, CHATS, DOCUMENTS, FEATURES, GENERATOR, INDEX_METADATA, INDEXES, INSTANCE_UID,
+    IndexMetadata, KEYS, METADATA, Metadata, NETWORK, PAYLOADS, RULES, SETTINGS, TASKS, VERSION, WEBHOOKS,
 };
 use crate::access::export_keys;
 use crate::aliases::Alias;
 use crate::backup::{BackupError, BackupPlaces};
+use crate::chat;
 use crate::error::ErrorDocs;
 use crate::instance::Instance;
 use crate::network::Network;
@@ -78,6 +79,7 @@ pub(crate) fn create(
     add_features(&mut archive, instance.folder())?;
     let network = Network::open(instance.folder()).topology();
     archive.add_text(NETWORK, &network.whole().to_string())?;
+    archive.add_text(CHATS, &chat::export(instance.folder()).to_string())?;
     live.steps.enter("writing indexes", 1, 4);
     let uids = instance.uids();
     live.steps.enter_inner(1, "index", uids.len() as u64);

@@ -3,13 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::wire::schema::{exactly, or_null};
-use crate::wire::settings::{GATED, Presence, SettingKind, WriteVerb, embedder_schema};
+use crate::wire::settings::{Presence, SettingKind, WriteVerb, embedder_schema};
 
 /// The body of a change of several settings.
 pub(super) fn body() -> Value {
-    // Settings of the protocol for what this server does not do: they are refused unless null.
-    let gated = GATED.map(|(key, _)| (key, json!({ "type": "null" })));
-    exactly(values().chain(gated), &[])
+    exactly(values(), &[])
 }
 
 /// The value of one setting, as it is read and written.

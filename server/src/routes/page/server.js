@@ -110,6 +110,26 @@ async function webhooks() {
   }))];
 }
 
+// Indexes whose embedders make vectors: how many documents have some, how many wait for them or got none, and how far the batch under way is.
+const QUEUES_MAX = 100;
+async function embedderQueue(indexes) {
+  const running = (await ask('GET', '/batches?statuses=processing&limit=1')).results.filter(batch => batch.progress);
+  const queue = async ([uid, counts]) => {
+    const embedders = Object.entries(await ask('GET', route('indexes', uid, 'settings', 'embedders')) || {});
+    const makers = embedders.filter(([, one]) => one.source !== 'userProvided').map(([name]) => name);
+    if (!makers.length) return null;
+    const batch = running.find(one => uid in (one.stats.indexUids || {}));
+    const steps = batch ? batch.progress.steps.map(step => step.currentStep + (step.total > 1 ? ' ' + step.finished + ' of ' + step.total : '')) : [];
+    const without = counts.numberOfDocuments - counts.numberOfEmbeddedDocuments;
+    return [uid, makers.join(', '), counts.numberOfEmbeddedDocuments.toLocaleString(), without.toLocaleString(), steps.join(', ')];
+  };
+  const known = Object.entries(indexes || {});
+  const rows = (await Promise.all(known.slice(0, QUEUES_MAX).map(queue))).filter(Boolean);
+  const cut = known.length > QUEUES_MAX ? [named('p', 'faint', 'Of the first ' + QUEUES_MAX + ' indexes.')] : [];
+  if (!rows.length) return [named('p', 'faint', 'No index has an embedder that makes vectors.'), ...cut];
+  return [table(['index', 'embedders', 'documents with vectors', 'without', 'under way'], rows), ...cut];
+}
+
 // What a key may not see is left out, with a word.
 const orRefusal = work => work().catch(error => {
   if (error instanceof Refusal) return [named('p', 'faint', error.message)];
@@ -124,6 +144,7 @@ pages.server = async fill => {
   const docs = node('a', 'All routes');
   docs.href = '/docs';
   fill(node('p', null, docs), table(facts.filter(([, value]) => value).map(([name]) => name), [facts.filter(([, value]) => value).map(([, value]) => value)]),
-    node('h2', 'At present'), place, node('h2', 'Webhooks'), node('p', 'The server sends what finished batches did to these addresses.'), ...await orRefusal(webhooks));
+    node('h2', 'At present'), place, node('h2', 'Embedders'), node('p', 'Documents are found by their words at once, and by meaning when they have vectors.'),
+    ...await orRefusal(() => embedderQueue(stats.indexes)), node('h2', 'Webhooks'), node('p', 'The server sends what finished batches did to these addresses.'), ...await orRefusal(webhooks));
   orRefusal(() => charts(place).then(() => [])).then(parts => { if (parts.length) place.replaceChildren(...parts); }, error => shown(() => { throw error; }));
 };

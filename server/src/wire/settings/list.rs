@@ -4,7 +4,7 @@ use lamina_engine::index::settings::SettingId;
 
 use super::kind::SettingKind;
 use super::{
-    attributes, bm25, completions, distinct, embedders, expiry, faceting, filterable, foreign_keys, localized,
+    attributes, bm25, chat, completions, distinct, embedders, expiry, faceting, filterable, foreign_keys, localized,
     pagination, ranking_rules, rerankers, searching, synonyms, typo_tolerance, word_forms, words,
 };
 
@@ -39,6 +39,7 @@ fn kind_of(setting: SettingId) -> &'static SettingKind {
         SettingId::SearchableAttributesWeights => &bm25::WEIGHTS,
         SettingId::Rerankers => &rerankers::RERANKERS,
         SettingId::Completions => &completions::COMPLETIONS,
+        SettingId::Chat => &chat::CHAT,
     }
 }
 

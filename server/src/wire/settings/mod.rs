@@ -7,6 +7,7 @@
 mod attributes;
 mod bm25;
 mod bounds;
+pub mod chat;
 mod completions;
 mod distinct;
 mod embedder;
@@ -43,9 +44,6 @@ pub(crate) use secrets::remove_secrets;
 use super::json::At;
 use crate::error::{ApiError, ApiResult};
 
-/// A setting of the protocol behind an experimental feature that this server does not have: key, and feature.
-pub const GATED: [(&str, &str); 1] = [("chat", "chat completions")];
-
 /// Reads the body of a settings update: absent keys are left alone, null resets.
 ///
 /// # Errors
@@ -53,17 +51,10 @@ pub const GATED: [(&str, &str); 1] = [("chat", "chat completions")];
 pub fn read(body: &Value) -> ApiResult<SettingsPatch> {
     let mut patch = SettingsPatch::default();
     let known = SettingKind::all;
-    let accepted: Vec<&str> = known().map(|setting| setting.key).chain(GATED.map(|(key, _)| key)).collect();
-    At::root(body).fields(&accepted, |name, field| {
-        if let Some(setting) = known().find(|setting| setting.key == name) {
-            return setting.read_into(field, &mut patch);
-        }
-        match GATED.iter().find(|(key, _)| *key == name) {
-            Some((key, feature)) if !field.value().is_null() => {
-                Err(ApiError::feature_not_enabled(format!("setting `{key}` in the index settings"), feature))
-            }
-            _ => Ok(()),
-        }
+    let accepted: Vec<&str> = known().map(|setting| setting.key).collect();
+    At::root(body).fields(&accepted, |name, field| match known().find(|setting| setting.key == name) {
+        Some(setting) => setting.read_into(field, &mut patch),
+        None => Ok(()),
     })?;
     Ok(patch)
 }

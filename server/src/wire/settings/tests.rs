@@ -1,5 +1,6 @@
 use serde_json::json;
 
+use lamina_engine::index::Setting;
 use lamina_engine::index::settings::MatchingStrategy;
 
 use super::*;
@@ -29,10 +30,20 @@ fn the_table_has_the_keys_of_the_settings_object_in_order() {
     assert_eq!(show(&set, &|_| true)["foreignKeys"], json!([]));
     for setting in SettingKind::all() {
         assert!(SettingKind::by_route(setting.route).is_some());
-        assert_eq!(setting.code.as_str(), format!("invalid_settings_{}", setting.route.replace('-', "_")));
-        let merged =
-            ["typo-tolerance", "faceting", "pagination", "embedders", "word-forms", "bm25", "rerankers", "completions"]
-                .contains(&setting.route);
+        let name = if setting.route == "chat" { "index_chat".to_owned() } else { setting.route.replace('-', "_") };
+        assert_eq!(setting.code.as_str(), format!("invalid_settings_{name}"));
+        let merged = [
+            "typo-tolerance",
+            "faceting",
+            "pagination",
+            "embedders",
+            "word-forms",
+            "bm25",
+            "rerankers",
+            "completions",
+            "chat",
+        ]
+        .contains(&setting.route);
         assert_eq!(setting.verb == WriteVerb::Patch, merged, "{}", setting.route);
     }
 }
@@ -107,7 +118,9 @@ fn unknown_keys() {
     {
         assert_eq!(refused(json!({"foreignKeys": wrong})).0, Code::InvalidSettingsForeignKeys);
     }
-    assert_eq!(read(&json!({"chat": null})), Ok(SettingsPatch::default()));
+    assert_eq!(read(&json!({"chat": null})), Ok(SettingsPatch { chat: Setting::Reset, ..SettingsPatch::default() }));
+    assert_eq!(off(json!({"chat": {}})), Err(Code::FeatureNotEnabled));
+    assert_eq!(off(json!({"chat": null})), Ok(()));
     assert_eq!(refused(json!([])).0, Code::BadRequest);
 }
 
