@@ -68,7 +68,8 @@ def until(what, done, seconds=120):
         try:
             if done():
                 return
-        except OSError:
+        # Between two requests documents come and go.
+        except (OSError, AssertionError):
             pass
         if time.time() > end:
             sys.exit(f"not so after {seconds} s: {what}\n" + open(os.path.join(folder, "sync.log")).read()[-2000:])
