@@ -7,7 +7,7 @@ use lamina_engine::index::Snapshot;
 use serde_json::{Map, Value, json};
 
 use super::Context;
-use super::request::filter_time;
+use super::bounds::filter_time;
 use crate::engine_errors::Sentence;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::filter::check_contains;
