@@ -82,6 +82,7 @@ fn compare(kind: &str) {
 #[test]
 fn scores_are_those_of_query_and_text_together() {
     compare("bert");
+    compare("roberta");
 }
 
 #[test]
