@@ -263,8 +263,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Snapshot::document`].
-    #[cfg(test)]
-    pub(crate) fn get_document(&self, key: &str) -> Result<Option<Vec<u8>>, IndexError> {
+    pub fn get_document(&self, key: &str) -> Result<Option<Vec<u8>>, IndexError> {
         self.find(key).map(|address| self.document(address)).transpose()
     }
 
