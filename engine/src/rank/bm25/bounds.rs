@@ -61,7 +61,7 @@ impl Scale {
 /// How much of what a word is worth counts in the documents of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Share {
-    /// All of it.
+    /// As if the word were in a document as often as can be.
     Whole,
     /// As much as any one word counts in the document at most, see [`Ceilings`].
     OneWord,
