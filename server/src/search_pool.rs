@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use lamina_engine::text::Tokenizer;
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 
 use crate::error::{ApiError, ApiResult, Code};
 use crate::options::{Options, core_count};
@@ -19,6 +19,8 @@ use crate::options::{Options, core_count};
 pub struct SearchPool {
     threads: rayon::ThreadPool,
     slots: std::sync::Arc<Slots>,
+    /// Turns of requests of many searches: one thread is left to others, where there are several.
+    long: Semaphore,
 }
 
 /// How busy a pool is.
@@ -86,13 +88,23 @@ impl SearchPool {
             options.searching.experimental_search_queue_size,
             options.searching.experimental_drop_search_after,
         );
-        SearchPool { threads, slots: std::sync::Arc::new(slots) }
+        let long = Semaphore::new(cores.saturating_sub(1).max(1));
+        SearchPool { threads, slots: std::sync::Arc::new(slots), long }
     }
 
     /// How busy the pool is.
     pub fn load(&self) -> Load {
         let state = self.slots.state.lock();
         Load { running: state.running, waiting: state.waiting.len(), waiting_max: self.slots.waiting_max }
+    }
+
+    /// Waits for the turn of a request of many searches, which ends when what is given here is dropped.
+    ///
+    /// # Errors
+    /// `too_many_search_requests`
+    pub async fn long_turn(&self) -> ApiResult<SemaphorePermit<'_>> {
+        let turn = tokio::time::timeout(self.slots.patience, self.long.acquire());
+        turn.await.ok().and_then(Result::ok).ok_or_else(|| self.slots.too_many())
     }
 
     /// Runs `search` when its turn comes. Inside, rayon uses this pool.
@@ -103,6 +115,9 @@ impl SearchPool {
         let slot = self.slots.acquire().await?;
         let (sender, receiver) = oneshot::channel();
         self.threads.spawn(move || {
+            if sender.is_closed() {
+                return;
+            }
             let result = catch_unwind(AssertUnwindSafe(search));
             // The slot ends with the work, even when the client is gone.
             drop(slot);

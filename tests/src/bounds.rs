@@ -119,3 +119,29 @@ fn a_large_dictionary_is_of_use() {
     assert_eq!(server.ids("films", json!({"q": "\"n. 77777\""})), [1000]);
     assert_eq!(server.search("films", json!({"q": "film"}))["estimatedTotalHits"], 300);
 }
+
+/// What is explained of a hit does not grow with its text.
+#[test]
+fn few_positions_of_a_long_text_are_explained() {
+    let server = films();
+    server.add("films", json!([{"id": 1000, "title": "reel ".repeat(500)}, {"id": 1001, "title": "reel reel"}]));
+    let found = server.search("films", json!({"q": "reel", "explain": {"documentId": "1000"}}));
+    let positions = |matches: &Value| matches[0]["positions"].as_array().expect("positions").len();
+    let of_hit = |id: u64| {
+        let hit = found["hits"].as_array().unwrap().iter().find(|hit| hit["id"] == id).expect("a hit");
+        positions(&hit["_explanation"]["words"][0]["matches"])
+    };
+    assert_eq!((of_hit(1000), of_hit(1001)), (100, 2), "{found}");
+}
+
+/// A column keeps the start of a text, whatever its length.
+#[test]
+fn long_texts_are_facets_by_their_start() {
+    let server = films();
+    let tag = "Reel ".repeat(20_000);
+    server.add("films", json!([{"id": 1000, "tag": tag}]));
+    let found = server.search("films", json!({"filter": "id = 1000", "facets": ["tag"]}));
+    assert_eq!(found["facetDistribution"]["tag"], json!({&tag[..4096]: 1}));
+    assert_eq!(server.search("films", json!({"filter": format!("tag = '{tag}'")}))["estimatedTotalHits"], 1);
+    assert_eq!(server.get("/indexes/films/documents/1000").ok()["tag"], json!(tag));
+}

@@ -111,6 +111,8 @@ fn answers_stay_inside_their_memory() {
     from_many(&server, "/indexes/films/search", &facets, |body| {
         body["facetDistribution"]["name"].as_object().map(serde_json::Map::len) == Some(DOCUMENTS as usize)
     });
+    let words = json!({"q": "lorem ipsum dolor ".repeat(30), "limit": 2000, "explain": true});
+    server.post("/indexes/films/search", words).refused(400, "answer_too_large");
     // Many queries in one request.
     let query = json!({"indexUid": "films", "q": "lorem", "limit": 1000});
     from_many(&server, "/multi-search", &json!({"queries": vec![query; 100]}), |_| false);
@@ -149,6 +151,44 @@ fn a_large_document_stays_inside_its_memory() {
     assert!(peak < before + GROWTH_MAX_KIB, "{before} KiB before, {peak} KiB at most");
 }
 
+/// What programs and templates read of a document counts as any answer.
+#[test]
+fn tools_and_templates_stay_inside_their_memory() {
+    let server = server();
+    server.patch("/experimental-features", json!({"renderRoute": true})).ok();
+    server.forget_peak();
+    let (before, _) = server.memory();
+    let called = |name: &str, arguments: Value| {
+        let params = json!({"name": name, "arguments": arguments});
+        json!({"id": 1, "method": "tools/call", "params": params})
+    };
+    let said = |answer: &Value| answer["result"]["content"][0]["text"].as_str().expect("text").to_owned();
+    let fetched = server.post("/mcp", called("fetch", json!({"index": "large", "ids": ["1"]}))).ok();
+    assert!(fetched["result"]["isError"] == true && said(&fetched).contains("`--max-answer-memory`"), "{fetched}");
+    let fetched = server.post("/mcp", called("fetch", json!({"index": "large", "ids": ["2"]}))).ok();
+    assert_eq!(fetched["result"]["structuredContent"]["results"][0]["id"], 2);
+    let facets = server.post("/mcp", called("facets", json!({"index": "films", "facets": ["name"]}))).ok();
+    assert!(facets["result"]["isError"] == true, "{facets}");
+    let several = json!(vec![called("search", json!({"index": "films", "q": "lorem", "limit": 50})); 50]);
+    assert_eq!(len(&server.post("/mcp", several).ok()), 50);
+    from_many(&server, "/mcp", &called("search", json!({"index": "films", "q": "lorem", "limit": 50})), |body| {
+        body["result"]["content"][0]["text"].is_string()
+    });
+
+    let rendered = |inline: &str, id: &str| {
+        json!({
+            "template": {"kind": "inlineDocumentTemplate", "inline": inline},
+            "input": {"kind": "indexDocument", "indexUid": "large", "id": id},
+        })
+    };
+    server.post("/render-template", rendered("{{ doc.text }}", "1")).refused(400, "answer_too_large");
+    assert_eq!(server.post("/render-template", rendered("{{ doc.text }}", "2")).ok()["rendered"], "word");
+    let copies = "{% assign a = doc.text | append: doc.text %}".repeat(100);
+    from_many(&server, "/render-template", &rendered(&copies, "2"), |body| body["rendered"] == "");
+    let (_, peak) = server.memory();
+    assert!(peak < before + GROWTH_MAX_KIB, "{before} KiB before, {peak} KiB at most");
+}
+
 #[test]
 fn requests_stay_inside_their_memory() {
     let server = Server::with_options(&["--max-request-memory", &format!("{ONE_MAX_MIB} MiB")]);
@@ -168,11 +208,15 @@ fn requests_stay_inside_their_memory() {
     let lists = format!("{{\"q\":[{}[]]}}", "[],".repeat(3_000_000));
     let text = format!("{{\"q\":\"{}\"}}", "a".repeat(30_000_000));
     let tag = format!("{{\"highlightPreTag\":\"{}\"}}", "a".repeat(1_000_000));
+    // Short enough as a text.
+    let few = format!("[{}[]]", "[],".repeat(1_000_000));
+    send(Method::POST, "/mcp", zipped(&few)).refused(413, "payload_too_large");
     for body in [&lists, &text] {
         let answer = send(Method::POST, "/indexes/films/search", zipped(body));
         answer.refused(413, "payload_too_large");
         assert!(answer.text.contains("`--max-request-memory`"), "{}", answer.text);
         send(Method::PATCH, "/indexes/films/settings", zipped(body)).refused(413, "payload_too_large");
+        send(Method::POST, "/mcp", zipped(body)).refused(413, "payload_too_large");
     }
     send(Method::POST, "/indexes/films/search", zipped(&tag)).refused(400, "invalid_search_highlight_pre_tag");
     // What is refused is quoted, but not all of it.

@@ -1,5 +1,7 @@
 //! The vectors of stored documents, as clients see them, and how many there are.
 
+use std::borrow::Cow;
+
 use serde_json::value::RawValue;
 
 use super::error::IndexError;
@@ -116,8 +118,12 @@ impl Snapshot {
                 crate::document::append_member(&mut vectors, &embedder.name, b"null");
             }
         }
-        let (rest, _) = split_vectors(&document)?;
-        let mut document = rest.into_owned();
+        // A document may be long: it is copied only where it has vectors.
+        let changed = match split_vectors(&document)?.0 {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(rest) => Some(rest),
+        };
+        let mut document = changed.unwrap_or(document);
         if vectors != b"{}" {
             crate::document::append_member(&mut document, VECTORS_FIELD, &vectors);
         }

@@ -18,6 +18,11 @@ use crate::rank::context::SegmentInput;
 use crate::rank::merge::RankedList;
 use crate::rank::{RuleCandidates, ScoreDetail, global_score};
 
+/// Positions of a match that are said: the first ones. A long text has millions.
+const POSITIONS_MAX: usize = 100;
+/// Words of a document that are looked at, with the gaps between them.
+const TOKENS_MAX: usize = 100_000;
+
 /// What a request wants to know beside its hits.
 #[derive(Clone, Debug, Default)]
 pub struct Explain {
@@ -63,7 +68,7 @@ pub struct TermMatch {
     pub field: String,
     pub term: String,
     pub kind: MatchKind,
-    /// In the field; a hard separator counts for seven.
+    /// In the field, the first ones; a hard separator counts for seven.
     pub positions: Vec<u32>,
 }
 
@@ -343,8 +348,9 @@ impl Explainer<'_> {
             self.graph.terms.iter().map(|term| WordMatches { word: text(&term.kind), matches: Vec::new() }).collect();
         let mut start = 0;
         for &(field, end) in &fields {
-            let run = &tokens[start..end as usize];
-            start = end as usize;
+            let end = (end as usize).min(TOKENS_MAX);
+            let run = &tokens[start.min(end)..end];
+            start = end;
             if query.options().weight(field) != NOT_SEARCHED {
                 self.matches_in(query, field, run, &mut words);
             }
@@ -398,6 +404,7 @@ impl WordMatches {
     fn add(&mut self, found: &TermMatch) {
         let is_same = |m: &&mut TermMatch| m.field == found.field && m.term == found.term && m.kind == found.kind;
         match self.matches.iter_mut().find(is_same) {
+            Some(known) if known.positions.len() >= POSITIONS_MAX => {}
             Some(known) => known.positions.extend(&found.positions),
             None => self.matches.push(found.clone()),
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::{SearchError, SearchRequest};
+use super::{Limit, SearchError, SearchRequest, SearchResult};
 use crate::bits::DocSet;
 use crate::boost::{Boosts, SegmentBoosts};
 use crate::condition::{PreparedFilter, TimeLimit};
@@ -28,6 +28,22 @@ pub(super) struct Filtering {
     except: Vec<(Arc<SegmentReader>, DocId)>,
     limit: TimeLimit<'static>,
     is_late: AtomicBool,
+}
+
+impl SearchResult {
+    /// What is found when the time budget ends before the search begins: nothing.
+    pub fn late(snapshot: &Snapshot) -> SearchResult {
+        SearchResult {
+            hits: Vec::new(),
+            total: 0,
+            groups: Some(0),
+            candidates: vec![DocSet::empty(); snapshot.segments.len()],
+            degraded: true,
+            limits: vec![Limit::TimeBudget],
+            matching_terms: None,
+            explanation: None,
+        }
+    }
 }
 
 /// Until when the filters of a request are evaluated: within its time budget.

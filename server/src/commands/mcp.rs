@@ -67,7 +67,7 @@ async fn serve(args: &McpArgs) -> Result<(), McpError> {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        if let Some(answer) = mcp::answer(&String::from_utf8_lossy(&line), &tools).await {
+        if let Some(answer) = mcp::answer(serde_json::from_slice(&line).ok().as_ref(), &tools).await {
             console::print(&format!("{answer}\n"))?;
         }
     }

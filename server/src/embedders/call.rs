@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use lamina_engine::index::embedding::{EmbedFailure, cut};
+use lamina_engine::index::settings::DIMENSIONS_MAX;
 use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
 use uuid::Uuid;
@@ -14,8 +15,14 @@ use crate::cancellation::unless_cancelled;
 use crate::outbound::{Outbound, OutboundError, Reply};
 use crate::secret::secrets_of_url;
 
-/// Longest answer that is read.
+/// Longest answer that is read, whatever was asked for.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
+/// What surrounds vectors.
+const ANSWER_BYTES: usize = 1 << 20;
+/// A number as text, and what stands between two of them.
+const NUMBER_BYTES: usize = 64;
+/// A provider may repeat a text, and write all of it as escapes.
+const TEXT_FACTOR: usize = 6;
 /// Longest piece of an answer in a message.
 const QUOTE_BYTES_MAX: usize = 300;
 /// A shorter value of a header is no secret, and may occur in any text.
@@ -58,7 +65,7 @@ pub(super) async fn embed(
         if deadline.is_none() && !affordable_in.is_zero() {
             unless_cancelled(cancelled, tokio::time::sleep(affordable_in)).await.ok_or_else(EmbedFailure::cancelled)?;
         }
-        let (failure, wait) = match send(outbound, provider, &body, texts.len(), deadline, cancelled).await {
+        let (failure, wait) = match send(outbound, provider, &body, texts, deadline, cancelled).await {
             Ok(vectors) => return Ok(vectors),
             Err(Failed::GiveUp(failure)) => return Err(failure),
             Err(Failed::Refused { failure, is_too_long }) => match cuts.next(provider, texts, is_too_long) {
@@ -157,16 +164,20 @@ async fn send(
     outbound: &Outbound,
     provider: &Provider,
     body: &Value,
-    text_count: usize,
+    texts: &[String],
     deadline: Option<Instant>,
     cancelled: &AtomicBool,
 ) -> Result<Vec<Vec<f32>>, Failed> {
     let request = request(outbound, provider, body, deadline).map_err(|error| unusable(&error))?;
-    let sent = unless_cancelled(cancelled, outbound.send(request, ANSWER_BYTES_MAX)).await;
+    let sent = unless_cancelled(cancelled, outbound.send(request, answer_bytes_max(provider.dimensions, texts))).await;
     let reply = match sent.ok_or_else(|| Failed::GiveUp(EmbedFailure::cancelled()))? {
         Ok(reply) => reply,
         Err(error @ (OutboundError::Rejected(_) | OutboundError::NoCaCertificates(_) | OutboundError::Url { .. })) => {
             return Err(unusable(&error));
+        }
+        Err(error @ OutboundError::TooLong { .. }) => {
+            let message = format!("could not read the answer of the embedding server: {error}");
+            return Err(Failed::GiveUp(EmbedFailure::runtime(message)));
         }
         Err(error) => {
             let failure = EmbedFailure::runtime(format!("could not reach embedding server:\n  - {error}"));
@@ -176,7 +187,15 @@ async fn send(
     if !reply.status.is_success() {
         return Err(refusal(&reply, provider));
     }
-    read(outbound, provider, reply, text_count)
+    read(outbound, provider, reply, texts.len())
+}
+
+/// How long an answer with the vectors of `texts` may be: beyond that it is something else, and its values would take several times
+/// as much memory.
+fn answer_bytes_max(dimensions: Option<u32>, texts: &[String]) -> usize {
+    let numbers = texts.len().saturating_mul(dimensions.unwrap_or(DIMENSIONS_MAX) as usize);
+    let repeated = texts.iter().map(String::len).sum::<usize>().saturating_mul(TEXT_FACTOR);
+    ANSWER_BYTES.saturating_add(numbers.saturating_mul(NUMBER_BYTES)).saturating_add(repeated).min(ANSWER_BYTES_MAX)
 }
 
 fn request(
@@ -255,7 +274,7 @@ fn read(outbound: &Outbound, provider: &Provider, reply: Reply, text_count: usiz
 
 /// What the server said, for a message: short, and without the secrets it was asked with.
 fn quote(body: &[u8], provider: &Provider) -> String {
-    let mut text = String::from_utf8_lossy(body).trim().to_owned();
+    let mut text = String::from_utf8_lossy(&body[..body.len().min(REFUSAL_BYTES_MAX)]).trim().to_owned();
     let headers = provider.headers.iter().map(|(_, value)| value).filter(|value| value.len() >= SECRET_BYTES_MIN);
     let in_address = secrets_of_url(&provider.url);
     for secret in provider.key.iter().filter(|key| !key.is_empty()).chain(headers).chain(&in_address) {
@@ -263,4 +282,21 @@ fn quote(body: &[u8], provider: &Provider) -> String {
     }
     text.truncate(cut(&text, QUOTE_BYTES_MAX).len());
     if text.is_empty() { text } else { format!("\n  - server replied with `{text}`") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_as_long_as_what_was_asked_for() {
+        let texts = |count: usize, bytes: usize| vec!["x".repeat(bytes); count];
+        let usual = answer_bytes_max(Some(1536), &texts(100, 400));
+        // Digits of a double, a sign, a comma and an indented line.
+        assert!((100 * 1536 * 40..16 << 20).contains(&usual), "{usual}");
+        assert!(answer_bytes_max(Some(2), &texts(1, 1)) < 2 << 20);
+        assert!(answer_bytes_max(Some(2), &texts(1, 1_000_000)) > 3_000_000);
+        assert!(answer_bytes_max(None, &texts(1, 1)) > 65_536 * 40);
+        assert_eq!(answer_bytes_max(None, &texts(100_000, 1)), ANSWER_BYTES_MAX);
+    }
 }

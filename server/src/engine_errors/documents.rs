@@ -179,6 +179,9 @@ impl Sentence for TemplateLimit {
             Limit::Links { found, most } => format!(
                 "it has the words `and`, `or` and `elsif` {found} times, more than the {most} that a template may have"
             ),
+            Limit::Names { found, most } => {
+                format!("it has {found} names behind dots, more than the {most} that a template may have")
+            }
             Limit::Blanks { most } => format!("it has more than {most} blanks or line ends in a row"),
             Limit::Nesting { most } => format!("its blocks are nested more than {most} levels deep"),
             Limit::FragmentBytes { found, most } => {

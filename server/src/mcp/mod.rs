@@ -11,6 +11,12 @@ use serde_json::Value;
 pub(crate) use rpc::{VERSIONS, answer, is_malformed};
 pub(crate) use tools::Tools;
 
+/// As much of a name as a refusal repeats.
+fn excerpt(name: &str) -> String {
+    const CHARACTERS_MAX: usize = 200;
+    name.chars().take(CHARACTERS_MAX).collect()
+}
+
 /// What a tool needs of the server: one request.
 #[derive(Debug)]
 pub(crate) enum Call {

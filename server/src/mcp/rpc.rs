@@ -2,33 +2,35 @@
 
 use serde_json::{Value, json};
 
-use super::Backend;
 use super::tools::Tools;
+use super::{Backend, excerpt};
 
 /// Versions of the protocol whose messages these are, the newest first.
 pub(crate) const VERSIONS: [&str; 3] = ["2025-06-18", "2025-03-26", "2024-11-05"];
 
 /// Messages that may come together.
 const BATCH_MAX: usize = 50;
+/// Longest text that numbers a message: the answer repeats it.
+const ID_BYTES_MAX: usize = 256;
 
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
 const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
 
-/// What is answered to a message, or to several in an array; nothing to notifications.
-pub(crate) async fn answer<B: Backend>(text: &str, tools: &Tools<B>) -> Option<Value> {
-    let messages = match serde_json::from_str(text) {
-        Err(_) => return Some(failure(&Value::Null, PARSE_ERROR, "the message is no JSON")),
-        Ok(Value::Array(messages)) => messages,
-        Ok(message) => return one(&message, tools).await,
+/// What is answered to a message, or to several in an array; nothing to notifications. `None` is one that is no JSON.
+pub(crate) async fn answer<B: Backend>(message: Option<&Value>, tools: &Tools<B>) -> Option<Value> {
+    let messages = match message {
+        None => return Some(failure(&Value::Null, PARSE_ERROR, "the message is no JSON")),
+        Some(Value::Array(messages)) => messages,
+        Some(message) => return one(message, tools).await,
     };
     if messages.is_empty() || messages.len() > BATCH_MAX || !messages.iter().all(Value::is_object) {
         let reason = format!("an array of messages has 1 to {BATCH_MAX} objects");
         return Some(failure(&Value::Null, INVALID_REQUEST, &reason));
     }
     let mut answers = Vec::new();
-    for message in &messages {
+    for message in messages {
         answers.extend(one(message, tools).await);
     }
     (!answers.is_empty()).then_some(Value::Array(answers))
@@ -40,6 +42,10 @@ pub(crate) fn is_malformed(answer: &Value) -> bool {
 }
 
 async fn one<B: Backend>(message: &Value, tools: &Tools<B>) -> Option<Value> {
+    if message.get("id").is_some_and(|id| !is_id(id)) {
+        let reason = format!("`id` is a number, or a text of at most {ID_BYTES_MAX} bytes");
+        return Some(failure(&Value::Null, INVALID_REQUEST, &reason));
+    }
     let Some(method) = message["method"].as_str() else {
         // An answer, to a question that was never asked.
         let is_answer = message.get("result").or(message.get("error")).is_some();
@@ -58,12 +64,19 @@ async fn one<B: Backend>(message: &Value, tools: &Tools<B>) -> Option<Value> {
                 None => Err((INVALID_PARAMS, "`params.name` names a tool".to_owned())),
             }
         }
-        other => Err((METHOD_NOT_FOUND, format!("there is no method `{other}`"))),
+        other => Err((METHOD_NOT_FOUND, format!("there is no method `{}`", excerpt(other)))),
     };
     Some(match result {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
         Err((code, message)) => failure(id, code, &message),
     })
+}
+
+fn is_id(id: &Value) -> bool {
+    match id {
+        Value::String(text) => text.len() <= ID_BYTES_MAX,
+        other => other.is_number() || other.is_null(),
+    }
 }
 
 /// The version of the client, if it is known here; else the newest that is.
@@ -97,7 +110,7 @@ mod tests {
     }
 
     async fn ask(text: &str) -> Option<Value> {
-        answer(text, &Tools::new(Nowhere, None)).await
+        answer(serde_json::from_str(text).ok().as_ref(), &Tools::new(Nowhere, None)).await
     }
 
     #[tokio::test]
@@ -116,6 +129,8 @@ mod tests {
             ("[]", INVALID_REQUEST),
             ("[1]", INVALID_REQUEST),
             ("{\"id\": 1}", INVALID_REQUEST),
+            ("{\"id\": [1], \"method\": \"ping\"}", INVALID_REQUEST),
+            (json!({"id": "x".repeat(300), "method": "ping"}).to_string().as_str(), INVALID_REQUEST),
             ("{\"id\": 1, \"method\": \"resources/list\"}", METHOD_NOT_FOUND),
             ("{\"id\": 1, \"method\": \"tools/call\", \"params\": {}}", INVALID_PARAMS),
             ("{\"id\": 1, \"method\": \"tools/call\", \"params\": {\"name\": \"drop\"}}", INVALID_PARAMS),
@@ -124,6 +139,8 @@ mod tests {
             assert_eq!(answer["error"]["code"], code, "{text}");
             assert_eq!(is_malformed(&answer), [PARSE_ERROR, INVALID_REQUEST].contains(&code), "{text}");
         }
+        let long = json!({"id": 1, "method": "m".repeat(100_000)}).to_string();
+        assert!(ask(&long).await.expect("an answer").to_string().len() < 1000);
         assert_eq!(ask("{\"method\": \"notifications/initialized\"}").await, None);
         assert_eq!(ask("{\"id\": 3, \"result\": {}}").await, None);
         assert_eq!(ask("{\"id\": \"a\", \"method\": \"ping\"}").await.expect("an answer")["id"], "a");

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Backend, Call};
+use super::{Backend, Call, excerpt};
 
 /// Hits that are given unless more are asked for, and the most: what a model reads costs.
 const HITS: u64 = 10;
@@ -141,7 +141,7 @@ impl Tool {
         let (schema, name) = (&shown["inputSchema"], self.name);
         for (key, value) in arguments {
             let Some(kind) = schema["properties"][key]["type"].as_str() else {
-                return Err(format!("`{name}` has no argument `{key}`"));
+                return Err(format!("`{name}` has no argument `{}`", excerpt(key)));
             };
             let is_right = match kind {
                 "string" => value.is_string(),
@@ -183,7 +183,7 @@ impl<B: Backend> Tools<B> {
     /// When there is no such tool, or its arguments are wrong.
     pub(super) async fn call(&self, name: &str, arguments: &Value) -> Result<Value, String> {
         let tool = TOOLS.iter().find(|tool| tool.name == name && (tool.has_index || self.index.is_none()));
-        let tool = tool.ok_or_else(|| format!("there is no tool `{name}`"))?;
+        let tool = tool.ok_or_else(|| format!("there is no tool `{}`", excerpt(name)))?;
         let none = Map::new();
         let arguments = match arguments {
             Value::Object(arguments) => arguments,

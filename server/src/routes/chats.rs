@@ -13,6 +13,7 @@ use warp::{Filter, Reply};
 use super::embed::{embed, wanted};
 use super::search::context;
 use crate::app::AppState;
+use crate::budget::{VALUE_BYTES, json_heap_bytes};
 use crate::chat::{Conversation, Events, SearchCall, SearchOutcome, shown};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
@@ -206,6 +207,8 @@ async fn search(state: &Arc<AppState>, mut context: Context, call: SearchCall) -
             let answered =
                 context.kept.answer(target, &query, &context, Form { names_index: false, with_metadata: false })?;
             let body = answered.into_body(context.received, &context.budget)?;
+            // As values, each once more as a text, and rendered.
+            context.budget.take(json_heap_bytes(&body, 3 * VALUE_BYTES).saturating_add(2 * body.len()))?;
             let answer: Value = serde_json::from_slice(&body).map_err(|error| ApiError::internal(error.to_string()))?;
             let sources = answer["hits"].as_array().cloned().unwrap_or_default();
             let template = chat::template(&snapshot.settings).map_err(ApiError::internal)?;

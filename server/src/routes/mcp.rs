@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use http_body_util::BodyExt;
+use parking_lot::Mutex;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use warp::Filter;
@@ -13,8 +14,9 @@ use warp::reply::Response;
 
 use super::{documents, indexes, search, settings};
 use crate::app::AppState;
+use crate::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
 use crate::error::{ApiError, ApiResult, Code};
-use crate::http::json_answer;
+use crate::http::json_text;
 use crate::mcp::{self, Backend, Call, Tools};
 use crate::requests::{Origin, Request, request, respond};
 use crate::routes::Routes;
@@ -37,24 +39,27 @@ async fn answer(request: Request) -> ApiResult<Response> {
         *refused.status_mut() = StatusCode::NOT_ACCEPTABLE;
         return Ok(refused);
     };
-    let tools = Tools::new(Inside(request.origin()), index);
+    let budget = request.state().budgets.answer();
+    let tools =
+        Tools::new(Inside { origin: request.origin(), budget: budget.clone(), refusal: Mutex::default() }, index);
     let body = request.bytes().await?;
     if body.is_empty() {
         return Err(ApiError::new(Code::MissingPayload, "A json payload is missing."));
     }
-    let Some(message) = mcp::answer(&String::from_utf8_lossy(&body), &tools).await else {
+    let message = body.read(VALUE_BYTES, |text| Ok(serde_json::from_slice::<Value>(text).ok())).await?;
+    let Some(message) = mcp::answer(message.as_ref(), &tools).await else {
         let mut nothing = Response::default();
         *nothing.status_mut() = StatusCode::ACCEPTED;
         return Ok(nothing);
     };
     let status = if mcp::is_malformed(&message) { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-    if !is_event {
-        return Ok(json_answer(status, &message));
-    }
-    let mut answer = Response::new(format!("event: message\ndata: {message}\n\n").into());
+    let text = if is_event { format!("event: message\ndata: {message}\n\n") } else { message.to_string() };
+    let mut answer = json_text(budget.body(text.into_bytes()));
     *answer.status_mut() = status;
-    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    answer.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    if is_event {
+        answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        answer.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    }
     Ok(answer)
 }
 
@@ -96,12 +101,43 @@ fn is_event(accept: Option<&str>) -> Option<bool> {
     takes(&["text/event-stream", "text/*"]).then_some(true)
 }
 
+/// An answer is there as it was made, as a text in the message, and twice as long in the text of the message at most.
+const COPIES: usize = 4;
+
 /// This server, asked by a caller of it.
-struct Inside(Origin);
+struct Inside {
+    origin: Origin,
+    /// The memory of all that a request makes.
+    budget: AnswerBudget,
+    /// Why no more calls are carried out: what the calls before have taken, or others have, is not there.
+    refusal: Mutex<Option<String>>,
+}
+
+impl Inside {
+    /// What an answer says, with the memory that it takes until it is sent on.
+    async fn read(&self, answer: Response) -> Result<Value, String> {
+        let (mut body, mut text) = (answer.into_body(), Vec::new());
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| format!("The answer broke off: {error}."))?;
+            let Ok(piece) = frame.into_data() else { continue };
+            self.take(COPIES * piece.len())?;
+            text.extend_from_slice(&piece);
+        }
+        self.take(json_heap_bytes(&text, VALUE_BYTES))?;
+        Ok(serde_json::from_slice(&text).unwrap_or_default())
+    }
+
+    fn take(&self, bytes: usize) -> Result<(), String> {
+        self.budget.take(bytes).map_err(|error| self.refusal.lock().insert(error.message).clone())
+    }
+}
 
 impl Backend for Inside {
     async fn call(&self, call: Call) -> Result<Value, String> {
-        let Inside(origin) = self;
+        let Inside { origin, refusal, .. } = self;
+        if let Some(reason) = &*refusal.lock() {
+            return Err(reason.clone());
+        }
         let encoded = |index: &str| utf8_percent_encode(index, NON_ALPHANUMERIC).to_string();
         let get = |path: String| origin.request(Method::GET, path, None);
         let post = |path: String, body: &Value| origin.request(Method::POST, path, Some(body.to_string().into_bytes()));
@@ -120,13 +156,16 @@ impl Backend for Inside {
                 search::by_body(index.clone(), post(format!("/indexes/{index}/search"), body)).await
             }
         };
-        let is_fine = answer.status().is_success();
-        let body = answer.into_body().collect().await.map_err(|error| format!("The answer broke off: {error}."))?;
-        let value: Value = serde_json::from_slice(&body.to_bytes()).unwrap_or_default();
-        match is_fine {
-            true => Ok(value),
-            false => Err(value["message"].as_str().unwrap_or("The server refuses.").to_owned()),
+        let status = answer.status();
+        let value = self.read(answer).await?;
+        if status.is_success() {
+            return Ok(value);
         }
+        let reason = value["message"].as_str().unwrap_or("The server refuses.").to_owned();
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            refusal.lock().replace(reason.clone());
+        }
+        Err(reason)
     }
 }
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use lamina_engine::index::Snapshot;
-use lamina_engine::index::embedding::{JsonTemplate, RenderFailure, TemplateError, TemplateVariables, TextTemplate};
+use lamina_engine::index::embedding::{
+    JsonTemplate, RenderFailure, TemplateError, TemplateVariables, TextTemplate, work_bytes,
+};
 use lamina_engine::index::settings::{
     DEFAULT_TEMPLATE, DEFAULT_TEMPLATE_BYTES_MAX, EmbedderSettings, SEARCH_FRAGMENTS, fragments_of,
 };
@@ -13,6 +15,7 @@ use warp::reply::Response;
 
 use crate::access::Rights;
 use crate::app::AppState;
+use crate::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
 use crate::engine_errors::Sentence;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
@@ -38,7 +41,9 @@ async fn render(request: Request) -> ApiResult<Response> {
     let instance = Arc::clone(&state.instance);
     let budget = state.budgets.answer();
     // It takes as long as templates may, which is bounded, and no thread that others wait for.
-    let body = state.answer(&budget, move || Rendering { instance: &instance, rights: &rights }.answer(&asked)).await?;
+    let counted = budget.clone();
+    let render = move || Rendering { instance: &instance, rights: &rights, budget: &counted }.answer(&asked);
+    let body = state.answer(&budget, render).await?;
     Ok(json_text(budget.body(body)))
 }
 
@@ -46,7 +51,12 @@ async fn render(request: Request) -> ApiResult<Response> {
 struct Rendering<'a> {
     instance: &'a Instance,
     rights: &'a Rights,
+    /// The memory of the answer.
+    budget: &'a AnswerBudget,
 }
+
+/// A document is a value of JSON and two of a template, beside the text that it is read from and the one that it was read from.
+const VALUES: usize = 3;
 
 /// A template, found.
 enum Found {
@@ -79,6 +89,23 @@ impl Rendering<'_> {
         Ok(json!({ "template": template, "rendered": rendered }).to_string().into_bytes())
     }
 
+    fn document(&self, snapshot: &Snapshot, id: &str) -> ApiResult<Vec<u8>> {
+        let Some(address) = snapshot.find(id) else {
+            snapshot.check_whole()?;
+            return Err(ApiError::new(Code::RenderDocumentNotFound, format!("Document `{id}` not found.")));
+        };
+        self.budget.take(snapshot.document_bytes(address)?.saturating_mul(2))?;
+        Ok(snapshot.document(address)?)
+    }
+
+    /// The bytes that a rendering may read and make, which are counted as if it did: as many as templates may anywhere, or half of
+    /// what is left.
+    fn work(&self, input_bytes: usize) -> ApiResult<u64> {
+        let work = usize::try_from(work_bytes(input_bytes)).unwrap_or(usize::MAX).min(self.budget.left() / 2);
+        self.budget.take(work)?;
+        Ok(work as u64)
+    }
+
     fn state(&self, uid: &str) -> ApiResult<Arc<Snapshot>> {
         self.instance.state(self.rights.target(uid))
     }
@@ -88,11 +115,16 @@ impl Rendering<'_> {
         let (document, origin) = match input {
             Input::IndexDocument { index_uid, id } => {
                 let snapshot = self.state(index_uid)?;
-                (Some(document(&snapshot, id)?), Some(snapshot))
+                (Some(self.document(&snapshot, id)?), Some(snapshot))
             }
             Input::InlineDocument(document) => (Some(document.to_string().into_bytes()), None),
             Input::InlineSearch { .. } => (None, None),
         };
+        if let Some(document) = &document {
+            self.budget
+                .take(json_heap_bytes(document, VALUES * VALUE_BYTES).saturating_add(VALUES * document.len()))?;
+        }
+        let work = self.work(document.as_ref().map_or(0, Vec::len))?;
         match (found, &document) {
             (Found::Text(text, bytes_max), Some(document)) => {
                 let template = TextTemplate::new(text, *bytes_max).map_err(|error| not_parsed(&error))?;
@@ -100,17 +132,17 @@ impl Rendering<'_> {
                     let settings = holder.or(origin.as_deref()).map(|snapshot| &snapshot.settings);
                     settings.is_none_or(|settings| settings.is_searchable_to_templates(field))
                 };
-                template.render(document, &is_searchable).map(Value::String).map_err(not_rendered)
+                template.render_within(document, &is_searchable, work).map(Value::String).map_err(not_rendered)
             }
             (Found::Fragment(value, Takes::Documents | Takes::Both), Some(document)) => {
                 let variables = TemplateVariables::of_document(document).map_err(not_rendered)?;
-                fragment(value, &variables)
+                fragment(value, &variables.within(work))
             }
             (Found::Fragment(value, Takes::Queries | Takes::Both), None) => {
                 let Input::InlineSearch { q, media } = input else { return Err(unfit(input)) };
                 let q = q.as_ref().map(|q| ("q", Value::from(q.as_str())));
                 let media = media.as_ref().map(|media| ("media", media.clone()));
-                fragment(value, &TemplateVariables::new(q.into_iter().chain(media)))
+                fragment(value, &TemplateVariables::new(q.into_iter().chain(media)).within(work))
             }
             _ => Err(unfit(input)),
         }
@@ -159,14 +191,6 @@ fn of_name(fragments: Vec<(String, Value)>, name: &str, embedder: &str, side: &s
             if names.is_empty() { "it has none".to_owned() } else { format!("it has {}", names.join(", ")) };
         wrong(format!("The embedder `{embedder}` has no {side} fragment `{name}`: {there_are}."))
     })
-}
-
-fn document(snapshot: &Snapshot, id: &str) -> ApiResult<Vec<u8>> {
-    let Some(address) = snapshot.find(id) else {
-        snapshot.check_whole()?;
-        return Err(ApiError::new(Code::RenderDocumentNotFound, format!("Document `{id}` not found.")));
-    };
-    Ok(snapshot.document(address)?)
 }
 
 fn fragment(value: &Value, variables: &TemplateVariables) -> ApiResult<Value> {

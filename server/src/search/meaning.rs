@@ -22,6 +22,20 @@ pub(super) struct Searched {
     pub(super) vector: Option<Vec<f32>>,
 }
 
+impl Searched {
+    /// What is found when there is no time to search.
+    ///
+    /// # Errors
+    /// As [`search_by_kind`], as far as that depends on the request alone.
+    pub(super) fn late(target: Target<'_>, query: &SearchQuery) -> ApiResult<Searched> {
+        let semantic_hit_count = match query.kind()? {
+            SearchKind::Keyword => None,
+            SearchKind::Semantic(_) | SearchKind::Hybrid(_) => Some(0),
+        };
+        Ok(Searched { result: SearchResult::late(target.snapshot), semantic_hit_count, vector: None })
+    }
+}
+
 /// Runs a search by words, by vectors, or by both, as `query` asks.
 ///
 /// # Errors

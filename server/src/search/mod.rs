@@ -18,6 +18,7 @@ mod kept_answers;
 mod meaning;
 mod measures;
 mod multi;
+mod pace;
 mod pins;
 mod places;
 mod refusal;
@@ -50,6 +51,7 @@ pub use hits::HitWriter;
 pub use kept_answers::{Answered, Form, KeptAnswers, unexpired};
 pub(crate) use multi::at_query;
 pub use multi::{OwnView, Written, run_multi};
+pub use pace::{Asker, Pace};
 pub use pins::RulesInForce;
 pub use refusal::unknown_embedder;
 pub use request::{engine_request, parse_own_filter};
@@ -104,6 +106,8 @@ pub struct Context {
     pub kept: Arc<KeptAnswers>,
     /// The memory of the answer.
     pub budget: AnswerBudget,
+    /// How long it may take together with the searches before it.
+    pub pace: Pace,
 }
 
 impl Context {
@@ -121,6 +125,7 @@ impl Context {
             rules: None,
             kept: Arc::new(KeptAnswers::new(0)),
             budget: AnswerBudget::UNLIMITED,
+            pace: Pace::default(),
         }
     }
 }
@@ -254,7 +259,10 @@ fn run_for(target: Target<'_>, query: &SearchQuery, context: &Context, window: R
     let mut steps: Vec<_> = embedding_took(target, query, context).map(|took| ("embed", took)).into_iter().collect();
     steps.extend(context.reranked.as_ref().map(|reranked| ("rerank", reranked.took)));
     let start = Instant::now();
-    let Searched { mut result, semantic_hit_count, vector } = rerank::search(target, query, context, &request)?;
+    let Searched { mut result, semantic_hit_count, vector } = match context.pace.is_over() {
+        false => rerank::search(target, query, context, &request)?,
+        true => Searched::late(target, query)?,
+    };
     if how.places_pins && !pinned.is_empty() {
         pins::place(&mut result, &request, window, &places, &pinned);
     }
@@ -297,8 +305,11 @@ fn run_for(target: Target<'_>, query: &SearchQuery, context: &Context, window: R
 const HIT_BYTES: usize = 96;
 /// What each ranking rule says of a hit.
 const SCORES_BYTES: usize = 640;
-/// What is explained of a hit.
+/// What is explained of a hit, at least, and for each word of the query.
 const EXPLAINED_BYTES: usize = 4096;
+const EXPLAINED_WORD_BYTES: usize = 768;
+/// As many words as are looked for.
+const EXPLAINED_WORDS_MAX: usize = 100;
 
 /// What the hits take at most before any document is read.
 fn hits_bytes(snapshot: &Snapshot, request: &SearchRequest) -> usize {
@@ -310,7 +321,10 @@ fn hits_bytes(snapshot: &Snapshot, request: &SearchRequest) -> usize {
         bytes = bytes.saturating_add(kept.saturating_mul(SCORES_BYTES));
     }
     if request.explain.is_some() {
-        bytes = bytes.saturating_add(kept.saturating_mul(EXPLAINED_BYTES));
+        // Roughly: what is no letter may part words, or be one.
+        let others = request.query.iter().flat_map(|q| q.chars()).filter(|one| !one.is_ascii_alphanumeric());
+        let words = 1 + others.take(EXPLAINED_WORDS_MAX).count();
+        bytes = bytes.saturating_add(kept.saturating_mul(EXPLAINED_BYTES.max(words * EXPLAINED_WORD_BYTES)));
     }
     bytes
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lamina_engine::filter::Filter;
+use lamina_engine::index::Settings;
 use lamina_engine::index::settings::DEFAULT_SEARCH_CUTOFF_MS;
 use lamina_engine::rank::SearchThresholds;
 use lamina_engine::search::{Explain, SearchRequest};
@@ -62,7 +63,7 @@ pub fn engine_request(target: Target<'_>, query: &SearchQuery, context: &Context
         near_score_threshold,
         scores: true,
         matching_terms: query.shows_matches(),
-        cutoff: Some(Duration::from_millis(settings.search_cutoff_ms.unwrap_or(DEFAULT_SEARCH_CUTOFF_MS))),
+        cutoff: Some(cutoff(settings)),
         received: context.received,
         explain: query
             .explain
@@ -79,6 +80,11 @@ fn sort(query: &SearchQuery, context: &Context) -> ApiResult<Vec<SortCriterion>>
     let mut elements = sort.iter().filter_map(SortCriterion::elements);
     elements.try_for_each(|field| filter::check_contains(&field.filter, context.contains_filter))?;
     Ok(sort)
+}
+
+/// The time budget of a search.
+pub(super) fn cutoff(settings: &Settings) -> Duration {
+    Duration::from_millis(settings.search_cutoff_ms.unwrap_or(DEFAULT_SEARCH_CUTOFF_MS))
 }
 
 /// As [`parse_filter`], for writes: only searches and lists of documents ask other indexes.

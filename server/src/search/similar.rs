@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::answer::report_degraded;
 use super::bounds::filter_time;
 use super::multi::Written;
-use super::request::both;
+use super::request::{both, cutoff};
 use super::{Context, Found, HitWriter, Reach, Target, bounds, hits_bytes, refusal, unknown_embedder};
 use crate::engine_errors::Sentence;
 use crate::error::{ApiError, ApiResult, Code};
@@ -30,7 +30,7 @@ pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) 
     let address = address(target, query, imposed.as_ref())?;
     let window = Window::Offset { offset: query.offset, limit: query.limit };
     let window = Reach::new(window, target.snapshot.settings.pagination.max_total_hits);
-    let request = request(query, context, window, imposed)?;
+    let request = request(target, query, context, window, imposed)?;
     let start = Instant::now();
     let mut found = find(target, query, context, window, &request, address)?;
     let took = start.elapsed();
@@ -63,6 +63,7 @@ fn address(target: Target<'_>, query: &SimilarQuery, imposed: Option<&Filter>) -
 
 /// The engine's request, with the filter that the caller's rights impose.
 fn request(
+    target: Target<'_>,
     query: &SimilarQuery,
     context: &Context,
     window: Reach,
@@ -79,6 +80,7 @@ fn request(
         score_threshold: query.ranking_score_threshold,
         // What is alike does not depend on what else counts.
         boosts: Some(Vec::new()),
+        cutoff: Some(cutoff(&target.snapshot.settings)),
         received: context.received,
         ..SearchRequest::default()
     })
@@ -169,4 +171,20 @@ fn is_shown(target: Target<'_>, imposed: Option<&Filter>, address: DocumentAddre
         .and_then(|filter| filter.evaluate(&snapshot.segments[address.segment as usize], filter_time()).ok());
     // What is not known to be visible is not shown.
     passing.is_some_and(|passing| passing.contains(address.doc))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::animals;
+    use super::*;
+
+    #[test]
+    fn it_has_the_time_budget_of_a_search() {
+        let snapshot = animals();
+        let target = Target { uid: "animals", snapshot: &snapshot };
+        let query = SimilarQuery::from_body(&json!({"id": 1, "embedder": "e", "filter": "weight > 4"})).unwrap();
+        let window = Reach::new(Window::Offset { offset: 0, limit: 1 }, 10);
+        let request = request(target, &query, &Context::now(), window, None).unwrap();
+        assert_eq!(request.cutoff, Some(Duration::from_millis(1500)));
+    }
 }

@@ -13,6 +13,8 @@ pub enum TemplateLimit {
     /// Links in chains of conditions.
     #[error("it has the words `and`, `or` and `elsif` {found} times, more than the {most} that a template may have")]
     Links { found: usize, most: usize },
+    #[error("it has {found} names behind dots, more than the {most} that a template may have")]
+    Names { found: usize, most: usize },
     #[error("it has more than {most} blanks or line ends in a row")]
     Blanks { most: usize },
     #[error("its blocks are nested more than {most} levels deep")]

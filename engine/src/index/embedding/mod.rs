@@ -14,6 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+pub use bounded::work_bytes;
 pub use error::{EmbedFailure, EmbeddingError, Fault, Misspelt, TemplateError};
 pub use limit::TemplateLimit;
 pub(super) use report::EmbeddingLog;

@@ -164,6 +164,12 @@ impl TemplateVariables {
         let allowance = Allowance::for_input(document.len());
         Ok(TemplateVariables { allowance, ..TemplateVariables::new([("doc", json)]) })
     }
+
+    /// The same, for which at most `bytes` may be read and made.
+    #[must_use]
+    pub fn within(self, bytes: u64) -> TemplateVariables {
+        TemplateVariables { allowance: self.allowance.within(bytes), ..self }
+    }
 }
 
 impl JsonTemplate {
@@ -244,6 +250,19 @@ impl TextTemplate {
     /// # Errors
     /// A field that the template reads and the document does not have, or a limit.
     pub fn render(&self, document: &[u8], is_searchable: &dyn Fn(&str) -> bool) -> Result<String, RenderFailure> {
+        self.render_within(document, is_searchable, u64::MAX)
+    }
+
+    /// As [`TextTemplate::render`]; at most `bytes` may be read and made.
+    ///
+    /// # Errors
+    /// As [`TextTemplate::render`].
+    pub fn render_within(
+        &self,
+        document: &[u8],
+        is_searchable: &dyn Fn(&str) -> bool,
+        bytes: u64,
+    ) -> Result<String, RenderFailure> {
         let members: serde_json::Map<String, Json> =
             serde_json::from_slice(document).map_err(|error| RenderFailure::Missing(error.to_string()))?;
         let (mut doc, mut fields) = (Object::new(), Array::new());
@@ -259,7 +278,7 @@ impl TextTemplate {
         let mut globals = Object::new();
         globals.insert("doc".into(), Value::Object(doc));
         globals.insert("fields".into(), Value::Array(fields));
-        let allowance = Allowance::for_input(document.len());
+        let allowance = Allowance::for_input(document.len()).within(bytes);
         Ok(self.program.render(&globals, &allowance, Keep::First(self.bytes_max))?)
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashSet;
 
+use super::super::embedding::cut;
 use super::super::error::IndexError;
 use super::super::settings::{GEO_FIELD, GEOJSON_FIELD, Settings, VECTORS_FIELD, has_text, locales_of};
 use super::column_log::ColumnLog;
@@ -12,7 +13,7 @@ use super::geo::{document_id_json, parse_geo, parse_shape};
 use crate::document::{DocumentParser, DocumentVisitor, FieldMap, Leaf, Number, PathId};
 use crate::id::{FieldId, Gap, InternalId};
 use crate::segment::SegmentWriter;
-use crate::text::{self, Language, TextBuffer, Tokenizer, normalize_facet};
+use crate::text::{self, FACET_SHOWN_BYTES_MAX, Language, TextBuffer, Tokenizer, normalize_facet};
 
 /// What documents are read with: the same for all threads of a batch.
 #[derive(Clone, Copy, Debug)]
@@ -250,7 +251,7 @@ impl<T: DocumentTarget> DocumentVisitor for Sink<'_, '_, T> {
     fn string(&mut self, leaf: Leaf, value: &str) -> Result<(), IndexError> {
         self.text(leaf, value);
         if let Some(field) = self.column(leaf.path) {
-            self.target.column_string(field, &normalize_facet(value), value);
+            self.target.column_string(field, &normalize_facet(value), cut(value, FACET_SHOWN_BYTES_MAX));
         }
         Ok(())
     }

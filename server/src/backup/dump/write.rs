@@ -220,6 +220,8 @@ fn document_bytes(uid: &str, snapshot: &Snapshot, live: &LiveBatch) -> Result<u6
 /// A document with its vectors, which live beside it in segments that have any.
 fn document_line(snapshot: &Snapshot, address: DocumentAddress) -> Result<Vec<u8>, IndexError> {
     let mut line = snapshot.document_with_vectors(address)?;
+    // A document may be as long as what memory there is.
+    line.reserve_exact(1);
     line.push(b'\n');
     Ok(line)
 }
@@ -240,6 +242,7 @@ impl Read for Documents<'_> {
             if self.live.is_cancelled() {
                 return Err(io::Error::other("given up"));
             }
+            self.line = Vec::new();
             self.line = document_line(&self.snapshot, address).map_err(io::Error::other)?;
             self.live.steps.advance();
             self.place = 0;

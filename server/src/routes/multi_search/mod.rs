@@ -4,6 +4,7 @@ mod views;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
@@ -24,11 +25,16 @@ use crate::observe::Seen;
 use crate::points_in_time::PointsInTime;
 use crate::requests::{Counted, Request, request, respond};
 use crate::routes::Routes;
-use crate::search::{Context, ValuesWanted, Written, at_query, run_federated, run_multi};
+use crate::search::{Asker, Context, Pace, ValuesWanted, Written, at_query, run_federated, run_multi};
 use crate::telemetry::Facts;
 use crate::wire::multi_search::{IndexQuery, MultiSearch, USING_NETWORK};
 use crate::wire::search::SearchQuery;
 use views::{Views, indexes};
+
+/// How long the queries of a request may take together: those that have not begun by then have no hits.
+const TIME_MAX: Duration = Duration::from_secs(10);
+/// Requests of more queries take turns, so that others are not kept waiting.
+const MANY: usize = 50;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let post = warp::path!("multi-search").and(warp::post()).and(request(state));
@@ -161,12 +167,16 @@ async fn local(
     let queries = asked.queries.iter().map(|asked| (asked.index_uid.as_str(), &asked.query));
     let texts = wanted(state, queries, &context)?;
     context.embedded = embed(state, texts).await;
+    let _turn = if asked.queries.len() > MANY { Some(state.searches.long_turn().await?) } else { None };
+    let (asker, _waiting) = Asker::waiting();
     let reranked = Arc::new(Views::reranked(state, &asked, &context).await?);
     let instance = Arc::clone(&state.instance);
     let (points, runtime) = (Arc::clone(&state.points_in_time), Handle::current());
     let budget = context.budget.clone();
     let views = Arc::clone(&reranked);
     let written = state.answer(&budget, move || {
+        let pace = Pace::begin(TIME_MAX, asker.clone()).within(&context.pace);
+        let context = &Context { pace, ..context.clone() };
         let held;
         let views = match &*views {
             Some(views) => views,
@@ -176,8 +186,8 @@ async fn local(
             }
         };
         let written = match &asked.federation {
-            Some(federation) => run_federated(&views.shared, &asked.queries, federation, &context, with_metadata),
-            None => run_multi(&views.shared, &views.own(), &asked.queries, &context, with_metadata),
+            Some(federation) => run_federated(&views.shared, &asked.queries, federation, context, with_metadata),
+            None => run_multi(&views.shared, &views.own(), &asked.queries, context, with_metadata),
         };
         // Those of the first searches are there for another try.
         let mut written = written.inspect_err(|_| {
@@ -201,6 +211,7 @@ async fn one_by_one(
     context: Context,
     with_metadata: bool,
 ) -> ApiResult<Response> {
+    let context = Context { pace: Pace::begin(TIME_MAX, Asker::default()), ..context };
     let budget = context.budget.clone();
     let mut results = Vec::with_capacity(asked.queries.len());
     let mut out = Written::default();

@@ -32,6 +32,30 @@ fn searches_one_by_one() {
     assert_eq!(error.code, Code::InvalidMultiSearchFederationOptions);
 }
 
+/// What has not begun when the time of a request is over finds nothing, and says so.
+#[test]
+fn late_searches_have_no_hits() {
+    let snapshots = Snapshots::from([("animals".to_owned(), animals())]);
+    let queries = json!([{"indexUid": "animals", "q": "fox", "facets": ["kind"], "page": 1}, {"indexUid": "animals"}]);
+    let context = Context { pace: Pace::begin(Duration::ZERO, Asker::default()), ..Context::now() };
+    let asked = MultiSearch::from_body(&json!({ "queries": queries })).unwrap();
+    let answer = run_multi(&snapshots, &BTreeMap::new(), &asked.queries, &context, false).unwrap();
+    assert_eq!((answer.degraded_searches, answer.cuts), (2, vec!["searchCutoffMs".to_owned()]));
+    let body: Value = serde_json::from_slice(&answer.body).unwrap();
+    assert_eq!((&body["results"][0]["hits"], &body["results"][0]["totalHits"]), (&json!([]), &json!(0)));
+    assert_eq!((&body["results"][1]["degraded"], &body["results"][1]["estimatedTotalHits"]), (&json!(true), &json!(0)));
+    let merged = json!({"federation": {}, "queries": [{"indexUid": "animals"}, {"indexUid": "animals", "q": "fox"}]});
+    let asked = MultiSearch::from_body(&merged).unwrap();
+    let federation = asked.federation.as_ref().unwrap();
+    let answer = run_federated(&snapshots, &asked.queries, federation, &context, false).unwrap();
+    assert_eq!((answer.degraded_searches, answer.cuts), (2, vec!["searchCutoffMs".to_owned()]));
+    // A mistake is one, whether there is time or not.
+    let wrong = json!({"queries": [{"indexUid": "animals", "filter": "nothing ="}]});
+    let wrong = MultiSearch::from_body(&wrong).unwrap();
+    let refused = run_multi(&snapshots, &BTreeMap::new(), &wrong.queries, &context, false).unwrap_err();
+    assert_eq!(refused.code, Code::InvalidSearchFilter);
+}
+
 /// Each query of a merged list is explained, and whether a document is a hit of the list.
 #[test]
 fn queries_of_a_merged_list_are_explained() {

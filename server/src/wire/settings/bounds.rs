@@ -99,12 +99,19 @@ pub(super) fn faceting(at: &At<'_>) -> ApiResult<()> {
 
 /// What is inside is read by the embedder's own rules.
 pub(super) fn embedders(at: &At<'_>) -> ApiResult<()> {
-    count(at, "embedders", members(at.value()), EMBEDDERS_MAX)
+    count(at, "embedders", members(at.value()), EMBEDDERS_MAX)?;
+    names(at)
 }
 
 /// As [`embedders`].
 pub(super) fn rerankers(at: &At<'_>) -> ApiResult<()> {
-    count(at, "rerankers", members(at.value()), RERANKERS_MAX)
+    count(at, "rerankers", members(at.value()), RERANKERS_MAX)?;
+    names(at)
+}
+
+/// Of one attribute.
+pub(super) fn attribute(at: &At<'_>) -> ApiResult<()> {
+    texts(at)
 }
 
 pub(super) fn foreign_keys(at: &At<'_>) -> ApiResult<()> {
@@ -113,7 +120,16 @@ pub(super) fn foreign_keys(at: &At<'_>) -> ApiResult<()> {
 }
 
 fn texts(at: &At<'_>) -> ApiResult<()> {
-    match longest(at.value()) {
+    length(at, longest(at.value()))
+}
+
+/// The names of members, not what they hold.
+fn names(at: &At<'_>) -> ApiResult<()> {
+    at.value().as_object().into_iter().flatten().try_for_each(|(name, _)| length(at, name))
+}
+
+fn length(at: &At<'_>, text: &str) -> ApiResult<()> {
+    match text {
         text if text.len() > TEXT_BYTES_MAX => Err(at.invalid(format!(
             "a text of {} bytes that starts with `{}`; the longest may have {TEXT_BYTES_MAX}.",
             text.len(),
@@ -241,6 +257,11 @@ mod tests {
         let embedders: Value =
             many.iter().map(|name| (name.clone(), json!({}))).collect::<serde_json::Map<_, _>>().into();
         refused(json!({"embedders": embedders}), Code::InvalidSettingsEmbedders);
+        let name = "n".repeat(100_000);
+        refused(json!({"distinctAttribute": name}), Code::InvalidSettingsDistinctAttribute);
+        refused(json!({"expiryAttribute": name}), Code::InvalidSettingsExpiryAttribute);
+        refused(json!({"embedders": {name.as_str(): null}}), Code::InvalidSettingsEmbedders);
+        refused(json!({"rerankers": {name.as_str(): null}}), Code::InvalidSettingsRerankers);
         let long = refused(json!({"dictionary": ["é".repeat(100_000)]}), Code::InvalidSettingsDictionary);
         assert!(long.contains("200000 bytes") && long.contains(&"é".repeat(25)), "{long}");
     }

@@ -3,6 +3,7 @@
 use lamina_engine::index::settings::SettingId;
 use serde_json::json;
 
+use super::bounds;
 use super::kind::{Figure, Reference, SettingKind};
 use super::values::{sent, setting};
 use crate::error::Code;
@@ -17,6 +18,7 @@ pub(super) const DISTINCT_ATTRIBUTE: SettingKind = SettingKind {
         patch.distinct_attribute = setting(at, |at| at.string())?;
         Ok(())
     },
+    bounds: bounds::attribute,
     written: |settings| json!(settings.distinct_attribute),
     sent: |patch| sent(&patch.distinct_attribute, |name| json!(name)),
     schema: schema::text,

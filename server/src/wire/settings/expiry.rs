@@ -3,6 +3,7 @@
 use lamina_engine::index::settings::SettingId;
 use serde_json::json;
 
+use super::bounds;
 use super::kind::{Presence, Reference, SettingKind};
 use super::values::setting;
 use crate::error::Code;
@@ -18,6 +19,7 @@ pub(super) const EXPIRY_ATTRIBUTE: SettingKind = SettingKind {
         patch.expiry_attribute = setting(at, |at| at.string())?;
         Ok(())
     },
+    bounds: bounds::attribute,
     written: |settings| json!(settings.expiry_attribute),
     // Clients of the protocol do not know it, so a reset of all settings does not show it.
     sent: |patch| patch.expiry_attribute.as_set().map(|name| json!(name)),

@@ -43,10 +43,23 @@ enum Exceeded {
     Output,
 }
 
+/// Bytes that may be read and made for an input of so many.
+pub fn work_bytes(input_bytes: usize) -> u64 {
+    WORK_BYTES_MAX.saturating_add((input_bytes as u64).saturating_mul(DOCUMENT_FACTOR))
+}
+
 impl Allowance {
     /// For what is made from `input_bytes` bytes.
     pub(in super::super) fn for_input(input_bytes: usize) -> Allowance {
-        let bytes = WORK_BYTES_MAX.saturating_add((input_bytes as u64).saturating_mul(DOCUMENT_FACTOR));
+        Allowance::of_bytes(work_bytes(input_bytes))
+    }
+
+    /// The same, of which at most `bytes` may be read and made.
+    pub(in super::super) fn within(self, bytes: u64) -> Allowance {
+        Allowance::of_bytes(self.0.bytes_max.min(bytes))
+    }
+
+    fn of_bytes(bytes: u64) -> Allowance {
         Allowance(Rc::new(Counters {
             steps_max: STEPS_MAX,
             steps_left: Cell::new(STEPS_MAX),

@@ -21,6 +21,7 @@ use super::cut;
 use super::error::TemplateError;
 use super::limit::TemplateLimit;
 pub(super) use meter::Allowance;
+pub use meter::work_bytes;
 use meter::{Meter, Output};
 use scope::Root;
 

@@ -1,7 +1,8 @@
 //! What can be seen in the text of a template before it is parsed.
 //!
-//! The parser recurses for each bracket inside of a bracket and for each link in a chain of conditions. How deep it would get
-//! is not computed: there are never more levels than brackets and words, so their number is bounded.
+//! The parser recurses for each bracket inside of a bracket and for each link in a chain of conditions, and looking up a path for
+//! each of its names. How deep it would get is not computed: there are never more levels than brackets, words and dots, so their
+//! number is bounded.
 
 use super::super::limit::TemplateLimit;
 use super::SOURCE_BYTES_MAX;
@@ -10,6 +11,8 @@ use super::SOURCE_BYTES_MAX;
 const BRACKETS_MAX: usize = 500;
 /// Most `and`, `or` and `elsif`.
 const LINKS_MAX: usize = 500;
+/// Most names behind dots, as `title` in `doc.title`.
+const NAMES_MAX: usize = 2_000;
 /// Most blanks and line ends in a row: the parser looks at each of them once for every one before it.
 const BLANKS_MAX: usize = 500;
 
@@ -29,6 +32,11 @@ pub(super) fn check(source: &str) -> Result<(), TemplateLimit> {
     let links = words.filter(|word| matches!(*word, "and" | "or" | "elsif")).count();
     if links > LINKS_MAX {
         return Err(TemplateLimit::Links { found: links, most: LINKS_MAX });
+    }
+    let is_name = |pair: &[u8]| pair[0] == b'.' && (pair[1].is_ascii_alphabetic() || matches!(pair[1], b'_' | b'-'));
+    let names = source.as_bytes().windows(2).filter(|pair| is_name(pair)).count();
+    if names > NAMES_MAX {
+        return Err(TemplateLimit::Names { found: names, most: NAMES_MAX });
     }
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\r' | b'\n');
     let runs = source.as_bytes().split(|byte| !is_blank(byte));

@@ -40,6 +40,13 @@ fn attacks() -> Vec<(&'static str, String, &'static str)> {
         ("brackets that are never closed", format!("{{{{ {}", "a[".repeat(30_000)), "brackets"),
         ("many filters", format!("{{{{ doc.text{} }}}}", " | upcase".repeat(100_000)), "bytes"),
         ("many indexes", format!("{{{{ doc{} }}}}", ".a".repeat(100_000)), "bytes"),
+        ("a long path", format!("{{{{ doc{} }}}}", ".a".repeat(30_000)), "dots"),
+        (
+            "a long path in pieces",
+            format!("{{{{ doc{} }}}}", format!("{}['}}}}']", "._".repeat(100)).repeat(200)),
+            "dots",
+        ),
+        ("long paths in conditions", format!("{{% if doc{} %}}{{% endif %}}", ".-".repeat(20_000)), "dots"),
         ("blanks", format!("{{{{ doc.text }}}}{}", " ".repeat(60_000)), "blanks"),
         ("line ends", "\n".repeat(60_000), "line ends"),
         ("a huge text", "x".repeat(10 << 20), "bytes"),
