@@ -80,6 +80,7 @@ cp -a "$root/." "%{buildroot}/"
 /usr/share/bash-completion/completions/lamina
 /usr/share/zsh/site-functions/_lamina
 /usr/share/fish/vendor_completions.d/lamina.fish
+%dir /usr/share/doc/lamina
 /usr/share/doc/lamina/copyright
 END
   rpmbuild --quiet --define "_topdir $top" --define "_binary_payload w2.xzdio" --target "$architecture" -bb "$top/lamina.spec"
