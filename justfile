@@ -39,10 +39,10 @@ kills rounds="100":
 schedules count="20000":
     LAMINA_SCHEDULES={{count}} cargo test --release -p lamina-server --lib -- replication::simulated --nocapture
 
-# A group of three whose writer is killed over and over, e.g. `just failover 1000`: how soon another one writes, and nothing that was published is lost.
-failover rounds="20":
+# A group of three whose writer is killed over and over, e.g. `just failover 1000`: how soon another one writes, and nothing is lost that was acknowledged (`store`) or published (`local`).
+failover rounds="20" durability="store":
     cargo build --release --bin lamina
-    scripts/failover.py target/release/lamina --rounds {{rounds}}
+    scripts/failover.py target/release/lamina --rounds {{rounds}} --durability {{durability}}
 
 # Damage to every section, manifest and file of tombstones of an index, e.g. `just flips 200` for each: answers are right, or errors.
 flips count="50":

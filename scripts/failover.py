@@ -2,9 +2,9 @@
 """Kills the writer of a group of three over and over, and measures how soon another one writes.
 
 What replicas have shown is published: none of it may ever be missing. What was only acknowledged may be lost with the writer; it
-is counted.
+is counted. With `--durability store` none of that may be missing either.
 
-usage: scripts/failover.py BINARY [--rounds 20] [--takeover-after 2] [--store URL]
+usage: scripts/failover.py BINARY [--rounds 20] [--takeover-after 2] [--store URL] [--durability local|store]
 """
 import argparse
 import json
@@ -22,11 +22,12 @@ KEY = "a-master-key-for-failovers"
 
 
 class Member:
-    def __init__(self, binary, folder, store, patience):
+    def __init__(self, binary, folder, store, given):
         os.makedirs(folder)
         self.folder, self.log = folder, os.path.join(folder, "log")
         self.command = [binary, "--db-path", os.path.join(folder, "data"), "--http-addr", "127.0.0.1:0",
-                        "--master-key", KEY, "--follow", store, "--standby", "--takeover-after", str(patience)]
+                        "--master-key", KEY, "--follow", store, "--standby", "--takeover-after", str(given.takeover_after),
+                        "--durability", given.durability]
         self.process = None
         self.start()
 
@@ -75,13 +76,14 @@ def main():
     arguments.add_argument("--rounds", type=int, default=20)
     arguments.add_argument("--takeover-after", type=int, default=2)
     arguments.add_argument("--store", help="by default a folder")
+    arguments.add_argument("--durability", choices=["local", "store"], default="local")
     given = arguments.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         store = given.store or f"file://{folder}/store"
         binary = os.path.abspath(given.binary)
-        members = [Member(binary, f"{folder}/{name}", store, given.takeover_after) for name in ("one", "two", "three")]
+        members = [Member(binary, f"{folder}/{name}", store, given) for name in ("one", "two", "three")]
         try:
-            campaign(members, given.rounds)
+            campaign(members, given.rounds, given.durability)
         except BaseException:
             for member in members:
                 with open(member.log, encoding="utf-8", errors="replace") as log:
@@ -104,7 +106,7 @@ def documents(member):
             return found
 
 
-def campaign(members, rounds):
+def campaign(members, rounds, durability):
     published, acknowledged, lost, times, number = set(), set(), 0, [], 0
 
     def write(member):
@@ -133,12 +135,14 @@ def campaign(members, rounds):
         have = until(lambda: (found := documents(taker)) and number in found and found)
         if published - have:
             sys.exit(f"FAILED: published and lost in round {round_number}: {sorted(published - have)[:10]}")
+        if durability == "store" and acknowledged - have:
+            sys.exit(f"FAILED: acknowledged and lost in round {round_number}: {sorted(acknowledged - have)[:10]}")
         lost += len(acknowledged - have)
         acknowledged &= have
         writer.start()
         writer = taker
     times.sort()
-    print(json.dumps({"rounds": rounds, "published": len(published), "acknowledged_and_lost": lost,
+    print(json.dumps({"rounds": rounds, "durability": durability, "published": len(published), "acknowledged_and_lost": lost,
                       "takeover_s": {"p50": round(times[len(times) // 2], 2), "max": round(times[-1], 2)}}))
 
 

@@ -15,7 +15,7 @@ use crate::observe::Observations;
 use crate::options::Options;
 use crate::outbound::Outbound;
 use crate::points_in_time::PointsInTime;
-use crate::replication::{Replication, Role};
+use crate::replication::Replication;
 use crate::scrub::Scrubber;
 use crate::search::KeptAnswers;
 use crate::search_pool::SearchPool;
@@ -84,13 +84,13 @@ pub struct Opened {
     /// Where finished batches are announced.
     pub webhooks: Arc<Webhooks>,
     /// What it has to do with others.
-    pub role: Role,
+    pub replication: Arc<Replication>,
 }
 
 impl AppState {
     /// Puts the parts together.
     pub fn new(options: Options, opened: Opened) -> AppState {
-        let Opened { instance, queue, outbound, embedders, keys, webhooks, role } = opened;
+        let Opened { instance, queue, outbound, embedders, keys, webhooks, replication } = opened;
         AppState {
             access: Access::new(keys),
             error_docs: options.error_docs(),
@@ -103,7 +103,7 @@ impl AppState {
             network: Network::open(&options.service.db_path),
             chats: Chats::open(&options.service.db_path),
             scrubber: Arc::default(),
-            replication: Arc::new(Replication::new(role)),
+            replication,
             observations: Observations::default(),
             telemetry: Telemetry::new(options.service.collector().is_some()),
             instance,

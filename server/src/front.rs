@@ -1,5 +1,6 @@
 //! What is the same for every request: path normalisation, cross-origin rules, the answer to unknown routes.
 
+mod forward;
 mod replica;
 
 use std::convert::Infallible;
@@ -78,6 +79,9 @@ impl<S> Front<S> {
         let state = Arc::clone(&self.state);
         if state.replication.role() == Role::Alone {
             return Box::pin(self.routes.call(Received::of(request)));
+        }
+        if let Some(target) = forward::target(&state, &request) {
+            return Box::pin(async move { Ok(forward::forward(&state, request, &target).await) });
         }
         let begun = if let Some(answer) = replica::passed_on(&state, request.method(), request.uri()) {
             Err(answer)

@@ -15,6 +15,7 @@ use crate::console;
 use crate::error::ApiError;
 use crate::instance::Instance;
 use crate::options::human_size;
+use crate::timestamp::Timestamp;
 use crate::verify::{DatabaseArgs, OpenError, open};
 use crate::wire::settings::show;
 
@@ -93,6 +94,7 @@ fn describe(instance: &Instance, args: &InspectArgs) -> Result<String, InspectEr
     }
     if args.term.is_none() && args.document.is_none() {
         describe_index(&mut out, &index, &snapshot);
+        describe_names_and_states(&mut out, instance, uid, &index);
     }
     Ok(out)
 }
@@ -115,6 +117,28 @@ fn describe_index(out: &mut String, index: &Index, snapshot: &Snapshot) {
     for segment in &report.segments {
         describe_segment(out, segment);
     }
+}
+
+/// What else leads to the index, and its states before the present one: where there are any.
+fn describe_names_and_states(out: &mut String, instance: &Instance, uid: &str, index: &Index) {
+    let aliases = aliases_of(instance, uid);
+    if !aliases.is_empty() {
+        line(out, format_args!("aliases      {}", aliases.join(", ")));
+    }
+    for state in index.generations().iter().filter(|state| !state.is_current) {
+        let at = Timestamp::from(state.committed_at);
+        let damage = state.damage.as_ref().map_or_else(String::new, |damage| format!(", damaged: {damage}"));
+        line(
+            out,
+            format_args!("kept state   {:<8} of {at}, {} documents{damage}", state.generation, state.document_count),
+        );
+    }
+}
+
+/// The aliases that stand for an index.
+fn aliases_of(instance: &Instance, uid: &str) -> Vec<String> {
+    let aliases = instance.aliases();
+    aliases.iter().filter(|(_, alias)| alias.index_uid == uid).map(|(name, _)| name.clone()).collect()
 }
 
 fn describe_segment(out: &mut String, segment: &SegmentReport) {

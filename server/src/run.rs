@@ -40,7 +40,7 @@ use crate::options::{
 };
 use crate::outbound::{Outbound, OutboundError};
 use crate::process_limits::{connections_max, raise_open_files};
-use crate::replication::{ObjectError, Role, role_at_start};
+use crate::replication::{ObjectError, Replication, Role, role_at_start};
 use crate::routes::routes;
 use crate::stopping::Stopping;
 use crate::tasks::{Content, NewTask, StoreError, TaskQueue};
@@ -49,7 +49,7 @@ use crate::webhooks::{Deliveries, Webhook, Webhooks};
 use crate::worker::{Limits, Scheduler, StartError};
 use expiring::remove_expired;
 use remembering::{keep_queries, save_queries};
-use replicating::{Replicating, replicate, settle_role};
+use replicating::{Replicating, prepare, replicate, settle_role};
 
 /// Threads that serve connections hand all work to others. Where there are as many as cores they mostly wake each other.
 const CORES_PER_CONNECTION_THREAD: usize = 2;
@@ -144,18 +144,20 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
     let addresses = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
     check_reach(&options, &addresses)?;
     let opened = open(&options)?;
-    let deliveries = deliveries(&options, &opened);
-    let scheduler = start_scheduler(&options, &opened)?;
-    let state = Arc::new(AppState::new(options, opened));
-    let replicating = match replicate(&state) {
-        Ok(replicating) => replicating,
+    // Before the first task is carried out: there may be others before it.
+    let prepared = match prepare(&options, &opened) {
+        Ok(prepared) => prepared,
         // It was the writer when it looked, and is a follower now.
-        Err(ObjectError::TakenOver(reason)) if state.options.replication.standby => {
+        Err(ObjectError::TakenOver(reason)) if options.replication.standby => {
             tracing::warn!("{reason}");
             return Err(again::begin().into());
         }
         Err(error) => return Err(ServeError::Replication(error.to_string())),
     };
+    let deliveries = deliveries(&options, &opened);
+    let scheduler = start_scheduler(&options, &opened)?;
+    let state = Arc::new(AppState::new(options, opened));
+    let replicating = replicate(&state, prepared).map_err(|error| ServeError::Replication(error.to_string()))?;
     banner::print(&state, config_file, &addresses);
     warn(&state, warning);
     let background = Background::start(&state, scheduler, deliveries, replicating)?;
@@ -188,7 +190,7 @@ fn open(options: &Options) -> Result<Opened, ServeError> {
     if role == Role::Replica {
         instance = instance.following();
     }
-    settle_role(role, &store, &options.service.db_path)?;
+    settle_role(role, &store, options)?;
     if let Some(count) = options.indexing.max_open_indexes {
         instance = instance.keeping_open(count.get());
     }
@@ -204,7 +206,7 @@ fn open(options: &Options) -> Result<Opened, ServeError> {
     }
     let keys = KeyStore::open(queue.store().connect()?, options.service.master_key.as_deref())?;
     let webhooks = Arc::new(Webhooks::open(queue.store().connect()?, task_webhook(&options.outbound))?);
-    Ok(Opened { instance, queue, outbound, embedders, keys, webhooks, role })
+    Ok(Opened { instance, queue, outbound, embedders, keys, webhooks, replication: Arc::new(Replication::new(role)) })
 }
 
 /// From here on, tasks are carried out.
@@ -230,10 +232,14 @@ fn warn(state: &AppState, of_master_key: Option<&str>) {
             "--max-indexing-memory is less than the 128 MiB that indexing needs at least: it may take more than that."
         );
     }
-    if state.replication.role() == Role::Publisher && state.options.replication.takeover_after().is_some() {
+    let replication = &state.options.replication;
+    if state.replication.role() == Role::Publisher
+        && replication.takeover_after().is_some()
+        && !replication.is_to_be_in_store()
+    {
         tracing::warn!(
             "what this server has acknowledged and not published yet is lost when a standby takes over: clients should send \
-             again what they have not seen finished"
+             again what they have not seen finished, or start all servers with `--durability store`"
         );
     }
     if let Err(missing) = state.outbound.check_https() {

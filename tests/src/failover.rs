@@ -11,9 +11,13 @@ use crate::server::{Answer, Server};
 const KEY: &str = "a-master-key-for-groups";
 
 fn member(store: &TempDir) -> Server {
+    member_with(store, &[])
+}
+
+fn member_with(store: &TempDir, more: &[&str]) -> Server {
     let address = format!("file://{}/store", store.path().display());
     let options = ["--master-key", KEY, "--follow", &address, "--standby", "--takeover-after", "2s"];
-    Server::with_options(&options).with_key(KEY)
+    Server::with_options(&[&options[..], more].concat()).with_key(KEY)
 }
 
 /// Where the process listens now: another port once it has begun again.
@@ -102,4 +106,77 @@ fn a_group_of_one_goes_on_from_the_store_alone() {
     second.done(&answer);
     assert_eq!(ids(&mut second), Some(vec![1, 2]));
     assert_eq!(second.get("/indexes/films/search").ok()["estimatedTotalHits"], Value::from(2));
+}
+
+fn files(store: &TempDir, folder: &str) -> usize {
+    std::fs::read_dir(store.path().join("store").join(folder)).map_or(0, Iterator::count)
+}
+
+#[test]
+fn what_is_acknowledged_in_the_store_is_carried_out_after_a_takeover() {
+    let store = tempfile::tempdir().unwrap();
+    // After a publication there is none for some seconds.
+    let mut first = member_with(&store, &["--durability", "store", "--publish-interval", "5s"]);
+    let mut second = member_with(&store, &["--durability", "store"]);
+    first.add("films", json!([{"id": 1, "copies": 1}]));
+    soon(|| ids(&mut second).filter(|ids| *ids == [1]));
+    let documents = "/indexes/films/documents";
+    first.done(&first.patch(documents, json!([{"id": 1, "increment": {"copies": 1}}])));
+    let text = "a long text ".repeat(10_000);
+    let large = first.post(documents, json!([{"id": 2, "text": text}]));
+    let last = first.post(&format!("{documents}?customMetadata=mine"), json!([{"id": 3}]));
+    assert_eq!((large.status, last.status), (202, 202));
+    first.kill();
+    let answer = soon(|| try_write(&mut second, 4));
+    second.done(&answer);
+    assert_eq!(ids(&mut second), Some(vec![1, 2, 3, 4]));
+    assert_eq!(second.get(&format!("{documents}/1")).ok()["copies"], 2, "once, and not twice");
+    assert_eq!(second.get(&format!("{documents}/2")).ok()["text"], text);
+    // Under the uids that clients know.
+    let task = second.done(&last);
+    assert_eq!(task["customMetadata"], "mine");
+    // Two fences are left when all of it is published.
+    soon(|| (files(&store, "journal") == 2 && files(&store, "journal-payload") == 0).then_some(()));
+    first.start_again();
+    soon(|| ids(&mut first).filter(|ids| *ids == [1, 2, 3, 4]));
+    // The writer itself, killed and started again.
+    first.kill();
+    let answer = second.post(documents, json!([{"id": 5}]));
+    second.kill();
+    second.start_again();
+    look_again(&mut second);
+    second.done(&answer);
+    assert_eq!(ids(&mut second), Some(vec![1, 2, 3, 4, 5]));
+}
+
+#[test]
+fn a_write_that_the_store_does_not_take_is_refused_in_time() {
+    let store = tempfile::tempdir().unwrap();
+    let first = member_with(&store, &["--durability", "store", "--durability-timeout", "1s"]);
+    first.add("films", json!([{"id": 1}]));
+    let (journal, aside) = (store.path().join("store/journal"), store.path().join("aside"));
+    std::fs::rename(&journal, &aside).unwrap();
+    std::fs::write(&journal, "no folder").unwrap();
+    let start = Instant::now();
+    let documents = "/indexes/films/documents";
+    let refused = first.post(documents, json!([{"id": 2}]));
+    assert_eq!((refused.status, &refused.body["code"]), (503, &json!("store_not_reached")), "{refused:?}");
+    assert!(refused.body["message"].as_str().unwrap().contains("as a whole or not at all"), "{refused:?}");
+    let refused = first.post(documents, json!([{"id": 3}]));
+    assert!(refused.body["message"].as_str().unwrap().contains("it was not carried out"), "{refused:?}");
+    assert!(start.elapsed() < Duration::from_secs(30));
+    // What is there is searched all the same.
+    assert_eq!(first.get("/indexes/films/search").ok()["estimatedTotalHits"], 1);
+    std::fs::remove_file(&journal).unwrap();
+    std::fs::rename(&aside, &journal).unwrap();
+    first.add("films", json!([{"id": 4}]));
+    assert_eq!(first.get("/indexes/films/search").ok()["estimatedTotalHits"], 2, "nothing of what was refused");
+    first.patch("/experimental-features", json!({"metrics": true})).ok();
+    let metrics = first.get("/metrics").text;
+    let value = |name: &str| {
+        let line = metrics.lines().find_map(|line| line.strip_prefix(&format!("lamina_{name} ")));
+        line.unwrap_or_else(|| panic!("{name}: {metrics}")).parse::<f64>().unwrap()
+    };
+    assert_eq!((value("journal_tasks_total"), value("journal_refused_total")), (2.0, 2.0));
+    assert!(value("journal_wait_seconds_total") > 0.0 && value("journal_records_total") == 2.0);
 }

@@ -57,6 +57,9 @@ fn states_are_listed_searched_and_read() {
     server.done(&server.put("/aliases/movies", json!({"indexUid": "films"})));
     assert_eq!(server.ids("movies", json!({"q": "alien", "at": before})), [1]);
     assert_eq!(server.get("/indexes/movies/generations").ok()["total"], 4);
+    for stats in [server.get("/indexes/films/stats").ok(), server.get("/stats").ok()["indexes"]["films"].clone()] {
+        assert_eq!((&stats["aliases"], &stats["keptStates"]), (&json!(["movies"]), &json!(3)), "{stats}");
+    }
 }
 
 #[test]
@@ -77,6 +80,7 @@ fn an_import_is_undone_and_the_undoing_too() {
         .output()
         .expect("runs");
     assert!(inspected.status.success(), "{}", String::from_utf8_lossy(&inspected.stderr));
+    assert_eq!(String::from_utf8_lossy(&inspected.stdout).matches("\nkept state   ").count(), 4);
     server.start_again();
     assert_eq!(server.document_count("films"), 2);
     assert_eq!(states(&server).len(), 5, "they survive");

@@ -35,6 +35,7 @@ mod foreign_keys;
 mod fusion;
 mod generations;
 mod groups;
+mod helm;
 mod http;
 mod http2;
 mod import;

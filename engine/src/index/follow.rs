@@ -7,7 +7,7 @@ use std::path::Path;
 use super::commit::manifest_of;
 use super::error::IndexError;
 use super::handle::Index;
-use super::manifest::{Manifest, manifest_generation, manifest_name, write_beside};
+use super::manifest::{Manifest, kept_generation, manifest_generation, manifest_name, write_beside};
 use super::recovery::{Recovered, open_reusing};
 use super::snapshot::Snapshot;
 use crate::segment::FileMeta;
@@ -80,6 +80,12 @@ impl Snapshot {
 pub fn newest_generation(folder: &Path) -> Option<u64> {
     let entries = std::fs::read_dir(folder).ok()?;
     entries.filter_map(|entry| manifest_generation(entry.ok()?.file_name().to_str()?)).max()
+}
+
+/// Number of states before the present one that the index in `folder` keeps, as far as the names in it say.
+pub fn kept_state_count(folder: &Path) -> usize {
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    entries.filter_map(|entry| kept_generation(entry.ok()?.file_name().to_str()?)).count()
 }
 
 /// Makes `folder`, which holds the files that the manifest names, an index. Durable when this returns.

@@ -53,7 +53,7 @@ pub use damaged::{Damage, DamagedSegment};
 pub use document_vectors::VectorCounts;
 pub use error::{GeoCoordinates, GeoError, IndexError, OperationError, ShapeError, is_momentary};
 pub use expiry::expired;
-pub use follow::{Followed, ManifestContents, NamedFile, newest_generation, place_manifest};
+pub use follow::{Followed, ManifestContents, NamedFile, kept_state_count, newest_generation, place_manifest};
 pub use handle::Index;
 pub use inspect::{DocumentReport, PostingReport, TermReport, TokenReport};
 pub use kept::{At, GenerationReport};

@@ -195,6 +195,8 @@ fn check_combination(options: &Options) -> Result<(), OptionsError> {
         ("--ssl-require-auth", tls.ssl_require_auth, roots, has_roots),
         ("--ssl-ocsp-path", tls.ssl_ocsp_path.is_some(), cert, has_cert),
         ("--standby", options.replication.standby, "--follow", options.replication.follow.is_some()),
+        ("--forward-writes", options.replication.forward_writes, "--follow", options.replication.follow.is_some()),
+        ("--durability store", options.replication.is_to_be_in_store(), "--publish", options.replication.may_write()),
         ("--ignore-missing-dump", backups.ignore_missing_dump, dump, has_dump),
         ("--ignore-dump-if-db-exists", backups.ignore_dump_if_db_exists, dump, has_dump),
         ("--ignore-missing-snapshot", backups.ignore_missing_snapshot, snapshot, has_snapshot),

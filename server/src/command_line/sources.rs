@@ -11,7 +11,7 @@ use super::{command, config_file};
 use crate::options::Options;
 
 /// A value, other than the default, for each option that has one; the rest are switches.
-const VALUES: [(&str, &str); 66] = [
+const VALUES: [(&str, &str); 68] = [
     ("db_path", "elsewhere"),
     ("http_addr", "0.0.0.0:1234"),
     ("master_key", "a key of sixteen bytes"),
@@ -59,6 +59,8 @@ const VALUES: [(&str, &str); 66] = [
     ("follow", "file:///there/feed"),
     ("publish_interval", "5s"),
     ("takeover_after", "7s"),
+    ("durability", "store"),
+    ("durability_timeout", "11s"),
     ("public_url", "https://search.example.org"),
     ("max_lag", "30s"),
     ("experimental_search_queue_size", "12"),

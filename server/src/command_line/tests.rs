@@ -136,7 +136,7 @@ const SIZE: [&str; 2] = ["is not a size: expected bytes, or a number with a unit
 const TIME: [&str; 2] = ["expected seconds, or a number with", "is too long: expected at most 36500 days"];
 const COUNT: [&str; 2] = ["is not a count: expected an integer", "is too large: expected an integer"];
 /// Options that take numbers, with what they say of others.
-const NUMBERS: [(&str, [&str; 2]); 41] = [
+const NUMBERS: [(&str, [&str; 2]); 42] = [
     ("http-payload-size-limit", SIZE),
     ("max-indexing-memory", SIZE),
     ("experimental-limit-batched-tasks-total-size", SIZE),
@@ -150,6 +150,7 @@ const NUMBERS: [(&str, [&str; 2]); 41] = [
     ("keep", TIME),
     ("publish-interval", TIME),
     ("takeover-after", TIME),
+    ("durability-timeout", TIME),
     ("max-lag", TIME),
     ("client-timeout", TIME),
     ("shutdown-timeout", TIME),

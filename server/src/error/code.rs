@@ -63,6 +63,8 @@ codes! {
     // Replicas.
     ReplicaTakesNoWrites = "replica_takes_no_writes", InvalidRequest, 421;
     GenerationNotReached = "generation_not_reached", InvalidRequest, 409;
+    IndexNotHereYet = "index_not_here_yet", System, 503;
+    StoreNotReached = "store_not_reached", System, 503;
     InvalidMinGeneration = "invalid_min_generation", InvalidRequest, 400;
     // Keys of this server and of others.
     RemoteInvalidApiKey = "remote_invalid_api_key", Auth, 403;
@@ -457,7 +459,11 @@ mod tests {
             "remote_bad_response remote_could_not_send_request remote_remote_error remote_timeout \
              s3_snapshot_server_error"
         );
-        assert_eq!(of(503), "import_task_without_network_task too_many_search_requests too_many_write_requests");
+        assert_eq!(
+            of(503),
+            "import_task_without_network_task index_not_here_yet store_not_reached too_many_search_requests \
+             too_many_write_requests"
+        );
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! What `lamina inspect --json` prints.
 
-use lamina_engine::index::{DocumentReport, Index, SegmentReport, Snapshot, TermReport, TokenReport};
+use lamina_engine::index::{DocumentReport, GenerationReport, Index, SegmentReport, Snapshot, TermReport, TokenReport};
 use lamina_engine::segment::FileMeta;
 use lamina_engine::text::normalize_word;
 use serde_json::{Map, Value, json};
 
-use super::{InspectArgs, InspectError, POSTINGS_SHOWN_MAX};
+use super::{InspectArgs, InspectError, POSTINGS_SHOWN_MAX, aliases_of};
 use crate::instance::Instance;
+use crate::timestamp::Timestamp;
 use crate::wire::settings::show;
 
 /// The indexes, or what the options ask for of one.
@@ -34,11 +35,13 @@ pub(super) fn describe(instance: &Instance, args: &InspectArgs) -> Result<Value,
         let report = snapshot.inspect_document(key)?.ok_or_else(|| InspectError::NoDocument(key.clone()))?;
         found.insert("document".into(), document(&report));
     }
-    if found.is_empty() { Ok(whole(&index, &snapshot)) } else { Ok(Value::Object(found)) }
+    if found.is_empty() { Ok(whole(instance, uid, &index, &snapshot)) } else { Ok(Value::Object(found)) }
 }
 
-fn whole(index: &Index, snapshot: &Snapshot) -> Value {
+fn whole(instance: &Instance, uid: &str, index: &Index, snapshot: &Snapshot) -> Value {
     let report = index.report();
+    let states = index.generations();
+    let kept = states.iter().filter(|state| !state.is_current);
     json!({
         "generation": report.generation,
         "documents": report.document_count,
@@ -48,6 +51,17 @@ fn whole(index: &Index, snapshot: &Snapshot) -> Value {
         "bytes": report.segment_bytes,
         "settings": show(&snapshot.settings, &|_| true),
         "segments": report.segments.iter().map(segment).collect::<Vec<_>>(),
+        "aliases": aliases_of(instance, uid),
+        "keptStates": kept.map(state).collect::<Vec<_>>(),
+    })
+}
+
+fn state(state: &GenerationReport) -> Value {
+    json!({
+        "generation": state.generation,
+        "committedAt": Timestamp::from(state.committed_at),
+        "documents": state.document_count,
+        "damage": state.damage,
     })
 }
 

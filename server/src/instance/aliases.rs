@@ -8,6 +8,13 @@ use crate::tasks::IndexChange;
 use crate::timestamp::Timestamp;
 
 impl Instance {
+    /// With these aliases, for who looks into a database.
+    #[must_use]
+    pub(crate) fn with_aliases(self, aliases: Aliases) -> Instance {
+        *self.aliases.write() = Arc::new(aliases);
+        self
+    }
+
     /// The aliases of this moment.
     pub fn aliases(&self) -> Arc<Aliases> {
         Arc::clone(&self.aliases.read())

@@ -1,14 +1,53 @@
 //! What a replica does with the indexes of its publisher.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Instance;
 use super::open_indexes::Entry;
 use crate::aliases::Aliases;
+use crate::error::{ApiError, Code};
 use crate::stored_names::FolderName;
 
+/// Indexes that a replica has not fetched yet, since it began with nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Coming {
+    /// All that were published are here.
+    #[default]
+    Nothing,
+    /// It has not seen yet which there are.
+    Unknown,
+    /// These.
+    Indexes(BTreeSet<String>),
+}
+
 impl Instance {
+    /// What is still to be fetched, from now on.
+    pub(crate) fn expect(&self, coming: Coming) {
+        *self.coming.write() = coming;
+    }
+
+    /// Number of indexes that are still to be fetched; `None` where that is not known yet.
+    pub(crate) fn coming_count(&self) -> Option<usize> {
+        match &*self.coming.read() {
+            Coming::Nothing => Some(0),
+            Coming::Unknown => None,
+            Coming::Indexes(uids) => Some(uids.len()),
+        }
+    }
+
+    /// Why an index is not here.
+    pub(super) fn not_found(&self, uid: &str) -> ApiError {
+        let reason = match &*self.coming.read() {
+            Coming::Indexes(uids) if uids.contains(uid) => {
+                format!("Index `{uid}` is still being fetched by this replica.")
+            }
+            Coming::Unknown => format!("This replica does not know yet whether there is an index `{uid}`."),
+            _ => return ApiError::index_not_found(uid),
+        };
+        ApiError::new(Code::IndexNotHereYet, format!("{reason} Ask again in a moment, or ask another server."))
+    }
+
     /// Opened to follow a publisher: indexes are never written here.
     #[must_use]
     pub(crate) fn following(mut self) -> Instance {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lamina_engine::index::{At, Snapshot};
+use lamina_engine::index::{At, Snapshot, kept_state_count};
 
 use super::{Instance, damaged};
 use crate::error::ApiResult;
@@ -22,6 +22,11 @@ impl Instance {
     /// As [`Instance::snapshot`]; `generation_not_found`, and that the state is damaged.
     pub fn snapshot_at(&self, uid: &str, at: Option<At>) -> ApiResult<Arc<Snapshot>> {
         at.map_or_else(|| self.snapshot(uid), |at| self.before(uid, at))
+    }
+
+    /// Number of states before the present one that are kept of an index. Reads the names in its folder.
+    pub(crate) fn kept_state_count(&self, uid: &str) -> usize {
+        self.entry(uid).map_or(0, |entry| kept_state_count(&self.index_folder(&entry.folder)))
     }
 
     fn before(&self, uid: &str, at: At) -> ApiResult<Arc<Snapshot>> {

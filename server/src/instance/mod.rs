@@ -42,6 +42,7 @@ use uuid::Uuid;
 pub(crate) use durably::write_durably;
 pub use error::InstanceError;
 pub(crate) use folder::{holds_database, lock_to_look, set_instance_uid};
+pub(crate) use following::Coming;
 pub(crate) use names::Plan;
 use open_indexes::{Entry, OpenIndexes};
 pub(crate) use opening::{DATABASE, LOG, Opened};
@@ -74,6 +75,8 @@ pub struct Instance {
     /// Whether indexes are made to say their names by themselves: not where they are only looked into, or another server
     /// writes them.
     keeps_names: bool,
+    /// What a replica has still to fetch for the first time.
+    coming: RwLock<Coming>,
     // Held, never read: the lock ends with it.
     _lock: Option<File>,
 }
@@ -106,6 +109,7 @@ impl Instance {
             older,
             tasks_were_lost,
             keeps_names: true,
+            coming: RwLock::default(),
             _lock: Some(lock),
         };
         Ok((instance, store))
@@ -156,6 +160,7 @@ impl Instance {
             older: None,
             tasks_were_lost: false,
             keeps_names: false,
+            coming: RwLock::default(),
             _lock: lock,
         })
     }
@@ -252,7 +257,7 @@ impl Instance {
     }
 
     fn entry(&self, uid: &str) -> ApiResult<Arc<Entry>> {
-        self.indexes.read().get(uid).cloned().ok_or_else(|| ApiError::index_not_found(uid))
+        self.indexes.read().get(uid).cloned().ok_or_else(|| self.not_found(uid))
     }
 
     /// The current state of an index, for what needs all its documents.

@@ -98,6 +98,8 @@ pub(crate) struct Bucket {
     /// Between the host and the key.
     folder: String,
     account: Account,
+    /// Of each answer that is waited for.
+    limit: Option<Duration>,
 }
 
 impl std::fmt::Debug for Bucket {
@@ -137,7 +139,28 @@ impl Bucket {
                 region,
             })),
         };
-        Ok(Some(Bucket { outbound: outbound.clone(), origin, host, folder, account }))
+        Ok(Some(Bucket { outbound: outbound.clone(), origin, host, folder, account, limit: None }))
+    }
+
+    /// The same, which is given so long for each answer.
+    pub(crate) fn within(&self, limit: Duration) -> Bucket {
+        Bucket { limit: Some(limit), ..self.clone() }
+    }
+
+    /// How long an answer is waited for; `None`: as long as the attempts take.
+    pub(crate) fn limit(&self) -> Option<Duration> {
+        self.limit
+    }
+
+    /// As [`Bucket::wait_for`], for as long as the limit says.
+    ///
+    /// # Errors
+    /// Those of the answer, or that there was none.
+    pub(crate) fn answer<T>(&self, answer: impl Future<Output = Result<T, StorageError>>) -> Result<T, StorageError> {
+        let Some(limit) = self.limit else { return self.wait_for(answer) };
+        let limited = async { tokio::time::timeout(limit, answer).await };
+        self.wait_for(limited)
+            .unwrap_or_else(|_| Err(StorageError::Failed(format!("no answer within {} seconds", limit.as_secs_f64()))))
     }
 
     /// Waits for an answer of the store. Blocks; not for threads of the runtime.

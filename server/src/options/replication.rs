@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 /// Where state is published.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +40,16 @@ impl FromStr for StoreAddress {
     }
 }
 
+/// Where a write is safe before it is acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Durability {
+    /// On the disk of this server. What it has not published is lost when another one takes over.
+    #[default]
+    Local,
+    /// In the store as well: whichever server takes over carries it out.
+    Store,
+}
+
 /// One server writes and publishes; any number follow it and answer reads.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Replicas")]
@@ -63,6 +73,15 @@ pub struct Replication {
     #[arg(long, value_name = "SECONDS", value_parser = super::interval::time)]
     pub takeover_after: Option<Duration>,
 
+    /// When this server writes: whether a write is acknowledged when it is on the disk of this server (`local`), or when it is in
+    /// the store as well (`store`): then a takeover loses nothing that was acknowledged. Needs `--publish` or `--standby`.
+    #[arg(long, value_enum, default_value = "local", value_name = "WHERE")]
+    pub durability: Durability,
+
+    /// With `--durability store`: a write that the store has not taken within this time is refused, in seconds (or `30s`).
+    #[arg(long, default_value = "10s", value_name = "SECONDS", value_parser = super::interval::time)]
+    pub durability_timeout: Duration,
+
     /// Least time between two publications, in seconds (or `5s`, `1m`); what is committed meanwhile goes together.
     #[arg(long, default_value = "1s", value_name = "SECONDS", value_parser = super::interval::time)]
     pub publish_interval: Duration,
@@ -70,6 +89,11 @@ pub struct Replication {
     /// Address under which clients reach this server: replicas of one that publishes send writes there, errors link there.
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,
+
+    /// As a replica, pass writes and whatever else only the writer does on to it, and its answers back, instead of answering 307. Its
+    /// address (`--public-url`) must be one that this server may reach (`--experimental-allowed-ip-networks`).
+    #[arg(long)]
+    pub forward_writes: bool,
 
     /// `/health` of a replica answers 503 when it is so far behind, in seconds (or `30s`, `5m`). By default never.
     #[arg(long, value_name = "SECONDS", value_parser = super::interval::time)]
@@ -80,6 +104,16 @@ pub struct Replication {
 const TAKEOVER_AFTER: Duration = Duration::from_secs(10);
 
 impl Replication {
+    /// Whether writes are acknowledged when they are in the store.
+    pub fn is_to_be_in_store(&self) -> bool {
+        self.durability == Durability::Store
+    }
+
+    /// Whether this server may be one that writes and publishes.
+    pub fn may_write(&self) -> bool {
+        self.publish.is_some() || self.standby
+    }
+
     /// How long this server may show no sign of life when it writes.
     pub fn takeover_after(&self) -> Option<Duration> {
         self.takeover_after.or_else(|| self.standby.then_some(TAKEOVER_AFTER))

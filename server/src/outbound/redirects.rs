@@ -51,6 +51,14 @@ pub fn is_framing(name: &str) -> bool {
 }
 
 impl Outbound {
+    /// Sends, and follows no redirect; the body of the answer is still to be read.
+    ///
+    /// # Errors
+    /// As [`Outbound::send`].
+    pub(crate) async fn once(&self, request: reqwest::RequestBuilder) -> Result<Response, OutboundError> {
+        Ok(self.client.execute(request.build()?).await?)
+    }
+
     /// Sends, and follows redirects; the last answer, whose body is still to be read. The time of the request is for all of
     /// them together.
     ///

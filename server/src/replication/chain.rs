@@ -16,7 +16,10 @@ use thiserror::Error;
 use uuid::Uuid;
 
 use super::carried::carried_key;
-use super::root::{INDEXES, PublishedIndex, PublishedManifest, ROOTS, Root, root_key, root_number};
+use super::position::Position;
+use super::root::{
+    FORMAT, FORMAT_WITHOUT_JOURNAL, INDEXES, PublishedIndex, PublishedManifest, ROOTS, Root, root_key, root_number,
+};
 use super::store::{Content, ObjectError, Objects};
 use crate::options::Replication as Options;
 use crate::stored_names::FolderName;
@@ -106,6 +109,7 @@ fn named_files(manifest: &[u8]) -> Option<Vec<NamedFile>> {
 }
 
 /// A publisher and what it knows of the store.
+#[derive(Debug)]
 pub(super) struct Chain<S> {
     store: S,
     who: Holder,
@@ -128,7 +132,7 @@ pub(super) struct Chain<S> {
 }
 
 /// What a store of another kind has otherwise.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     /// Reads what a manifest names.
     pub(super) names: fn(&[u8]) -> Option<Vec<NamedFile>>,
@@ -205,6 +209,7 @@ impl<S: Objects> Chain<S> {
             nonce: self.who.nonce,
             holder: self.who.uid,
             writer: self.who.url.clone(),
+            format: if root.journal.is_some() { FORMAT } else { FORMAT_WITHOUT_JOURNAL },
             takeover_after_ms: self.who.takeover_after.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
             ..root
         }
@@ -348,6 +353,35 @@ impl<S: Objects> Chain<S> {
             is_news = true;
             self.create_root(self.next(root.clone())).await?;
         }
+    }
+
+    /// Creates a root that says the same, and where the journal begins.
+    ///
+    /// # Errors
+    /// After any but [`Setback::TakenOver`] it may have happened.
+    pub(super) async fn announce(&mut self, journal: Position) -> Result<(), Setback> {
+        self.confirm().await?;
+        // Who takes over gives no uid that the journal would take for one that has ended.
+        let next_task = self.last.next_task.max(journal.next_task);
+        self.create_root(self.next(Root { next_task, journal: Some(journal), ..self.last.clone() })).await?;
+        self.confirm().await
+    }
+
+    /// Removes objects that were listed by this publisher, and are of no use to it or to any that comes after it.
+    ///
+    /// # Errors
+    /// What the store says; [`Setback::TakenOver`] before anything is removed.
+    pub(super) async fn remove_unneeded(&mut self, keys: &[String]) -> Result<(), Setback> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        // After the list: what another one has put is not among them.
+        self.is_confirmed = false;
+        self.confirm().await?;
+        for key in keys {
+            self.store.remove(key).await?;
+        }
+        Ok(())
     }
 
     async fn create_root(&mut self, root: Root) -> Result<(), Setback> {

@@ -17,7 +17,7 @@ use super::store::{ObjectError, ObjectStore, blocking};
 use super::{Bell, Replication, Worker};
 use crate::access::KeyLine;
 use crate::error::ApiError;
-use crate::instance::Instance;
+use crate::instance::{Coming, Instance};
 use crate::options::{Options, StoreAddress};
 use crate::outbound::Outbound;
 use crate::stored_names::FolderName;
@@ -87,6 +87,9 @@ impl Follower {
     ) -> Result<Follower, ObjectError> {
         let store = ObjectStore::open(address, &options.object_storage, outbound, following.replication.traffic())?;
         let has = Remembered::read(following.instance.folder()).unwrap_or_default();
+        if has.root == 0 {
+            following.instance.expect(Coming::Unknown);
+        }
         let standby = options.replication.standby.then(|| Standby {
             who: Holder::of(&options.replication, following.instance.uid()),
             watch: Watch::new(Instant::now()),
@@ -185,7 +188,11 @@ impl Run {
                 self.last = Some(root.clone());
                 (root.generation, root.writer.clone())
             }
-            None => (self.following.replication.generation(), self.following.replication.writer()),
+            None => {
+                // Nothing was published, or nothing since.
+                self.following.instance.expect(Coming::Nothing);
+                (self.following.replication.generation(), self.following.replication.writer())
+            }
         };
         self.is_first = false;
         self.following.replication.level(start, generation, writer);
@@ -196,12 +203,6 @@ impl Run {
         // First, for an index says which batch it has applied last: one that the queue does not know of would be damage, and
         // a replica that takes over gives no uid twice.
         self.following.queue.store().settle_loss(&[], root.next_task, root.next_batch)?;
-        let mut indexes = Vec::with_capacity(root.indexes.len());
-        for published in &root.indexes {
-            indexes.push(Local { folder: self.bring(published)?, published: published.clone() });
-        }
-        let names: Vec<(String, FolderName)> =
-            indexes.iter().map(|local| (local.published.uid.clone(), local.folder.clone())).collect();
         let carried = match &root.carried {
             Some(name) if self.has.carried != root.carried => {
                 Some(Carried::read(name, &self.store.read(&carried_key(name))?)?)
@@ -209,6 +210,12 @@ impl Run {
             _ => None,
         };
         let aliases = carried.as_ref().map(Carried::aliases);
+        let indexes = match self.has.root {
+            0 => self.bring_one_by_one(root, carried.as_ref())?,
+            _ => self.bring_all(&root.indexes)?,
+        };
+        let names: Vec<(String, FolderName)> =
+            indexes.iter().map(|local| (local.published.uid.clone(), local.folder.clone())).collect();
         let Following { instance, queue, replace_keys, .. } = &self.following;
         queue.store().set_indexes(&names, aliases.as_ref())?;
         for folder in instance.set_indexes(names, aliases) {
@@ -218,8 +225,52 @@ impl Run {
         if let Some(carried) = &carried {
             self.take(carried)?;
         }
+        instance.expect(Coming::Nothing);
         self.has = Remembered { root: root.number, carried: root.carried.clone(), indexes };
         self.has.write(instance.folder()).map_err(io(instance.folder()))
+    }
+
+    fn bring_all(&self, published: &[PublishedIndex]) -> Result<Vec<Local>, FollowError> {
+        let bring =
+            |published: &PublishedIndex| Ok(Local { folder: self.bring(published)?, published: published.clone() });
+        published.iter().map(bring).collect()
+    }
+
+    /// Brings the indexes to a server that has nothing, small ones first, and shows each as soon as it is here: keys and what else
+    /// belongs to all of them come before.
+    fn bring_one_by_one(&self, root: &Root, carried: Option<&Carried>) -> Result<Vec<Local>, FollowError> {
+        let Following { instance, queue, replace_keys, .. } = &self.following;
+        replace_keys(root.keys.clone())?;
+        if let Some(carried) = carried {
+            self.take(carried)?;
+        }
+        // What an attempt before has brought is here.
+        let is_published = |(uid, folder): &(String, FolderName)| {
+            root.indexes.iter().any(|index| (&index.uid, &index.folder) == (uid, folder))
+        };
+        let mut names: Vec<(String, FolderName)> = instance.folders().into_iter().filter(is_published).collect();
+        let mut sized = Vec::with_capacity(root.indexes.len());
+        for published in &root.indexes {
+            let contents = ManifestContents::read(&self.store.read(&published.manifest_key())?)?;
+            sized.push((contents.files.iter().map(|file| file.bytes).sum::<u64>(), published));
+        }
+        sized.sort_by_key(|(bytes, _)| *bytes);
+        let mut brought = Vec::with_capacity(sized.len());
+        for place in 0..=sized.len() {
+            let is_coming =
+                |(_, published): &&(u64, &PublishedIndex)| names.iter().all(|(uid, _)| *uid != published.uid);
+            let coming = sized.iter().filter(is_coming).map(|(_, published)| published.uid.clone()).collect();
+            let aliases = carried.map(Carried::aliases);
+            queue.store().set_indexes(&names, aliases.as_ref())?;
+            instance.set_indexes(names.clone(), aliases);
+            instance.expect(Coming::Indexes(coming));
+            let Some((_, published)) = sized.get(place) else { break };
+            let folder = self.bring(published)?;
+            names.retain(|(uid, _)| *uid != published.uid);
+            names.push((published.uid.clone(), folder.clone()));
+            brought.push(Local { folder, published: (*published).clone() });
+        }
+        Ok(brought)
     }
 
     /// Takes what a root carries besides indexes, keys and aliases.

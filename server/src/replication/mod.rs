@@ -5,15 +5,21 @@
 //!   the root is the commit.
 //! * [`follow`]: a replica looks for the next root, fetches what it does not have, and moves each index to its new state.
 //! * [`beat`]: a writer shows signs of life, and a standby takes over from one that shows none.
+//! * [`journal`]: with `--durability store`, tasks are put into the store before they are acknowledged, and a server that takes
+//!   over carries them out.
 //! * [`role`]: whether a server writes or follows, where its options leave that to the store.
 //!
 //! Searches never wait for either. A publisher that another one has taken over from finds its next root refused, and stops.
 
+mod accepting;
 mod beat;
 mod carried;
 mod chain;
 mod follow;
 mod inventory;
+mod journal;
+mod position;
+mod prepare;
 mod publish;
 mod remembered;
 mod role;
@@ -21,6 +27,7 @@ mod root;
 #[cfg(test)]
 mod simulated;
 mod store;
+mod superseded;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,6 +39,7 @@ use tokio::sync::watch;
 pub(crate) use carried::Carried;
 pub(crate) use follow::{Follower, Following};
 pub(crate) use inventory::Inventory;
+pub(crate) use prepare::{Prepared, Taking};
 pub(crate) use publish::{Published, Publisher};
 pub(crate) use role::{has_followed, role_at_start};
 pub(crate) use store::ObjectError;
@@ -45,8 +53,60 @@ pub struct Replication {
     state: Mutex<State>,
     traffic: Arc<Traffic>,
     failures: AtomicU64,
+    journal: JournalCounts,
     /// Whether the process is to begin again, in another role.
     begins_again: watch::Sender<bool>,
+}
+
+/// What went through the journal of a writer that acknowledges when a write is in the store; all of it 0 for others.
+#[derive(Debug, Default)]
+pub struct JournalCounts {
+    records: AtomicU64,
+    tasks: AtomicU64,
+    refused: AtomicU64,
+    micros: AtomicU64,
+    length: AtomicU64,
+}
+
+impl JournalCounts {
+    /// Records that were created.
+    pub fn records(&self) -> u64 {
+        self.records.load(Ordering::Relaxed)
+    }
+
+    /// Tasks in them.
+    pub fn tasks(&self) -> u64 {
+        self.tasks.load(Ordering::Relaxed)
+    }
+
+    /// Tasks that the store did not take.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Records that are there: what no root covers yet.
+    pub fn length(&self) -> u64 {
+        self.length.load(Ordering::Relaxed)
+    }
+
+    /// How long the first task of each record has waited until it was there, together.
+    pub fn waited(&self) -> Duration {
+        Duration::from_micros(self.micros.load(Ordering::Relaxed))
+    }
+
+    fn note_record(&self, tasks: usize, waited: Duration) {
+        self.records.fetch_add(1, Ordering::Relaxed);
+        self.tasks.fetch_add(tasks as u64, Ordering::Relaxed);
+        self.micros.fetch_add(u64::try_from(waited.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    fn note_refused(&self, tasks: usize) {
+        self.refused.fetch_add(tasks as u64, Ordering::Relaxed);
+    }
+
+    fn note_length(&self, records: usize) {
+        self.length.store(records as u64, Ordering::Relaxed);
+    }
 }
 
 /// What a server has to do with others.
@@ -104,6 +164,7 @@ impl Replication {
             state: Mutex::default(),
             traffic: Arc::default(),
             failures: AtomicU64::new(0),
+            journal: JournalCounts::default(),
             begins_again: watch::Sender::new(false),
         }
     }
@@ -163,6 +224,11 @@ impl Replication {
     /// What was asked of the store.
     pub fn traffic(&self) -> Arc<Traffic> {
         Arc::clone(&self.traffic)
+    }
+
+    /// What went through the journal.
+    pub fn journal(&self) -> &JournalCounts {
+        &self.journal
     }
 
     /// How often publishing or following has failed.

@@ -5,21 +5,23 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lamina_engine::index::Snapshot;
-use uuid::Uuid;
+use parking_lot::Mutex;
 
 use super::beat::{Pulse, beat_interval};
 use super::carried::{Carried, carried_name};
-use super::chain::{Body, Chain, Holder, Setback, State, newest_root};
-use super::remembered::{followed_root, forget_following};
+use super::chain::{Body, Chain, Setback, State};
+use super::journal::Ledger;
+use super::position::Position;
+use super::prepare::Prepared;
 use super::root::{PublishedIndex, Root};
 use super::store::{ObjectError, ObjectStore, blocking};
+use super::superseded::step_down;
 use super::{Bell, Replication, Worker};
 use crate::access::KeyLine;
 use crate::aliases::Aliases;
 use crate::error::ApiError;
 use crate::instance::Instance;
-use crate::options::{Options, StoreAddress};
-use crate::outbound::Outbound;
+use crate::options::Options;
 use crate::stored_names::FolderName;
 use crate::tasks::{StoreError, TaskQueue};
 
@@ -78,37 +80,17 @@ impl From<StoreError> for Failure {
 }
 
 impl Publisher {
-    /// Checks that the store can be used, takes over from what published before, and begins to publish.
+    /// Begins to publish.
     ///
     /// # Errors
-    /// What the store says, or [`ObjectError::Unfit`]; [`ObjectError::Refused`] where another server's state would be lost.
-    pub(crate) fn start(
-        address: &StoreAddress,
-        options: &Options,
-        outbound: &Outbound,
-        published: Published,
-    ) -> Result<Publisher, ObjectError> {
-        let store = ObjectStore::open(address, &options.object_storage, outbound, published.replication.traffic())?;
-        store.probe()?;
-        let last = blocking(newest_root(&store, 0))?.unwrap_or_else(Root::none);
-        let uid = published.instance.uid();
-        let next_uids = published.queue.store().next_uids();
-        let (next_task, _) = next_uids.map_err(|error| ObjectError::Refused(error.to_string()))?;
-        may_publish(&last, uid, followed_root(published.instance.folder()), next_task)?;
-        let refused = |setback| match setback {
-            Setback::TakenOver => ObjectError::TakenOver("another server has just begun to publish to it"),
-            Setback::Object(error) => error,
-        };
-        let who = Holder::of(&options.replication, uid);
-        let mut chain = blocking(Chain::take_over(store.clone(), who, last)).map_err(refused)?;
-        blocking(chain.survey()).map_err(refused)?;
-        forget_following(published.instance.folder()).map_err(|error| ObjectError::Refused(error.to_string()))?;
-        let begins_again = options.replication.standby;
+    /// No thread.
+    pub(crate) fn start(prepared: Prepared, options: &Options, published: Published) -> Result<Publisher, ObjectError> {
+        let Prepared { chain, ledger, begins_again } = prepared;
         let pulse = match options.replication.takeover_after() {
             Some(after) => Some(start_pulse(&chain, after, Arc::clone(&published.replication), begins_again)?),
             None => None,
         };
-        let run = Run { chain, published, indexes: HashMap::new(), carried: None, begins_again };
+        let run = Run { chain, ledger, published, indexes: HashMap::new(), carried: None, begins_again };
         let interval = options.replication.publish_interval;
         let replication = Arc::clone(&run.published.replication);
         let queue = Arc::clone(&run.published.queue);
@@ -121,28 +103,6 @@ impl Publisher {
         });
         Ok(Publisher { _worker: worker, _pulse: pulse })
     }
-}
-
-/// Refuses to publish where the newest state in the store, that of `last`, is another one than that of this server, which would
-/// be lost. `followed`: the root that it has followed to; `next_task`: the next uid that it gives.
-pub(super) fn may_publish(last: &Root, uid: Uuid, followed: Option<u64>, next_task: u32) -> Result<(), ObjectError> {
-    if last.number == 0 || followed == Some(last.number) {
-        return Ok(());
-    }
-    if last.holder != uid && !last.holder.is_nil() {
-        return Err(ObjectError::TakenOver(
-            "another server has published to this store, and this one does not have its newest state. Start this one with \
-             `--follow` and `--standby`: it fetches the newest state, and takes over when the other server is gone. Or \
-             publish to another prefix",
-        ));
-    }
-    if next_task >= last.next_task {
-        return Ok(());
-    }
-    let text = "what this server has is older than what was published: its folder was put back, or is another one. Start a \
-                server on an empty folder with `--follow` and `--standby` to go on from what was published, or publish to \
-                another prefix";
-    Err(ObjectError::Refused(text.to_owned()))
 }
 
 /// Shows signs of life in a thread of its own, whatever the publisher is at.
@@ -168,16 +128,24 @@ fn start_pulse(
     Worker::start("pulse", beats).map_err(|source| ObjectError::Io { path: "pulse".into(), source })
 }
 
-/// Takes no writes any more: another server does.
-fn step_down(store: &ObjectStore, replication: &Replication, begins_again: bool) {
-    // Only to name it.
-    let writer = blocking(newest_root(store, 0)).ok().flatten().and_then(|root| root.writer);
-    replication.step_down(writer, begins_again);
+/// What is to be published.
+struct Now {
+    generation: Option<u32>,
+    indexes: Vec<(String, FolderName)>,
+    aliases: Arc<Aliases>,
+    journal: Option<Position>,
+    /// Batches below have ended, where it matters.
+    next_batch: Option<u32>,
 }
+
+/// An index, and its state if that has changed.
+type Changed = (String, FolderName, Option<Arc<Snapshot>>);
 
 /// The thread's own.
 struct Run {
     chain: Chain<ObjectStore>,
+    /// What is known of the journal, where there is one.
+    ledger: Option<Arc<Mutex<Ledger>>>,
     published: Published,
     /// What is published of each index.
     indexes: HashMap<FolderName, PublishedIndex>,
@@ -209,26 +177,15 @@ impl Run {
         }
     }
 
-    /// Publishes what has changed. Whether anything has.
+    /// Publishes what has changed. Whether anything has, or has to be looked at again.
     fn publish_changes(&mut self) -> Result<bool, Failure> {
         let start = Instant::now();
         // Before the states are looked at: what these batches wrote is in them.
-        let generation = self.published.queue.store().next_batch_uid()?.checked_sub(1);
-        let (folders, aliases) = self.published.instance.folders_and_aliases();
-        let mut states = Vec::new();
-        for (uid, folder) in folders {
-            let known = self.indexes.get(&folder).map(|index| index.manifest.generation);
-            if known.is_none() || known != self.published.instance.generation(&uid) {
-                match self.published.instance.state(&uid) {
-                    Ok(snapshot) => states.push((uid, folder, Some(snapshot))),
-                    // Deleted since the list was made.
-                    Err(error) if error.code == crate::error::Code::IndexNotFound => {}
-                    Err(error) => return Err(error.into()),
-                }
-            } else {
-                states.push((uid, folder, None));
-            }
-        }
+        let now = match self.ledger {
+            None => self.now_by_names()?,
+            Some(_) => self.now_by_tasks()?,
+        };
+        let Some(states) = self.states(&now)? else { return Ok(true) };
         let mut indexes = Vec::with_capacity(states.len());
         for (uid, folder, snapshot) in states {
             if let Some(snapshot) = snapshot {
@@ -238,25 +195,98 @@ impl Run {
             indexes.push(PublishedIndex { uid, ..self.indexes[&folder].clone() });
         }
         let keys = (self.published.keys)();
-        let carried = Some(self.put_carried(&aliases)?);
+        let carried = Some(self.put_carried(&now.aliases)?);
         let (next_task, next_batch) = self.published.queue.store().next_uids()?;
         let root = Root {
-            generation,
+            generation: now.generation,
             next_task,
             // The batch under way may be in its index already.
             next_batch: next_batch.saturating_add(1),
             indexes,
             keys,
             carried,
+            journal: now.journal,
             ..Root::none()
         };
         let is_news = blocking(self.chain.publish(root))?;
         self.indexes.retain(|folder, _| self.chain.last().indexes.iter().any(|index| index.folder == *folder));
         // What it names no more is gone since then, and not since it began.
         blocking(self.chain.collect(Instant::now()))?;
+        self.trim()?;
         let writer = self.chain.last().writer.clone();
-        self.published.replication.level(start, generation, writer);
+        self.published.replication.level(start, now.generation, writer);
         Ok(is_news)
+    }
+
+    /// The names of this moment: tasks whose end is about to be stored may have changed them.
+    fn now_by_names(&self) -> Result<Now, Failure> {
+        let generation = self.published.queue.store().next_batch_uid()?.checked_sub(1);
+        let (indexes, aliases) = self.published.instance.folders_and_aliases();
+        Ok(Now { generation, indexes, aliases, journal: None, next_batch: None })
+    }
+
+    /// The names as ended tasks have left them, and which have ended: others are carried out again by a server that takes over.
+    fn now_by_tasks(&self) -> Result<Now, Failure> {
+        let moment = self.published.queue.store().moment()?;
+        // After the moment: a record that is begun in between is not covered.
+        let journal = self.ledger.as_ref().map(|ledger| ledger.lock().position(moment.next_task, moment.waiting));
+        Ok(Now {
+            generation: moment.next_batch.checked_sub(1),
+            indexes: moment.indexes,
+            aliases: Arc::new(moment.aliases),
+            journal,
+            next_batch: Some(moment.next_batch),
+        })
+    }
+
+    /// The states of indexes that have changed. None at all where one of them is ahead of `now`, or not there any more: by more
+    /// than the batch under way, which an index remembers, tasks could be carried out twice.
+    fn states(&self, now: &Now) -> Result<Option<Vec<Changed>>, Failure> {
+        let instance = &self.published.instance;
+        let mut states = Vec::with_capacity(now.indexes.len());
+        for (uid, folder) in &now.indexes {
+            let mut state = None;
+            let current = instance.uid_of(folder);
+            let generation = current.as_ref().and_then(|current| instance.generation(current));
+            let known = self.indexes.get(folder).map(|index| index.manifest.generation);
+            if known.is_none() || known != generation {
+                let found = match &current {
+                    Some(current) => match instance.state(current) {
+                        Ok(snapshot) => Some(snapshot),
+                        // Deleted since the list was made.
+                        Err(error) if error.code == crate::error::Code::IndexNotFound => None,
+                        Err(error) => return Err(error.into()),
+                    },
+                    None => None,
+                };
+                let is_same = instance.uid_of(folder) == current;
+                let is_ahead = found
+                    .as_ref()
+                    .and_then(|snapshot| snapshot.last_outcome())
+                    .is_some_and(|(batch, _)| now.next_batch.is_some_and(|next| batch > u64::from(next)));
+                match found {
+                    Some(snapshot) if is_same && !is_ahead => state = Some(snapshot),
+                    _ if now.next_batch.is_some() || !is_same => return Ok(None),
+                    _ => continue,
+                }
+            }
+            states.push((uid.clone(), folder.clone(), state));
+        }
+        Ok(Some(states))
+    }
+
+    /// Removes records that the newest root covers.
+    fn trim(&mut self) -> Result<(), Failure> {
+        let (Some(ledger), Some(position)) = (&self.ledger, &self.chain.last().journal) else { return Ok(()) };
+        let over = ledger.lock().over(position);
+        for (number, keys) in over {
+            for key in keys {
+                self.chain.store().remove(&key).map_err(Setback::from)?;
+            }
+            ledger.lock().forget(number);
+        }
+        self.published.replication.journal().note_length(ledger.lock().len());
+        Ok(())
     }
 
     /// Puts what an index is made of into the store.

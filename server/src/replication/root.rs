@@ -4,6 +4,7 @@
 //! root/<number, 20 digits>                    created once; the highest number is the state
 //! i/<folder>/<file name>.<CRC-32, 8 digits>[.<addition>]
 //!                                             manifests and what they name: segments, added columns, tombstones
+//! journal/, journal-payload/                  tasks that no root covers yet, see [`journal`](super::journal)
 //! i/carried/<XXH3-128, 32 digits>            aliases, rules, switches, webhooks, the network
 //! ```
 //!
@@ -17,13 +18,16 @@ use lamina_engine::index::NamedFile;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::position::Position;
 use super::store::ObjectError;
 use crate::access::KeyLine;
 use crate::stored_names::FolderName;
 use crate::wire::identifier::check_index_uid;
 
-/// The form of roots that this program writes, and the newest that it reads.
-const FORMAT: u32 = 1;
+/// The newest form of roots that this program reads. One with a journal must not be taken over by a program that knows of none.
+pub(super) const FORMAT: u32 = 2;
+/// The form of roots without.
+pub(super) const FORMAT_WITHOUT_JOURNAL: u32 = 1;
 /// What keys of indexes begin with.
 pub(super) const INDEXES: &str = "i/";
 /// What keys of roots begin with.
@@ -59,6 +63,9 @@ pub(super) struct Root {
     /// The name of what else it carries; an earlier program carried nothing.
     #[serde(default)]
     pub(super) carried: Option<String>,
+    /// Where the journal of acknowledged tasks goes on behind it; `None` where writes are acknowledged before they are in the store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) journal: Option<Position>,
 }
 
 /// An index in a root.
@@ -136,7 +143,7 @@ impl Root {
     /// A first root of a store, before anything is published.
     pub(super) fn none() -> Root {
         Root {
-            format: FORMAT,
+            format: FORMAT_WITHOUT_JOURNAL,
             number: 0,
             epoch: 0,
             nonce: Uuid::nil(),
@@ -149,6 +156,7 @@ impl Root {
             indexes: Vec::new(),
             keys: Vec::new(),
             carried: None,
+            journal: None,
         }
     }
 
@@ -215,7 +223,7 @@ mod tests {
         let reason = |number, bytes: &[u8]| Root::read(number, bytes).unwrap_err().to_string();
         assert!(reason(8, &bytes).contains("another root"));
         assert!(reason(7, &bytes[..bytes.len() - 1]).contains("no root"));
-        assert!(reason(7, b"{\"format\":2,\"other\":1}").contains("later version"));
+        assert!(reason(7, b"{\"format\":3,\"other\":1}").contains("later version"));
         let text = String::from_utf8(bytes).unwrap();
         assert!(reason(7, text.replace("\"films\"", "\"a/b\"").as_bytes()).contains("a name that is none"));
         assert!(reason(7, text.replace("\"2-a\"", "\"../a\"").as_bytes()).contains("an object that can be none"));

@@ -15,9 +15,17 @@ use crate::routes::Routes;
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let health = warp::path!("health").and(warp::get()).map({
         let state = Arc::clone(state);
-        move || match too_far_behind(&state) {
-            None => json_answer(StatusCode::OK, &json!({ "status": "available" })),
-            Some(lag) => json_answer(StatusCode::SERVICE_UNAVAILABLE, &json!({ "status": "behind", "lagMs": lag })),
+        move || {
+            let (status, mut health) = match too_far_behind(&state) {
+                None => (StatusCode::OK, json!({ "status": "available" })),
+                Some(lag) => (StatusCode::SERVICE_UNAVAILABLE, json!({ "status": "behind", "lagMs": lag })),
+            };
+            // Of a replica that began with nothing: how many it has still to fetch, if it knows.
+            let coming = state.instance.coming_count();
+            if coming != Some(0) {
+                health["indexesComing"] = json!(coming);
+            }
+            json_answer(status, &health)
         }
     });
     let version = warp::path!("version").and(warp::get()).and(request(state)).then(|request| {

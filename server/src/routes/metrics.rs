@@ -132,6 +132,23 @@ fn replication(replication: &Replication, page: &mut Exposition) {
         page.family(name, Kind::Counter, help);
         page.sample(name, &[], count);
     }
+    let journal = replication.journal();
+    let counters = [
+        (
+            "journal_records_total",
+            "Records of tasks that were put into the store before they were acknowledged.",
+            journal.records(),
+        ),
+        ("journal_tasks_total", "Tasks in them.", journal.tasks()),
+        ("journal_refused_total", "Tasks that were refused because the store did not take them.", journal.refused()),
+    ];
+    for (name, help, count) in counters {
+        page.family(name, Kind::Counter, help);
+        page.sample(name, &[], count);
+    }
+    page.family("journal_wait_seconds_total", Kind::Counter, "How long records took to be there, together.");
+    page.sample("journal_wait_seconds_total", &[], journal.waited().as_secs_f64());
+    page.gauge("journal_records", "Records that no publication covers yet.", journal.length());
     let traffic = replication.traffic();
     page.family("store_calls_total", Kind::Counter, "Calls of the store.");
     for call in Call::ALL {

@@ -10,8 +10,10 @@ use warp::http::StatusCode;
 use warp::reply::Response;
 
 use super::unreadable::Unreadable;
+use crate::access::Rights;
+use crate::aliases::Alias;
 use crate::app::AppState;
-use crate::error::ApiResult;
+use crate::error::{ApiError, ApiResult};
 use crate::http::json_answer;
 use crate::options::human_size;
 use crate::requests::{Request, request, respond};
@@ -39,7 +41,8 @@ async fn of_all(request: Request) -> ApiResult<Response> {
         let indexing = under_way.as_ref().and_then(|live| live.index_uid.as_deref());
         for uid in state.instance.uids().into_iter().filter(|uid| rights.admits(uid)) {
             let read = state.instance.summary(&uid).and_then(|summary| {
-                let stats = index_stats(&state, &uid, &summary, indexing == Some(&uid), parameters)?;
+                let mut stats = index_stats(&state, &uid, &summary, indexing == Some(&uid), parameters)?;
+                add_names_and_states(&mut stats, &state, &uid, &rights);
                 Ok((summary, stats))
             });
             let Some((summary, stats)) = unreadable.sift(&state, &uid, read) else { continue };
@@ -64,10 +67,12 @@ async fn of_all(request: Request) -> ApiResult<Response> {
 async fn of_one(uid: &str, request: &Request) -> ApiResult<Response> {
     let uid = request.index_uid(uid)?;
     let parameters = StatsParameters::from_query(&request.query())?;
-    let state = Arc::clone(request.state());
+    let (state, rights) = (Arc::clone(request.state()), request.rights().clone());
     let body = blocking(move || {
         let summary = state.instance.summary(&uid)?;
-        index_stats(&state, &uid, &summary, state.queue.is_indexing(&uid), parameters)
+        let mut stats = index_stats(&state, &uid, &summary, state.queue.is_indexing(&uid), parameters)?;
+        add_names_and_states(&mut stats, &state, &uid, &rights);
+        Ok::<_, ApiError>(stats)
     });
     Ok(json_answer(StatusCode::OK, &body.await??))
 }
@@ -101,6 +106,19 @@ fn index_stats(
         add_internal_sizes(&mut stats, &report, parameters);
     }
     Ok(stats)
+}
+
+/// What else leads to the index, as far as the key may know, and what it keeps: where there is any.
+fn add_names_and_states(stats: &mut Value, state: &AppState, uid: &str, rights: &Rights) {
+    let aliases = state.instance.aliases();
+    let is_of = |(name, alias): &(&String, &Alias)| alias.index_uid == uid && rights.admits(name);
+    let names: Vec<&String> = aliases.iter().filter(is_of).map(|(name, _)| name).collect();
+    if !names.is_empty() {
+        stats["aliases"] = json!(names);
+    }
+    if !state.options.backups.keep.is_zero() {
+        stats["keptStates"] = state.instance.kept_state_count(uid).into();
+    }
 }
 
 /// Sizes of the manifest, which every index has, and of the parts of segments, for which the index is opened.

@@ -1,16 +1,18 @@
 //! What goes on in the background of a server that others follow, or that follows.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use crate::access::{key_lines, replace_keys};
 use crate::aliases::Aliases;
-use crate::app::AppState;
+use crate::app::{AppState, Opened};
 use crate::error::ApiError;
 use crate::network::Topology;
-use crate::replication::{Carried, Follower, Following, ObjectError, Published, Publisher, Role, has_followed};
+use crate::options::{Options, StoreAddress};
+use crate::replication::{
+    Carried, Follower, Following, ObjectError, Prepared, Published, Publisher, Role, Taking, has_followed,
+};
 use crate::tasks::{Store, StoreError};
 use crate::webhooks::{Webhook, WebhookFile};
 
@@ -22,40 +24,58 @@ pub(super) struct Replicating {
 }
 
 /// What another role before has left: tasks that a replica does not carry out, uids that the writer before may have given.
-pub(super) fn settle_role(role: Role, store: &Store, folder: &Path) -> Result<(), StoreError> {
+pub(super) fn settle_role(role: Role, store: &Store, options: &Options) -> Result<(), StoreError> {
     match role {
         Role::Replica => {
             let waiting = store.forget_tasks()?;
-            if waiting > 0 {
+            if waiting > 0 && options.replication.is_to_be_in_store() {
+                tracing::warn!(
+                    "{waiting} tasks that this server has accepted are carried out by the one that took over"
+                );
+            } else if waiting > 0 {
                 tracing::error!(
                     "{waiting} tasks that this server has accepted, and had not carried out when another server took over, \
                      are lost: send them again"
                 );
             }
         }
-        Role::Publisher if has_followed(folder) => store.pass_over_uids()?,
+        Role::Publisher if has_followed(&options.service.db_path) => store.pass_over_uids()?,
         _ => {}
     }
     Ok(())
 }
 
-/// Publishes or follows, as the options and the store say.
+/// Where it publishes or follows.
+fn address(options: &Options) -> Option<&StoreAddress> {
+    options.replication.publish.as_ref().or(options.replication.follow.as_ref())
+}
+
+/// Takes over from what published before, where this server publishes.
 ///
 /// # Errors
 /// What the store says.
-pub(super) fn replicate(state: &Arc<AppState>) -> Result<Replicating, ObjectError> {
+pub(super) fn prepare(options: &Options, opened: &Opened) -> Result<Option<Prepared>, ObjectError> {
+    let Opened { instance, queue, outbound, replication, .. } = opened;
+    let Some(address) = address(options).filter(|_| replication.role() == Role::Publisher) else { return Ok(None) };
+    Prepared::new(address, options, outbound, &Taking { instance, queue, replication }).map(Some)
+}
+
+/// Publishes what is prepared, or follows, as the options say.
+///
+/// # Errors
+/// What the store says.
+pub(super) fn replicate(state: &Arc<AppState>, prepared: Option<Prepared>) -> Result<Replicating, ObjectError> {
     let (options, outbound) = (&state.options, &state.outbound);
     let (instance, queue, replication) =
         (Arc::clone(&state.instance), Arc::clone(&state.queue), Arc::clone(&state.replication));
     let of_keys = Arc::clone(state);
-    let address = options.replication.publish.as_ref().or(options.replication.follow.as_ref());
-    let Some(address) = address else { return Ok(Replicating::default()) };
-    if replication.role() == Role::Publisher {
+    let Some(address) = address(options) else { return Ok(Replicating::default()) };
+    if let Some(prepared) = prepared {
         let keys = Box::new(move || key_lines(of_keys.access.keys()));
         let mut carrying = Carrying { state: Arc::clone(state), last: None };
         let carried = Box::new(move |aliases: &Arc<Aliases>| carrying.now(aliases));
         let published = Published { instance, queue, keys, carried, replication };
-        let publisher = Publisher::start(address, options, outbound, published)?;
+        let publisher = Publisher::start(prepared, options, published)?;
         return Ok(Replicating { _publisher: Some(publisher), _follower: None });
     }
     let replace_keys = Box::new(move |lines| replace_keys(of_keys.access.keys(), lines));

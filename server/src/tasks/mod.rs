@@ -23,13 +23,14 @@ pub use filter::TaskFilter;
 pub use kind::{Kind, Status};
 pub use live::LiveBatch;
 pub use payload_check::{PayloadDamage, check_inline_payload, check_payload_file};
+pub(crate) use queue::Acceptance;
 pub use queue::{NewTask, TaskQueue};
 pub use store::{
     Check, IndexChange, LogCondition, LogReport, MarkFile, Marks, Page, RuleChange, Store, StoreError,
     TransferredBatch, TransferredTask, check_log,
 };
 pub(crate) use store::{
-    FinishedBatch, StoredAliases, check_database, copy_database, open_to_read, progress, read_aliases,
+    FinishedBatch, StoredAliases, check_database, copy_database, open_to_read, progress, read_aliases, uid_for,
 };
 pub use task::{SummarizedTask, Task, TaskView};
 pub use uid_set::UidSet;

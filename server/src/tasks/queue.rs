@@ -1,6 +1,6 @@
 //! The queue as the rest of the server sees it: register, look up, be woken when there is work.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, RwLock};
@@ -75,6 +75,17 @@ pub struct TaskQueue {
     delay_max: Option<Duration>,
     /// Whether the process before ended itself.
     has_aborted_before: bool,
+    /// Where tasks are accepted before they are stored here.
+    acceptance: OnceLock<Arc<dyn Acceptance>>,
+}
+
+/// A place where tasks are accepted before they are stored in the queue.
+pub(crate) trait Acceptance: std::fmt::Debug + Send + Sync {
+    /// Accepts a task and stores it. Blocks.
+    ///
+    /// # Errors
+    /// It is not stored then.
+    fn accept(&self, new: NewTask, store: &Store) -> Result<Task, StoreError>;
 }
 
 /// Is called with the batch that has ended.
@@ -132,7 +143,14 @@ impl TaskQueue {
             delay: Delay::default(),
             delay_max: None,
             has_aborted_before: false,
+            acceptance: OnceLock::new(),
         }
+    }
+
+    /// From now on tasks are accepted there first. Before the first one is registered.
+    pub(crate) fn accept_at(&self, place: Arc<dyn Acceptance>) {
+        // A second place would be a mistake of ours, and change nothing.
+        let _ = self.acceptance.set(place);
     }
 
     /// Refuses writes of documents that would wait for longer than `limit`.
@@ -182,7 +200,13 @@ impl TaskQueue {
     /// Nothing is registered then.
     pub fn enqueue_now(&self, new: NewTask) -> Result<Task, StoreError> {
         let cancelation = matches!(new.content, Content::CancelTasks { .. }).then(|| new.content.clone());
-        let task = self.store.enqueue(new)?;
+        let task = match self.acceptance.get() {
+            None => self.store.enqueue(new)?,
+            Some(place) => place.accept(new, &self.store).inspect_err(|_| {
+                // One whose fate was not known before may have been stored.
+                self.signal.raise();
+            })?,
+        };
         if let (Some(cancelation), Some(live)) = (cancelation, self.live()) {
             live.cancel_if_named(&cancelation);
         }

@@ -152,8 +152,10 @@ pub(crate) fn check_queue(folder: &Path, as_json: bool) -> Result<(bool, Vec<Val
 pub(crate) fn open(folder: &Path) -> Result<Instance, OpenError> {
     let lock = lock(folder)?;
     let copy = QueueCopy::make(folder).map_err(OpenError::Copy)?;
-    let named = copy.open(folder).and_then(|opened| opened.store.indexes()).map_err(InstanceError::from)?;
-    Ok(Instance::look_into(folder, lock, named, options())?)
+    let store = copy.open(folder).map_err(InstanceError::from)?.store;
+    let named = store.indexes().map_err(InstanceError::from)?;
+    let aliases = store.aliases().map_err(InstanceError::from)?;
+    Ok(Instance::look_into(folder, lock, named, options())?.with_aliases(aliases))
 }
 
 fn lock(folder: &Path) -> Result<Option<File>, OpenError> {

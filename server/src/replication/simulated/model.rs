@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::replication::chain::{Body, State};
 use crate::replication::root::{PublishedIndex, Root};
 use crate::stored_names::FolderName;
+use crate::tasks::{Content, NewTask};
 
 /// What a manifest is here.
 #[derive(Serialize, Deserialize)]
@@ -131,4 +132,15 @@ impl Films {
         self.next_segment = segments.keys().map(|name| number_of(name) + 1).max().unwrap_or(0);
         (self.generation, self.segments) = (index.manifest.generation, segments);
     }
+}
+
+/// A task of this number under its uid.
+pub(super) fn task_of(uid: u32, task: u32) -> NewTask {
+    NewTask { uid: Some(uid), ..NewTask::for_index(task.to_string(), Content::Clear) }
+}
+
+/// The number of a task, and its uid.
+pub(super) fn numbers(task: &NewTask) -> (u32, u32) {
+    let number = task.index_uid.as_ref().and_then(|text| text.parse().ok());
+    (task.uid.expect("a uid"), number.expect("a number"))
 }

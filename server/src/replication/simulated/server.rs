@@ -1,6 +1,7 @@
 //! What a server does, without threads: it writes or follows, as the store says.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
@@ -12,7 +13,9 @@ use super::store::{Store, World};
 use crate::replication::Role;
 use crate::replication::beat::{Pulse, Watch};
 use crate::replication::chain::{Chain, Holder, Rules, Setback, newest_root};
-use crate::replication::publish::may_publish;
+use crate::replication::journal::Ledger;
+use crate::replication::position::Position;
+use crate::replication::prepare::may_publish;
 use crate::replication::role::by_store;
 use crate::replication::root::Root;
 use crate::replication::store::{ObjectError, Objects};
@@ -28,12 +31,14 @@ pub(super) struct Actor {
 }
 
 /// What outlives a process.
-struct Disk {
+pub(super) struct Disk {
     uid: Uuid,
     followed: Option<u64>,
-    next_task: u32,
+    pub(super) next_task: u32,
     batches: u32,
     films: Films,
+    /// Tasks that were accepted and wait, by their uids.
+    pub(super) queue: BTreeMap<u32, u32>,
 }
 
 /// The servers of a schedule.
@@ -46,7 +51,7 @@ pub(super) struct Group {
 
 /// What is given once in a schedule.
 #[derive(Default)]
-struct Shared {
+pub(super) struct Shared {
     nonces: Cell<u64>,
     folders: Cell<u64>,
     tasks: Cell<u32>,
@@ -56,6 +61,11 @@ impl Shared {
     fn next(count: &Cell<u64>) -> u64 {
         count.set(count.get() + 1);
         count.get()
+    }
+
+    pub(super) fn next_task(&self) -> u32 {
+        self.tasks.set(self.tasks.get() + 1);
+        self.tasks.get() - 1
     }
 }
 
@@ -68,6 +78,7 @@ impl Group {
             next_task: 0,
             batches: 0,
             films: Films::new(Shared::next(&shared.folders)),
+            queue: BTreeMap::new(),
         };
         let disks = (0..servers).map(|server| Rc::new(RefCell::new(disk(server)))).collect();
         Group { world, disks, shared, spawned: Rc::default() }
@@ -87,16 +98,28 @@ impl Group {
     }
 }
 
-struct Process {
-    server: usize,
-    world: Rc<World>,
-    store: Store,
-    disk: Rc<RefCell<Disk>>,
-    shared: Rc<Shared>,
-    spawned: Rc<RefCell<Vec<Actor>>>,
+pub(super) struct Process {
+    pub(super) server: usize,
+    pub(super) world: Rc<World>,
+    pub(super) store: Store,
+    pub(super) disk: Rc<RefCell<Disk>>,
+    pub(super) shared: Rc<Shared>,
+    pub(super) spawned: Rc<RefCell<Vec<Actor>>>,
 }
 
 impl Process {
+    /// The same process, for another thread of it.
+    pub(super) fn another(&self) -> Process {
+        Process {
+            server: self.server,
+            world: Rc::clone(&self.world),
+            store: self.store.clone(),
+            disk: Rc::clone(&self.disk),
+            shared: Rc::clone(&self.shared),
+            spawned: Rc::clone(&self.spawned),
+        }
+    }
+
     async fn live(self) {
         loop {
             let (uid, has_followed) = (self.disk.borrow().uid, self.disk.borrow().followed.is_some());
@@ -125,18 +148,33 @@ impl Process {
             let disk = self.disk.borrow();
             may_publish(&last, disk.uid, disk.followed, disk.next_task)?;
         }
-        if self.disk.borrow().followed.is_some() {
+        let has_followed = self.disk.borrow().followed.is_some();
+        if has_followed {
             self.disk.borrow_mut().next_task += 10_000;
         }
         let chain = Chain::take_over(self.store.clone(), self.who(), last).await;
         let mut chain = chain.inspect_err(|setback| self.note(setback))?.with_rules(RULES);
         self.world.is_believed(chain.last());
         chain.survey().await?;
+        // Now and then a server is started with other options.
+        let accepts = self.world.is_journaled && self.world.below(8) > 0;
+        let mut ledger = None;
+        if accepts || chain.last().journal.is_some() {
+            let taken = self.take_journal(&mut chain, has_followed).await;
+            let (desk, known) = taken.inspect_err(|setback| self.note(setback))?;
+            ledger = Some((known, desk));
+        }
         self.disk.borrow_mut().followed = None;
         let is_over = self.pulse(&chain);
+        let ledger = ledger.map(|(known, desk)| {
+            if accepts {
+                self.open(desk, &is_over);
+            }
+            known
+        });
         while !is_over.get() {
-            self.commit();
-            if let Err(setback) = self.publish(&mut chain).await {
+            self.commit(accepts);
+            if let Err(setback) = self.publish(&mut chain, ledger.as_deref()).await {
                 self.note(&setback);
                 if matches!(setback, Setback::TakenOver) {
                     break;
@@ -172,16 +210,22 @@ impl Process {
         is_over
     }
 
-    fn commit(&self) {
+    fn commit(&self, accepts: bool) {
         let mut disk = self.disk.borrow_mut();
-        for _ in 0..self.world.below(3) {
+        // In any order, as tasks of several indexes are.
+        for _ in 0..self.world.below(4) {
+            let place = self.world.below(disk.queue.len().max(1) as u64) as usize;
+            let Some(uid) = disk.queue.keys().nth(place).copied() else { break };
+            let task = disk.queue.remove(&uid).expect("it is there");
+            assert!(!disk.films.has(task), "task {uid} ({task}) is carried out twice");
+            disk.batches += 1;
+            disk.films.commit(task);
+        }
+        for _ in 0..if accepts { 0 } else { self.world.below(3) } {
             // A client may send again what another server has accepted.
-            let task = match self.world.below(3) {
+            let task = match self.world.below(3) + u64::from(self.world.is_journaled) {
                 0 if self.shared.tasks.get() > 0 => self.shared.tasks.get() - 1,
-                _ => {
-                    self.shared.tasks.set(self.shared.tasks.get() + 1);
-                    self.shared.tasks.get() - 1
-                }
+                _ => self.shared.next_task(),
             };
             disk.next_task += 1;
             disk.batches += 1;
@@ -194,19 +238,37 @@ impl Process {
         }
     }
 
-    async fn publish(&self, chain: &mut Chain<Store>) -> Result<(), Setback> {
+    /// What the present state of the disk covers.
+    pub(super) fn position(&self, ledger: &Ledger) -> Position {
+        let disk = self.disk.borrow();
+        ledger.position(disk.next_task, disk.queue.keys().copied().collect())
+    }
+
+    async fn publish(&self, chain: &mut Chain<Store>, ledger: Option<&RefCell<Ledger>>) -> Result<(), Setback> {
+        let journal = ledger.map(|ledger| self.position(&ledger.borrow()));
         let (state, next_task, batches) = {
             let disk = self.disk.borrow();
             (disk.films.state(), disk.next_task, disk.batches)
         };
         let index = chain.put_index(&state).await?;
-        let root = Root { generation: Some(batches), next_task, indexes: vec![index], ..Root::none() };
+        let root = Root { generation: Some(batches), next_task, indexes: vec![index], journal, ..Root::none() };
         chain.publish(root).await?;
         self.world.is_believed(chain.last());
-        chain.collect(self.world.now()).await
+        chain.collect(self.world.now()).await?;
+        let (Some(ledger), Some(position)) = (ledger, &chain.last().journal) else { return Ok(()) };
+        let over = ledger.borrow().over(position);
+        for (number, keys) in over {
+            for key in keys {
+                self.store.remove(&key).await?;
+            }
+            ledger.borrow_mut().forget(number);
+            self.world.counts.borrow_mut().trimmed += 1;
+        }
+        Ok(())
     }
 
     async fn follow(&self) -> Result<(), Setback> {
+        self.disk.borrow_mut().queue.clear();
         let (who, mut watch) = (self.who(), Watch::new(self.world.now()));
         let mut newest: Option<Root> = None;
         loop {

@@ -8,8 +8,9 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use super::model::{keys_of, tasks_of};
+use super::model::{keys_of, numbers, tasks_of};
 use crate::replication::chain::REMAINS;
+use crate::replication::journal::{Record, record_key, record_number};
 use crate::replication::root::{ROOTS, Root, root_number};
 use crate::replication::store::{Content, ObjectError, Objects};
 
@@ -25,6 +26,11 @@ pub(super) struct Counts {
     /// Files whose own keys could not be relied on.
     pub(super) moved: u64,
     pub(super) followed: u64,
+    /// Tasks that were acknowledged when they were in the journal, and of those, or nearly, what another server has carried out.
+    pub(super) acknowledged: u64,
+    pub(super) replayed: u64,
+    /// Records that were removed.
+    pub(super) trimmed: u64,
     pub(super) crashes: u64,
 }
 
@@ -54,12 +60,18 @@ pub(super) struct World {
     objects: RefCell<BTreeMap<String, Vec<u8>>>,
     late: RefCell<Vec<(u64, Effect)>>,
     valid: RefCell<Vec<Valid>>,
+    /// Whether writes are acknowledged when they are in the journal.
+    pub(super) is_journaled: bool,
+    /// Tasks that were acknowledged, and are in no root yet.
+    acknowledged: RefCell<BTreeSet<u32>>,
     pub(super) counts: RefCell<Counts>,
 }
 
 impl World {
-    pub(super) fn new(seed: u64, base: Instant) -> World {
+    pub(super) fn new(seed: u64, base: Instant, is_journaled: bool) -> World {
         World {
+            is_journaled,
+            acknowledged: RefCell::default(),
             base,
             now: Cell::new(0),
             seed: Cell::new(seed),
@@ -171,7 +183,43 @@ impl World {
             let lost: Vec<&u32> = before.tasks.difference(&tasks).collect();
             assert!(lost.is_empty(), "{lost:?} were published, and are lost by {root:?}");
         }
+        self.is_kept(&root, &tasks, &objects);
         valid.push(Valid { root, keys, tasks, superseded_at: None });
+    }
+
+    /// What was acknowledged is in the newest root, or in the journal where who takes over from it reads on.
+    fn is_kept(&self, root: &Root, tasks: &BTreeSet<u32>, objects: &BTreeMap<String, Vec<u8>>) {
+        let mut acknowledged = self.acknowledged.borrow_mut();
+        acknowledged.retain(|task| !tasks.contains(task));
+        if acknowledged.is_empty() {
+            return;
+        }
+        let position = root.journal.as_ref().expect("a root of a group with a journal says where it goes on");
+        let mut lost = acknowledged.clone();
+        for (key, bytes) in objects.range(record_key(position.from)..) {
+            let Some(number) = record_number(key) else { break };
+            for (task, _) in Record::read(number, bytes).expect("a record").tasks {
+                let (uid, task) = numbers(&task);
+                if !position.covers(uid) {
+                    lost.remove(&task);
+                }
+            }
+        }
+        assert!(lost.is_empty(), "{lost:?} were acknowledged, and are lost by {root:?}");
+    }
+
+    /// A client knows so.
+    pub(super) fn is_acknowledged(&self, tasks: impl Iterator<Item = u32>) {
+        let before = self.acknowledged.borrow().len();
+        self.acknowledged.borrow_mut().extend(tasks);
+        self.counts.borrow_mut().acknowledged += (self.acknowledged.borrow().len() - before) as u64;
+        self.newest_keeps_all();
+    }
+
+    fn newest_keeps_all(&self) {
+        let valid = self.valid.borrow();
+        let newest = valid.last().expect("a root before a record");
+        self.is_kept(&newest.root, &newest.tasks, &self.objects.borrow());
     }
 
     /// What the newest root names stays, and what others named stays for a while.
@@ -208,6 +256,7 @@ impl World {
             for key in &newest.keys {
                 assert!(objects.contains_key(key), "`{key}` is named and not there");
             }
+            self.newest_keeps_all();
         }
     }
 }

@@ -10,6 +10,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -158,6 +159,15 @@ impl ObjectStore {
             }
         };
         Ok(ObjectStore { place, traffic })
+    }
+
+    /// The same, whose calls fail after so long. A folder answers when it does.
+    pub(super) fn within(&self, limit: Duration) -> ObjectStore {
+        let place = match &self.place {
+            Place::Folder(folder) => Place::Folder(folder.clone()),
+            Place::Bucket { bucket, prefix } => Place::Bucket { bucket: bucket.within(limit), prefix: prefix.clone() },
+        };
+        ObjectStore { place, traffic: Arc::clone(&self.traffic) }
     }
 
     fn counted<T>(&self, call: Call, bytes: (u64, u64), result: Result<T, ObjectError>) -> Result<T, ObjectError> {

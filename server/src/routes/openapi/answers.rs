@@ -101,6 +101,8 @@ fn indexes() -> Vec<(&'static str, Value)> {
             ("internalDatabaseSizes", map_of(named("Size"))),
             ("segments", list(json!({ "type": "object" }))),
             ("damagedSegments", list(json!({ "type": "object" }))),
+            ("aliases", list(text())),
+            ("keptStates", count()),
         ],
         &[
             "numberOfDocuments",

@@ -36,7 +36,8 @@ impl Store {
             return result;
         }
         let waiting = std::mem::take(&mut *self.waiting.lock());
-        match writer.insert(&waiting) {
+        let news: Vec<&NewTask> = waiting.iter().map(|one| &one.new).collect();
+        match writer.insert(&news, Timestamp::now()) {
             Ok(results) => {
                 self.room.measure(&writer.connection);
                 for (one, result) in waiting.iter().zip(results) {
@@ -56,6 +57,55 @@ impl Store {
 }
 
 impl Store {
+    /// Stores tasks that were accepted `at` that time, and whose uids are given, all or none: one fsync.
+    ///
+    /// # Errors
+    /// Nothing is stored then.
+    pub(crate) fn enqueue_given(&self, news: &[NewTask], at: Timestamp) -> Result<Vec<Task>, StoreError> {
+        let mut writer = self.writer.lock();
+        let tasks = writer.insert(&news.iter().collect::<Vec<_>>(), at)?.into_iter().collect();
+        self.room.measure(&writer.connection);
+        tasks
+    }
+
+    /// Stores tasks that another process has accepted, under their uids, all or none. Those that are there stay as they are. How
+    /// many are new.
+    ///
+    /// # Errors
+    /// Nothing is stored then.
+    pub(crate) fn enqueue_again(&self, accepted: &[(NewTask, Timestamp)]) -> Result<usize, StoreError> {
+        let mut writer = self.writer.lock();
+        let Writer { connection, next_uid, marks } = &mut *writer;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let (mut count, mut next) = (0, *next_uid);
+        for (new, at) in accepted {
+            let uid = new.uid.unwrap_or_default();
+            let is_there = transaction.prepare_cached("SELECT 1 FROM tasks WHERE uid = ?1")?.exists([uid])?;
+            if !is_there {
+                insert_one(&transaction, uid, new, *at)?;
+                count += 1;
+            }
+            next = next.max(uid.checked_add(1).ok_or(StoreError::Exhausted)?);
+        }
+        if let Some(marks) = marks {
+            marks.allow_tasks(next)?;
+        }
+        transaction.commit()?;
+        *next_uid = next;
+        if let Some(marks) = marks {
+            marks.given_tasks(next);
+        }
+        Ok(count)
+    }
+
+    /// Whether there is room for a task.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`]
+    pub(crate) fn check_room(&self, content: &Content) -> Result<(), StoreError> {
+        self.room.check(content)
+    }
+
     /// The uid that the next task would be given, which may want one.
     ///
     /// # Errors
@@ -65,7 +115,8 @@ impl Store {
     }
 }
 
-fn uid_for(wanted: Option<u32>, next: u32) -> Result<u32, StoreError> {
+/// The uid of a task that may want one, where `next` is the lowest that is free.
+pub(crate) fn uid_for(wanted: Option<u32>, next: u32) -> Result<u32, StoreError> {
     match wanted {
         Some(wanted) if wanted < next => Err(StoreError::UidTaken { wanted, next }),
         wanted => Ok(wanted.unwrap_or(next)),
@@ -74,15 +125,15 @@ fn uid_for(wanted: Option<u32>, next: u32) -> Result<u32, StoreError> {
 
 impl Writer {
     /// One entry per task: a uid that cannot be given is the trouble of who wants it.
-    fn insert(&mut self, waiting: &[Waiting]) -> Result<Vec<Result<Task, StoreError>>, StoreError> {
+    fn insert(&mut self, news: &[&NewTask], at: Timestamp) -> Result<Vec<Result<Task, StoreError>>, StoreError> {
         let Writer { connection, next_uid, marks } = self;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let mut tasks = Vec::with_capacity(waiting.len());
+        let mut tasks = Vec::with_capacity(news.len());
         let mut next = *next_uid;
-        for Waiting { new, .. } in waiting {
+        for new in news {
             match uid_for(new.uid, next) {
                 Ok(uid) => {
-                    tasks.push(Ok(insert_one(&transaction, uid, new)?));
+                    tasks.push(Ok(insert_one(&transaction, uid, new, at)?));
                     next = uid.checked_add(1).ok_or(StoreError::Exhausted)?;
                 }
                 Err(taken) => tasks.push(Err(taken)),
@@ -100,7 +151,12 @@ impl Writer {
     }
 }
 
-fn insert_one(connection: &rusqlite::Connection, uid: u32, new: &NewTask) -> Result<Task, StoreError> {
+fn insert_one(
+    connection: &rusqlite::Connection,
+    uid: u32,
+    new: &NewTask,
+    enqueued_at: Timestamp,
+) -> Result<Task, StoreError> {
     let corrupt = |what| move |source| StoreError::Corrupt { what, uid, source };
     let kind = new.content.kind();
     let mut details = details(&new.content, Progress::Waiting);
@@ -112,7 +168,6 @@ fn insert_one(connection: &rusqlite::Connection, uid: u32, new: &NewTask) -> Res
         .transpose()
         .map_err(corrupt("details"))?;
     let content = serde_json::to_string(&new.content).map_err(corrupt("content"))?;
-    let enqueued_at = Timestamp::now();
     connection
         .prepare_cached(
             "INSERT INTO tasks (uid, index_uid, kind, status, enqueued_at, details, custom_metadata, content)

@@ -14,6 +14,7 @@ mod finish;
 mod listing;
 mod log_check;
 mod mark;
+mod moment;
 mod processes;
 mod readers;
 mod recovery;
@@ -49,6 +50,7 @@ pub use transfer::{TransferredBatch, TransferredTask};
 
 pub(crate) use aliases::{StoredAliases, read_aliases};
 pub(crate) use copy::copy_database;
+pub(crate) use enqueue::uid_for;
 pub(crate) use listing::{progress, stats, step_name};
 pub use log_check::{LogCondition, LogReport, check_log};
 pub use mark::{MarkFile, Marks};
@@ -112,6 +114,9 @@ pub enum StoreError {
     /// What is listed takes more memory than it may.
     #[error(transparent)]
     Memory(ApiError),
+    /// The task was not accepted where it has to be before it is stored here.
+    #[error(transparent)]
+    Refused(ApiError),
     /// 2^32 tasks.
     #[error("task store: all task uids are used")]
     Exhausted,
@@ -123,7 +128,7 @@ pub enum StoreError {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> ApiError {
         let error = match error {
-            StoreError::Memory(refusal) => return refusal,
+            StoreError::Memory(refusal) | StoreError::Refused(refusal) => return refusal,
             other => other,
         };
         let is_momentary = error.is_momentary();

@@ -1,0 +1,105 @@
+//! The chart is what `packaging/kubernetes` is, with values. Rendered here: it uses little of what charts can.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::server::repository;
+
+type Values = BTreeMap<String, String>;
+
+fn packaging(path: &str) -> String {
+    let path: PathBuf = repository().join("packaging").join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"))
+}
+
+/// Of two levels, in block style, as the file of values is.
+fn values() -> Values {
+    let (mut values, mut group) = (Values::new(), String::new());
+    for line in packaging("helm/values.yaml").lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
+        let (name, value) = line.split_once(':').unwrap_or_else(|| panic!("{line}"));
+        let value = value.trim().trim_matches('"').to_owned();
+        let is_alone = !name.starts_with(' ');
+        if is_alone && value.is_empty() && !line.ends_with('"') {
+            group = format!("{name}.");
+        } else if is_alone {
+            values.insert(name.to_owned(), value);
+        } else {
+            values.insert(format!("{group}{}", name.trim()), value);
+        }
+    }
+    values
+}
+
+fn value_of<'a>(name: &str, values: &'a Values) -> &'a str {
+    match name.strip_prefix(".Values.") {
+        Some(name) => values.get(name).unwrap_or_else(|| panic!("no value `{name}`")),
+        None => {
+            assert_eq!(name, ".Release.Name");
+            "lamina"
+        }
+    }
+}
+
+fn render(template: &str, values: &Values) -> String {
+    let (mut text, mut rest, mut is_shown) = (String::new(), template, vec![true]);
+    while let Some((before, after)) = rest.split_once("{{") {
+        let (action, after) = after.split_once("}}").expect("an end of the action");
+        let is_trimmed = action.starts_with('-');
+        if is_shown.iter().all(|shown| *shown) {
+            text.push_str(if is_trimmed { before.trim_end() } else { before });
+        }
+        rest = after;
+        match action.trim_start_matches('-').trim().split(' ').collect::<Vec<_>>()[..] {
+            ["end"] => drop(is_shown.pop()),
+            ["if", name] => is_shown.push(!["", "false"].contains(&value_of(name, values))),
+            _ if is_shown.contains(&false) => {}
+            [name] => text.push_str(value_of(name, values)),
+            [name, "|", "quote"] => text.push_str(&format!("\"{}\"", value_of(name, values))),
+            _ => panic!("`{action}` is not known here"),
+        }
+    }
+    assert_eq!(is_shown, [true], "each `if` has its end");
+    text + rest
+}
+
+fn rendered(name: &str, values: &Values) -> String {
+    render(&packaging(&format!("helm/templates/{name}")), values).trim().to_owned()
+}
+
+#[test]
+fn the_chart_renders_what_the_manifests_say() {
+    let values = values();
+    for name in ["members.yaml", "replicas.yaml", "services.yaml"] {
+        let manifest = packaging(&format!("kubernetes/{name}"));
+        assert_eq!(rendered(name, &values).replace("image: lamina:latest", "image: lamina"), manifest.trim(), "{name}");
+    }
+    let config = rendered("config.yaml", &values);
+    for line in packaging("kubernetes/lamina.env").lines() {
+        let (name, value) = line.split_once('=').unwrap();
+        assert!(config.contains(&format!("\n  {name}: \"{value}\"")), "{name}: {config}");
+    }
+}
+
+#[test]
+fn values_change_what_the_chart_renders() {
+    let mut values = values();
+    let changes = [
+        ("replicas.forwardWrites", "true"),
+        ("members.storageClass", "fast"),
+        ("allowedNetworks", "10.0.0.0/8"),
+        ("durability", "local"),
+        ("members.count", "5"),
+        ("secret", "other"),
+    ];
+    for (name, value) in changes {
+        *values.get_mut(name).unwrap() = value.to_owned();
+    }
+    let (members, replicas) = (rendered("members.yaml", &values), rendered("replicas.yaml", &values));
+    assert!(members.contains("\n        storageClassName: fast\n        resources:"), "{members}");
+    assert!(members.contains("SVC_DURABILITY, value: local}") && members.contains("\n  replicas: 5\n"), "{members}");
+    assert!(members.contains("secretKeyRef: {name: other, key: master-key}"), "{members}");
+    assert!(replicas.contains("\n            - {name: SVC_FORWARD_WRITES, value: \"true\"}\n"), "{replicas}");
+    assert!(rendered("config.yaml", &values).ends_with("SVC_EXPERIMENTAL_ALLOWED_IP_NETWORKS: \"10.0.0.0/8\""));
+    values.insert("replicas.enabled".to_owned(), "false".to_owned());
+    assert_eq!(rendered("replicas.yaml", &values), "");
+}
