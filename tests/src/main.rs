@@ -59,6 +59,7 @@ mod points_in_time;
 mod questions;
 mod receiver;
 mod repairs;
+mod replicas;
 mod replication;
 mod reranking;
 mod restart;

@@ -64,7 +64,7 @@ struct Order {
 struct Unsettled {
     tasks: Vec<NewTask>,
     at: Timestamp,
-    /// It is.
+    /// It was found in the store.
     is_there: bool,
 }
 
