@@ -18,6 +18,8 @@ const NORMAL_CHARS_MAX: usize = 3;
 enum Class {
     /// Part of a word, as it is. Only for ASCII, so that a run of such bytes is a word of the text itself.
     Same,
+    /// Part of a word as a small letter. Only for ASCII.
+    Capital,
     /// Part of a word after replacement by the entry's characters; there may be none of them.
     Fold,
     Soft,
@@ -101,8 +103,12 @@ impl Entry {
             *to = from;
             entry.normal_count += 1;
         }
-        let same = c.is_ascii() && entry.normal_count == 1 && entry.normal[0] == c;
-        entry.class = if same { Class::Same } else { Class::Fold };
+        let is = |normal: char| c.is_ascii() && entry.normal_count == 1 && entry.normal[0] == normal;
+        entry.class = match c {
+            _ if is(c) => Class::Same,
+            'A'..='Z' if is(c.to_ascii_lowercase()) => Class::Capital,
+            _ => Class::Fold,
+        };
         entry
     }
 
@@ -149,19 +155,28 @@ impl LatinTable {
         };
         loop {
             let start = at;
-            at = self.skip_same(text, at);
+            let has_capitals;
+            (at, has_capitals) = self.skip_letters(text, at);
             let mut step = self.step(text, at);
             if let Step::Part { .. } = step {
                 // From the first replaced character on, the word is built in the buffer.
                 buffer.clear();
                 buffer.push_str(&text[start..at]);
+                buffer.make_ascii_lowercase();
                 while let Step::Part { bytes, entry } = step {
                     buffer.extend(entry.normal());
                     let from = at + bytes;
-                    at = self.skip_same(text, from);
+                    (at, _) = self.skip_letters(text, from);
+                    let known = buffer.len();
                     buffer.push_str(&text[from..at]);
+                    buffer[known..].make_ascii_lowercase();
                     step = self.step(text, at);
                 }
+                emit(buffer, &mut gap);
+            } else if has_capitals {
+                buffer.clear();
+                buffer.push_str(&text[start..at]);
+                buffer.make_ascii_lowercase();
                 emit(buffer, &mut gap);
             } else {
                 emit(&text[start..at], &mut gap);
@@ -178,10 +193,18 @@ impl LatinTable {
         }
     }
 
-    /// The end of the run of [`Class::Same`] bytes that begins at `at`.
-    fn skip_same(&self, text: &str, at: usize) -> usize {
+    /// The end of the run of [`Class::Same`] and [`Class::Capital`] bytes that begins at `at`, and whether there are any of
+    /// the latter.
+    #[inline]
+    fn skip_letters(&self, text: &str, at: usize) -> (usize, bool) {
+        let mut has_capitals = false;
         let rest = &text.as_bytes()[at..];
-        at + rest.iter().take_while(|byte| self.bytes[usize::from(**byte)] == Class::Same).count()
+        let is_letter = |byte: &&u8| {
+            let class = self.bytes[usize::from(**byte)];
+            has_capitals |= class == Class::Capital;
+            matches!(class, Class::Same | Class::Capital)
+        };
+        (at + rest.iter().take_while(is_letter).count(), has_capitals)
     }
 
     fn step(&self, text: &str, at: usize) -> Step<'_> {
@@ -203,7 +226,7 @@ impl LatinTable {
         match class {
             Class::Soft => Step::Separator { bytes, hard: false },
             Class::Hard => Step::Separator { bytes, hard: true },
-            Class::Same | Class::Fold => Step::Part { bytes, entry },
+            Class::Same | Class::Capital | Class::Fold => Step::Part { bytes, entry },
             Class::Starter | Class::Wide | Class::Foreign => unreachable!("covers() refuses such a text"),
         }
     }

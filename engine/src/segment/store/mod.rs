@@ -36,5 +36,6 @@ const BLOCK_BYTES: usize = 3 * 512;
 /// The same where documents are codes of words: of those only the wanted one is decoded, but all of the block is compared with
 /// its checksum.
 const WORD_BLOCK_BYTES: usize = 4 * 1024;
-/// Dictionaries a store may hold: their numbers fit a byte, and each one costs some 300 KB of heap when it is used.
+/// Dictionaries a store may hold: their numbers fit a byte, and each one costs some 300 KB of heap when it is used, a
+/// model of words three times that.
 pub(super) const DICTIONARIES_MAX: usize = 16;

@@ -43,7 +43,7 @@ pub(super) struct Dictionary {
 
 impl Dictionary {
     /// Learns from documents that lie one after the other in `samples`, with these lengths. `None`: nothing to learn.
-    fn train(samples: &[u8], lengths: &[usize]) -> Option<Dictionary> {
+    pub(super) fn train(samples: &[u8], lengths: &[usize]) -> Option<Dictionary> {
         let pieces = Pieces::learn(samples, lengths);
         let mut encoder = PieceEncoder::new(pieces.clone());
         let (mut texts, mut text_lengths, mut at) = (Vec::with_capacity(samples.len()), Vec::new(), 0);
@@ -56,22 +56,18 @@ impl Dictionary {
         Dictionary::choose(&texts, &text_lengths, pieces, &Samples { json: samples, lengths })
     }
 
-    /// A model of words where it packs well, else what packs the last documents smaller, the model or zstd with a dictionary.
+    /// What packs the last documents smaller: a model of words, or zstd with a dictionary.
     fn choose(texts: &[u8], text_lengths: &[usize], pieces: Pieces, samples: &Samples<'_>) -> Option<Dictionary> {
-        let model = words::train(texts, text_lengths, samples.lengths);
         let with = |bytes: Vec<u8>| Dictionary { bytes: bytes.into(), pieces: pieces.clone() };
-        if let Some(model) = &model
-            && model.is_good
-        {
-            return Some(with(model.dictionary.clone()));
-        }
+        let model = words::train(texts, text_lengths).map(with);
         let learned = text_lengths.len() - words::kept_back(text_lengths.len());
         let learned_bytes = text_lengths[..learned].iter().sum();
         // Where there is nothing to learn, plain compression serves as well.
         let zstd = train(&texts[..learned_bytes], &text_lengths[..learned]).ok().map(with);
-        let Some(model) = model.map(|model| with(model.dictionary)) else { return zstd };
-        let Some(zstd) = zstd else { return Some(model) };
-        let (model, zstd) = (Arc::new(model), Arc::new(zstd));
+        let (model, zstd) = match (model, zstd) {
+            (Some(model), Some(zstd)) => (Arc::new(model), Arc::new(zstd)),
+            (model, zstd) => return model.or(zstd),
+        };
         let chosen = if samples.packed(&model, learned) < samples.packed(&zstd, learned) { model } else { zstd };
         Arc::into_inner(chosen)
     }
@@ -110,7 +106,7 @@ impl BlockSink for PackedBytes {
 
 /// A compression dictionary that the segments of an index share: the first one that grows large enough trains it.
 ///
-/// Training takes some 40 ms, and blocks of segments with the same dictionary are merged by copying.
+/// Training takes some 0.2 s, and blocks of segments with the same dictionary are merged by copying.
 #[derive(Clone, Debug, Default)]
 pub struct StoreDictionary {
     /// `None` inside: training found nothing to learn.

@@ -1,13 +1,14 @@
 //! What is written comes back, whatever it is.
 
 use super::super::pieces::Pieces;
+use super::super::writer::Dictionary;
 use super::*;
 use proptest::prelude::*;
 
 /// A model of these texts, which are long enough to keep some back.
 fn trained(texts: &[String]) -> Vec<u8> {
     let lengths: Vec<usize> = texts.iter().map(String::len).collect();
-    train(texts.concat().as_bytes(), &lengths, &lengths).expect("there are samples").dictionary
+    train(texts.concat().as_bytes(), &lengths).expect("there are samples")
 }
 
 fn sentences(count: usize) -> Vec<String> {
@@ -55,6 +56,25 @@ fn sentences_are_short() {
         texts[4000..].iter().fold((0, 0), |sum, text| (sum.0 + text.len(), sum.1 + check(text.as_bytes())));
     assert!(packed * 6 < bytes, "{packed} of {bytes}");
     assert_eq!(trained(&texts[..4000]), model().0, "the same samples, the same model");
+}
+
+#[test]
+fn zstd_stays_where_it_packs_smaller() {
+    let is_of_words = |documents: &[String]| {
+        let lengths: Vec<usize> = documents.iter().map(String::len).collect();
+        let dictionary =
+            Dictionary::train(documents.concat().as_bytes(), &lengths).expect("there is something to learn");
+        is_model(&dictionary.bytes)
+    };
+    let sentences: Vec<String> = sentences(4000).iter().map(|fields| format!("{{{fields}}}")).collect();
+    assert!(is_of_words(&sentences));
+    // A few long texts without words, again and again.
+    let noise = |seed: u64| {
+        let number = |i| format!("{:x}", (seed + i).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20);
+        (0..60).map(number).collect::<String>()
+    };
+    let noise: Vec<String> = (0..1500).map(|i| format!(r#"{{"id":{i},"noise":"{}"}}"#, noise(i % 40 * 1000))).collect();
+    assert!(!is_of_words(&noise));
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! Learns a model from sample documents.
 
-use super::encoder::WordEncoder;
 use super::huffman::code_lengths;
 use super::tokens::{Class, Tokens};
 use super::{
@@ -20,17 +19,8 @@ const SAVED_BITS_MIN: f64 = 60.0;
 const SHARE: usize = 8;
 /// Bytes of a phrase beside those of its token.
 const PHRASE_BYTES: usize = 5;
-/// What is kept back of the samples to see how well the others stand for documents.
+/// What is kept back of the samples, to see how well the others stand for documents.
 const TEST_SHARE: usize = 32;
-/// Where the model packs documents to more than this share of their size, zstd may be better.
-const GOOD_SHARE: f64 = 0.30;
-
-/// A model, and how well it packs documents.
-pub(in super::super) struct Trained {
-    pub(in super::super) dictionary: Vec<u8>,
-    /// Whether it is good enough without a comparison with anything else.
-    pub(in super::super) is_good: bool,
-}
 
 /// Where a sequence of tokens has no number.
 const NONE: u32 = u32::MAX;
@@ -216,30 +206,20 @@ pub(in super::super) fn kept_back(documents: usize) -> usize {
     documents / TEST_SHARE
 }
 
-/// Learns from texts that lie one after the other in `samples`, with these lengths, and those of the JSON that they stand for.
-/// `None`: there are too few. Cost: some 30 ms for each megabyte.
-pub(in super::super) fn train(samples: &[u8], lengths: &[usize], json_lengths: &[usize]) -> Option<Trained> {
-    let mut at = 0;
-    let texts: Vec<&[u8]> = lengths
-        .iter()
-        .map(|length| {
-            at += length;
-            &samples[at - length..at]
-        })
-        .collect();
-    let tested = kept_back(texts.len());
+/// Learns from texts that lie one after the other in `samples`, with these lengths, all but the last. `None`: there are too few.
+/// Cost: some 40 ms for each megabyte.
+pub(in super::super) fn train(samples: &[u8], lengths: &[usize]) -> Option<Vec<u8>> {
+    let tested = kept_back(lengths.len());
     if tested == 0 {
         return None;
     }
-    let (learned, others) = texts.split_at(texts.len() - tested);
-    let samples_of = Samples::new(learned.iter().copied());
-    let mut trainer = Trainer::new(&samples_of, samples.len() / SHARE);
+    let mut at = 0;
+    let texts = lengths[..lengths.len() - tested].iter().map(|length| {
+        at += length;
+        &samples[at - length..at]
+    });
+    let learned = Samples::new(texts);
+    let mut trainer = Trainer::new(&learned, samples.len() / SHARE);
     (0..ROUNDS).for_each(|_| trainer.lengthen());
-    let model = trainer.model();
-    let encoder = WordEncoder::of(&model);
-    let mut packed = Vec::new();
-    others.iter().for_each(|text| encoder.encode(text, &mut packed));
-    let json_bytes: usize = json_lengths[json_lengths.len() - tested..].iter().sum();
-    let is_good = (packed.len() as f64) < json_bytes as f64 * GOOD_SHARE;
-    Some(Trained { dictionary: model.put(), is_good })
+    Some(trainer.model().put())
 }
