@@ -69,6 +69,8 @@ struct Trainer<'a> {
     /// By token the phrase that it is.
     single: Vec<u32>,
     phrases: Vec<(u32, u32)>,
+    /// By phrase whether another one continues it.
+    is_continued: Vec<bool>,
     continued: HashMap<u64, u32, foldhash::fast::RandomState>,
     bytes_left: usize,
 }
@@ -83,6 +85,7 @@ impl<'a> Trainer<'a> {
             samples,
             single: vec![NONE; samples.tokens.len()],
             phrases: Vec::new(),
+            is_continued: Vec::new(),
             continued: HashMap::default(),
             bytes_left: bytes_max,
         };
@@ -109,6 +112,7 @@ impl<'a> Trainer<'a> {
     fn add(&mut self, parent: u32, token: u32) -> u32 {
         self.bytes_left -= self.cost(token);
         self.phrases.push((parent, token));
+        self.is_continued.push(false);
         self.phrases.len() as u32 - 1
     }
 
@@ -119,6 +123,7 @@ impl<'a> Trainer<'a> {
         for &token in &self.samples.sequence {
             if open != NONE {
                 if token != NONE
+                    && self.is_continued[open as usize]
                     && let Some(&longer) = self.continued.get(&pair(open, token))
                 {
                     open = longer;
@@ -169,6 +174,7 @@ impl<'a> Trainer<'a> {
             }
             let longer = self.add(phrase, token);
             self.continued.insert(pair, longer);
+            self.is_continued[phrase as usize] = true;
         }
     }
 
