@@ -70,7 +70,7 @@ fn zstd_stays_where_it_packs_smaller() {
     assert!(is_of_words(&sentences));
     // A few long texts without words, again and again.
     let noise = |seed: u64| {
-        let number = |i| format!("{:x}", (seed + i).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20);
+        let number = |i: u64| format!("{:x}", (seed + i).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20);
         (0..60).map(number).collect::<String>()
     };
     let noise: Vec<String> = (0..1500).map(|i| format!(r#"{{"id":{i},"noise":"{}"}}"#, noise(i % 40 * 1000))).collect();
