@@ -182,7 +182,8 @@ fn line_of_a_bus_error(options: &[&str]) -> (String, Server, std::path::PathBuf)
 
     let mut server = Server::with_options(options);
     server.add("books", json!([{"id": 1, "title": "Moby Dick"}]));
-    server.add("films", films());
+    // More than the first page of the file, which stays readable.
+    server.add("films", large_films());
     let largest = segments(&server).pop().expect("a segment");
     std::fs::File::options().write(true).open(&largest).unwrap().set_len(100).unwrap();
     // Whatever is read first: the process is gone before there is an answer.
