@@ -182,10 +182,10 @@ fn line_of_a_bus_error(options: &[&str]) -> (String, Server, std::path::PathBuf)
 
     let mut server = Server::with_options(options);
     server.add("books", json!([{"id": 1, "title": "Moby Dick"}]));
-    // More than the first page of the file, which stays readable.
     server.add("films", large_films());
     let largest = segments(&server).pop().expect("a segment");
-    std::fs::File::options().write(true).open(&largest).unwrap().set_len(100).unwrap();
+    // What stays of the last page is readable, whatever it holds: so all of a page stays, and nothing else.
+    std::fs::File::options().write(true).open(&largest).unwrap().set_len(4096).unwrap();
     // Whatever is read first: the process is gone before there is an answer.
     let search = server.request(reqwest::Method::POST, "/indexes/films/search").json(&json!({"q": "film"}));
     let documents = server.request(reqwest::Method::GET, "/indexes/films/documents");
