@@ -53,7 +53,7 @@ impl Source {
     }
 }
 
-/// Whether a line is part of an item that only tests have. Items are told apart by their indentation, as rustfmt sets it.
+/// Whether a line is part of an item that only tests have. Their indentation distinguishes items, as rustfmt sets it.
 #[derive(Clone, Copy, PartialEq)]
 enum OfTest {
     No,
