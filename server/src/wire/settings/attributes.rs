@@ -51,7 +51,7 @@ pub(super) const SEARCHABLE: SettingKind = SettingKind {
         figures(&patch.searchable_attributes, "searchable_attributes.total", "searchable_attributes.with_wildcard")
     },
     reference: Reference {
-        purpose: "attributes whose words are searched, the most important first; `[\"*\"]` means all, none before another",
+        purpose: "attributes that are searched, the most important first; `[\"*\"]` means all, with equal weight",
         value: "array of strings",
         example: r#"["title", "overview"]"#,
     },

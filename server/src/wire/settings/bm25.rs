@@ -38,8 +38,8 @@ pub(super) const BM25: SettingKind = SettingKind {
     },
     schema: || exactly([("k1", or_null(between(0.0, K1_MAX))), ("b", or_null(between(0.0, 1.0)))], &[]),
     reference: Reference {
-        purpose: "the score of questions (`any`): how late more of the same word stops to count (`k1`, 1.2), how much \
-                  long attributes count less (`b`, 0.75)",
+        purpose: "the score of `any`: how long further occurrences of a word add to it (`k1`, 1.2), and how much \
+                  less long attributes count (`b`, 0.75)",
         value: "object: `k1` (0 to 1000), `b` (0 to 1)",
         example: r#"{"k1": 0.9, "b": 0.4}"#,
     },
@@ -65,8 +65,8 @@ pub(super) const WEIGHTS: SettingKind = SettingKind {
     sent: |patch| patch.searchable_attributes_weights.as_set().map(|weights| json!(weights)),
     schema: || map_of(between(WEIGHT_MIN, WEIGHT_MAX)),
     reference: Reference {
-        purpose: "the score of questions (`any`): how much a word in an attribute counts; without one, 1 + 1 / (1 + its \
-                  place in `searchableAttributes`), or 1 where these have no order",
+        purpose: "the score of `any`: how much a word in an attribute counts. The default is 1 + 1 / (1 + its place \
+                  in `searchableAttributes`), or 1 if these have no order",
         value: "object of numbers, 0.001 to 1000",
         example: r#"{"title": 3, "authors": 0.5}"#,
     },

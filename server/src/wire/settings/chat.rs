@@ -50,8 +50,8 @@ pub(super) const CHAT: SettingKind = SettingKind {
     },
     schema,
     reference: Reference {
-        purpose: "what a model in a [conversation](guide.md#conversations) learns of the index (`description`), what it reads of \
-                  each document, and what its searches have beside words and filter; behind the experimental feature \
+        purpose: "for [conversations](guide.md#conversations): the `description` of the index that the model reads, \
+                  the text of each document, and the parameters of its searches; needs the experimental feature \
                   `chatCompletions`",
         value: "object: `description`, `documentTemplate`, `documentTemplateMaxBytes` (400), `searchParameters` (`hybrid`, `limit`, \
                 `sort`, `distinct`, `matchingStrategy`, `attributesToSearchOn`, `rankingScoreThreshold`)",

@@ -45,8 +45,8 @@ pub(super) const COMPLETIONS: SettingKind = SettingKind {
         exactly([("fromQueries", or_null(flag())), ("minCount", count)], &[])
     },
     reference: Reference {
-        purpose: "whether queries that were asked before complete others (`fromQueries`, false), and how often they \
-                  must have been asked (`minCount`, 3), see [relevance](relevance.md#suggestions)",
+        purpose: "whether earlier queries are suggested as completions (`fromQueries`, false), and how often they \
+                  must have been sent (`minCount`, 3), see [relevance](relevance.md#suggestions)",
         value: "object: `fromQueries`, `minCount` (1 to 1,000,000)",
         example: r#"{"fromQueries": true, "minCount": 10}"#,
     },

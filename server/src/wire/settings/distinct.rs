@@ -24,7 +24,7 @@ pub(super) const DISTINCT_ATTRIBUTE: SettingKind = SettingKind {
     schema: schema::text,
     figures: |patch| vec![("distinct_attribute.set", Figure::Any(patch.distinct_attribute.as_set().is_some()))],
     reference: Reference {
-        purpose: "of documents with the same value of this attribute, hits have the best alone",
+        purpose: "of documents with the same value of this attribute, only the best is a hit",
         value: "string",
         example: r#""sku""#,
     },

@@ -46,7 +46,7 @@ pub(super) const EMBEDDERS: SettingKind = SettingKind {
     schema: || schema::map_of(schema::or_null(schema::named("Embedder"))),
     figures,
     reference: Reference {
-        purpose: "by name, what makes vectors of texts, see [semantic search](semantic-search.md)",
+        purpose: "by name, the embedders that turn texts into vectors, see [semantic search](semantic-search.md)",
         value: "object of objects",
         example: r#"{"own": {"source": "userProvided", "dimensions": 3}}"#,
     },

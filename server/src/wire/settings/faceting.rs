@@ -47,7 +47,7 @@ pub(super) const FACETING: SettingKind = SettingKind {
     },
     figures,
     reference: Reference {
-        purpose: "how many values of a facet are counted, and their order by attribute, `*` for the others",
+        purpose: "how many values of a facet are listed, and their order for each attribute, `*` for the others",
         value: "object: `maxValuesPerFacet`, `sortFacetValuesBy` (`alpha` or `count`)",
         example: r#"{"sortFacetValuesBy": {"genre": "count"}}"#,
     },

@@ -34,8 +34,8 @@ pub(super) const FILTERABLE: SettingKind = SettingKind {
     },
     figures,
     reference: Reference {
-        purpose: "attributes that filters and facets may use; `_geo` and `_geojson` for places. The first entry that matches an \
-                  attribute decides",
+        purpose: "attributes that filters and facets may use; `_geo` and `_geojson` for places. The first entry \
+                  that matches an attribute applies",
         value: "array of strings, and of objects: `attributePatterns`, `features` (`facetSearch`, `filter`: `equality`, \
                 `comparison`)",
         example: r#"["genre", {"attributePatterns": ["*_id"], "features": {"filter": {"comparison": true}}}]"#,

@@ -35,7 +35,7 @@ pub(super) const FOREIGN_KEYS: SettingKind = SettingKind {
         schema::list(exactly(fields, &["foreignIndexUid", "fieldName"]))
     },
     reference: Reference {
-        purpose: "fields that hold ids of documents of other indexes; behind the experimental feature `foreignKeys`",
+        purpose: "fields that hold ids of documents in other indexes; needs the experimental feature `foreignKeys`",
         value: "array of objects: `foreignIndexUid`, `fieldName`",
         example: r#"[{"foreignIndexUid": "authors", "fieldName": "author"}]"#,
     },

@@ -27,7 +27,7 @@ pub(super) const LOCALIZED_ATTRIBUTES: SettingKind = SettingKind {
         list(exactly(fields, &["attributePatterns", "locales"]))
     },
     reference: Reference {
-        purpose: "languages of attributes; the first rule that matches decides, without one the language is detected",
+        purpose: "languages of attributes; the first rule that matches applies. Without one, the language is detected",
         value: "array of objects: `attributePatterns`, `locales`",
         example: r#"[{"attributePatterns": ["*_ja"], "locales": ["jpn"]}]"#,
     },

@@ -29,7 +29,7 @@ pub(super) const PAGINATION: SettingKind = SettingKind {
         hits.map(|hits| ("pagination.max_total_hits", Figure::Last(json!(hits)))).into_iter().collect()
     },
     reference: Reference {
-        purpose: "no answer goes further than this many hits",
+        purpose: "the number of hits that paging can reach",
         value: "object: `maxTotalHits`, an integer from 1",
         example: r#"{"maxTotalHits": 5000}"#,
     },

@@ -41,7 +41,7 @@ pub(super) const RANKING_RULES: SettingKind = SettingKind {
     check_merged,
     figures,
     reference: Reference {
-        purpose: "the order of hits: each rule decides among those that are equal by the rules before it",
+        purpose: "the order of hits: each rule orders the hits that the rules before it leave equal",
         value: "array: names of rules, `attribute:asc`, `attribute:desc`, and [boosts](relevance.md#boosts), which are objects",
         example: r#"["words", "typo", "proximity", "sort", "exactness", "year:desc"]"#,
     },

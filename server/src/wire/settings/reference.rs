@@ -13,11 +13,11 @@ const END: &str = "<!-- until here -->\n";
 
 fn cost(effect: Effect) -> &'static str {
     match effect {
-        Effect::SearchOnly => "none: searches read it",
-        Effect::Columns => "columns are built of values that segments lack",
-        Effect::SearchableText => "all documents are written anew if the text of an attribute was not indexed before",
-        Effect::Text => "all documents are written anew",
-        Effect::Vectors => "vectors are made that are missing or would be others",
+        Effect::SearchOnly => "none: applies at search time",
+        Effect::Columns => "missing columns are built",
+        Effect::SearchableText => "all documents are reindexed if the text of an attribute was not indexed before",
+        Effect::Text => "all documents are reindexed",
+        Effect::Vectors => "missing and outdated vectors are created",
     }
 }
 

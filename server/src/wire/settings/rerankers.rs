@@ -65,7 +65,7 @@ pub(super) const RERANKERS: SettingKind = SettingKind {
     check_merged,
     schema: || map_of(or_null(schema())),
     reference: Reference {
-        purpose: "by name, what puts the first hits of a search into another order, see \
+        purpose: "by name, the models that reorder the first hits of a search, see \
                   [relevance](relevance.md#another-order-for-the-first-hits)",
         value: "object of objects",
         example: r#"{"cross": {"url": "http://127.0.0.1:8080/rerank"}}"#,

@@ -33,7 +33,7 @@ pub(super) const PROXIMITY_PRECISION: SettingKind = SettingKind {
         set_and_value("proximity_precision.set", "proximity_precision.value", &patch.proximity_precision, word)
     },
     reference: Reference {
-        purpose: "whether `proximity` counts words, or asks for the same attribute",
+        purpose: "whether `proximity` counts the words in between, or only checks for the same attribute",
         value: "`byWord` or `byAttribute`",
         example: r#""byAttribute""#,
     },
@@ -53,7 +53,7 @@ pub(super) const SEARCH_CUTOFF_MS: SettingKind = SettingKind {
     sent: |patch| sent(&patch.search_cutoff_ms, |millis| json!(millis)),
     schema: schema::count,
     reference: Reference {
-        purpose: "milliseconds after which a search answers with the best so far; `null` means 1500",
+        purpose: "milliseconds after which a search returns the best hits so far; `null` means 1500",
         value: "integer from 0",
         example: "200",
     },
@@ -73,7 +73,7 @@ pub(super) const FACET_SEARCH: SettingKind = SettingKind {
     sent: |patch| sent(&patch.facet_search, |is_on| json!(is_on)),
     schema: schema::flag,
     figures: |patch| set_and_value("facet_search.set", "facet_search.value", &patch.facet_search, |is_on| json!(is_on)),
-    reference: Reference { purpose: "whether values of facets may be searched", value: "boolean", example: "false" },
+    reference: Reference { purpose: "whether facet values can be searched", value: "boolean", example: "false" },
     ..SettingKind::PLAIN
 };
 
@@ -94,7 +94,7 @@ pub(super) const PREFIX_SEARCH: SettingKind = SettingKind {
         set_and_value("prefix_search.set", "prefix_search.value", &patch.prefix_search, word)
     },
     reference: Reference {
-        purpose: "whether the last word of a query may be the beginning of one",
+        purpose: "whether the last word of a query matches as a prefix",
         value: "`indexingTime` or `disabled`",
         example: r#""disabled""#,
     },
@@ -116,7 +116,7 @@ pub(super) const MATCHING_STRATEGY: SettingKind = SettingKind {
     sent: |patch| patch.matching_strategy.as_set().map(|one| word_of(&MATCHING_STRATEGIES, one).into()),
     schema: || schema::one_of(&words(&MATCHING_STRATEGIES)),
     reference: Reference {
-        purpose: "which words a hit may lack, of searches that do not say; `null` means `last`",
+        purpose: "which words a hit may lack, unless the search sets it; `null` means `last`",
         value: "`last`, `all`, `frequency` or `any`",
         example: r#""any""#,
     },

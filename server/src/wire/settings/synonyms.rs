@@ -1,4 +1,4 @@
-//! `synonyms`: by word or phrase, what else to look for.
+//! `synonyms`: for a word or phrase, the words and phrases that match, too.
 
 use lamina_engine::index::settings::SettingId;
 use serde_json::json;
@@ -27,7 +27,7 @@ pub(super) const SYNONYMS: SettingKind = SettingKind {
         total.into_iter().collect()
     },
     reference: Reference {
-        purpose: "by word or phrase, what else to look for",
+        purpose: "for a word or phrase, the words and phrases that match, too",
         value: "object of arrays of strings",
         example: r#"{"film": ["movie", "motion picture"]}"#,
     },

@@ -28,7 +28,7 @@ pub(super) const TYPO_TOLERANCE: SettingKind = SettingKind {
     schema,
     figures,
     reference: Reference {
-        purpose: "when and where a word of a query may differ from a word of a document",
+        purpose: "when and where typos are tolerated",
         value: "object: `enabled`, `minWordSizeForTypos` (`oneTypo`, `twoTypos`: 0 to 255), `disableOnWords`, \
                 `disableOnAttributes`, `disableOnNumbers`",
         example: r#"{"minWordSizeForTypos": {"oneTypo": 4}, "disableOnAttributes": ["sku"]}"#,

@@ -32,8 +32,8 @@ pub(super) const WORD_FORMS: SettingKind = SettingKind {
     sent: |patch| patch.word_forms.as_set().map(sent_parts),
     schema,
     reference: Reference {
-        purpose: "whether and where other forms of a word count, such as plurals; `null` means those of questions \
-                  (`any`), in the language of the query or of the texts",
+        purpose: "whether and where other forms of a word match, such as plurals; `null` means with `any` only, in \
+                  the language of the query or of the texts",
         value: "object: `enabled`, `languages`, `disableOnAttributes`, `exceptions`, `dictionary` (by word its other \
                 forms), `inPhrases`",
         example: r#"{"enabled": true, "languages": ["eng"], "dictionary": {"mouse": ["mice"]}}"#,

@@ -27,7 +27,7 @@ pub(super) const STOP_WORDS: SettingKind = SettingKind {
     schema: schema::texts,
     figures: |patch| total("stop_words.total", &patch.stop_words),
     reference: Reference {
-        purpose: "words that queries leave out",
+        purpose: "words that queries ignore",
         value: "array of strings",
         example: r#"["the", "of"]"#,
     },
@@ -49,7 +49,7 @@ pub(super) const NON_SEPARATOR_TOKENS: SettingKind = SettingKind {
     schema: schema::texts,
     figures: |patch| total("non_separator_tokens.total", &patch.non_separator_tokens),
     reference: Reference {
-        purpose: "separators that are part of words",
+        purpose: "separators that count as part of words",
         value: "array of strings",
         example: r##"["+", "#"]"##,
     },
@@ -71,7 +71,7 @@ pub(super) const SEPARATOR_TOKENS: SettingKind = SettingKind {
     schema: schema::texts,
     figures: |patch| total("separator_tokens.total", &patch.separator_tokens),
     reference: Reference {
-        purpose: "texts that separate words, beside those that always do",
+        purpose: "additional texts that separate words",
         value: "array of strings",
         example: r#"["&hellip;", "<br/>"]"#,
     },
@@ -93,7 +93,7 @@ pub(super) const DICTIONARY: SettingKind = SettingKind {
     schema: schema::texts,
     figures: |patch| total("dictionary.total", &patch.dictionary),
     reference: Reference {
-        purpose: "texts that are one word",
+        purpose: "texts that are indexed as one word",
         value: "array of strings",
         example: r#"["J. R. R.", "W. E. B."]"#,
     },
