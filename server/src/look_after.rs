@@ -21,16 +21,16 @@ pub struct StoreArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Print the newest state: who has published it, which indexes it has, how large they are.
+    /// Print the newest state: its publisher, its indexes and their sizes.
     Ls(Place),
     /// Read every object of the newest state, and compare it with its length and its checksum.
     Verify(Place),
-    /// Print the objects that the newest state does not name, or remove them.
+    /// Print the objects that the newest state does not refer to, or remove them.
     Gc {
         #[command(flatten)]
         place: Place,
-        /// Remove them. A server that publishes at that moment stops publishing: use it when none does. A server that
-        /// publishes removes them by itself, after an hour.
+        /// Remove them. Use this only while no server publishes to the store, because it would stop publishing. A
+        /// publishing server removes them by itself, after an hour.
         #[arg(long)]
         apply: bool,
     },

@@ -32,13 +32,14 @@ const MEMORY_BYTES: usize = 512 << 20;
 pub struct RepairArgs {
     #[command(flatten)]
     database: DatabaseArgs,
-    /// One index only.
+    /// Repair only this index.
     #[arg(long, value_name = "UID")]
     index: Option<String>,
-    /// Say what would be done and change nothing, as without `--apply`.
+    /// Report what would be done and change nothing; this is the default.
     #[arg(long, conflicts_with = "apply")]
     dry_run: bool,
-    /// Do it: damaged segments are written anew, and what was damaged is kept in the folder `quarantine` of the database.
+    /// Make the repair: rewrite damaged segments, and keep the damaged files in the folder `quarantine` of the
+    /// database.
     #[arg(long)]
     apply: bool,
 }

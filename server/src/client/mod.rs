@@ -18,7 +18,7 @@ pub(crate) struct ServerArgs {
     /// Address of the server.
     #[arg(long, env = "SVC_URL", default_value = "http://127.0.0.1:7700")]
     pub(crate) url: String,
-    /// A key that may do this.
+    /// An API key that allows the request.
     #[arg(long, env = "SVC_API_KEY", value_name = "KEY", hide_env_values = true)]
     pub(crate) api_key: Option<String>,
 }

@@ -24,10 +24,10 @@ use crate::{commands, evaluate, import, inspect, look_after, repair, sync, verif
 #[command(
     name = "lamina",
     version,
-    about = "A search engine with an HTTP interface. Without a command: serve.",
+    about = "A search engine with an HTTP API. Without a command, it runs the server.",
     args_conflicts_with_subcommands = true,
     max_term_width = 100,
-    after_help = "These are the options that most servers need; `lamina --help` shows all, `lamina import --help` those of a \
+    after_help = "These are the most common options; `lamina --help` shows all, `lamina import --help` those of a \
                   command.\n\nExamples:\n  lamina serve --db-path ./data.lamina\n  lamina import --index films films.ndjson\n  \
                   lamina search --index films jurasic wrold",
     after_long_help = "Every option can also be set by an environment variable (shown beside it) or in the configuration \
@@ -52,21 +52,21 @@ pub enum Command {
     Search(commands::SearchArgs),
     /// Read or change the settings of an index of a running server.
     Settings(commands::SettingsArgs),
-    /// Measure the quality of answers with judged queries, comparing ways of searching.
+    /// Measure relevance with judged queries, and compare ways of searching.
     Evaluate(evaluate::Args),
-    /// Serve the Model Context Protocol on standard input and output, for programs that use language models.
+    /// Serve the Model Context Protocol on standard input and output.
     Mcp(commands::McpArgs),
-    /// Follow a table of PostgreSQL: load its rows into an index, then every change as it is committed.
+    /// Keep indexes in sync with PostgreSQL tables.
     Sync(sync::SyncArgs),
     /// Print what a database folder holds: indexes, segments, sections, postings of a word, words of a document.
     Inspect(inspect::InspectArgs),
     /// Re-read every byte of a database folder and check it against its checksums.
     Verify(verify::VerifyArgs),
-    /// Say what of a damaged database folder can be read, and with --apply make it whole again.
+    /// Report damage in a database folder, and repair it with --apply.
     Repair(repair::RepairArgs),
-    /// Look into the store that replicas follow, check it, and remove what is not needed.
+    /// Inspect the store that replicas follow, verify it, and remove unreferenced files.
     Store(look_after::StoreArgs),
-    /// Print what a shell needs to complete command lines of this program.
+    /// Print the completion script for a shell.
     Completions {
         /// The one that reads them.
         shell: clap_complete::Shell,
@@ -85,7 +85,7 @@ const SHOWN_SHORTLY: [&str; 5] = ["db_path", "http_addr", "master_key", "env", "
 /// so that the options have one place.
 fn command() -> clap::Command {
     let serve = with_variables(Options::augment_args(clap::Command::new(SERVE)));
-    let serve = serve.about("Serve, as without a command; its help has all options of the server").display_order(0);
+    let serve = serve.about("Run the server, as without a command; its help lists all server options").display_order(0);
     let command = with_variables(Cli::command()).mut_args(|argument| {
         let is_option_of_server = argument.get_help_heading().is_some();
         let is_shown = SHOWN_SHORTLY.contains(&argument.get_id().as_str());

@@ -44,9 +44,9 @@ mod tests {
             }
         }
         let mut text = String::from(
-            "# Options of Lamina. Each line shows a default; take the # away to change it. `--some-option` on the command\n\
-             # line and SVC_SOME_OPTION in the environment win over this file, which is read from ./config.toml or from where\n\
-             # --config-file-path says.\n",
+            "# Options of Lamina. Each line shows a default; remove the # to change it. `--some-option` on the command line\n\
+             # and SVC_SOME_OPTION in the environment override this file, which is ./config.toml, or the file that\n\
+             # --config-file-path names.\n",
         );
         for heading in headings {
             text.push_str(&format!("\n# ---- {heading} ----\n"));

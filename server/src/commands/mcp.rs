@@ -18,7 +18,7 @@ use crate::mcp::{self, Backend, Call, Tools};
 pub struct McpArgs {
     #[command(flatten)]
     server: ServerArgs,
-    /// The only index that tools use; without it, they name one.
+    /// The only index that tools may use; without it, each call names one.
     #[arg(short, long, value_name = "UID")]
     index: Option<String>,
 }

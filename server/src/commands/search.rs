@@ -18,7 +18,7 @@ const FIELDS_SHOWN: usize = 6;
 /// Search an index of a running server.
 #[derive(Debug, Clone, Args)]
 pub struct SearchArgs {
-    /// What is searched for; several words are one query.
+    /// The query; several words are one query.
     #[arg(value_name = "QUERY")]
     words: Vec<String>,
     /// The index; not needed if the server has only one.
@@ -26,25 +26,25 @@ pub struct SearchArgs {
     index: Option<String>,
     #[command(flatten)]
     server: ServerArgs,
-    /// Hits that are shown.
+    /// Number of hits to show.
     #[arg(short, long, value_name = "COUNT", default_value_t = 10)]
     limit: u32,
-    /// A condition: `genre = Horror AND year > 1980`.
+    /// A filter: `genre = Horror AND year > 1980`.
     #[arg(short, long, value_name = "CONDITION")]
     filter: Option<String>,
-    /// An order, with commas: `year:desc,title:asc`.
+    /// The sort order, with commas: `year:desc,title:asc`.
     #[arg(short, long, value_name = "ORDER", value_delimiter = ',')]
     sort: Vec<String>,
-    /// Count the values of these fields.
+    /// Show facet counts of these fields.
     #[arg(long, value_name = "FIELDS", value_delimiter = ',')]
     facets: Vec<String>,
-    /// Show these fields of each document, and no others.
+    /// Show only these fields of each document.
     #[arg(long, value_name = "FIELDS", value_delimiter = ',')]
     fields: Vec<String>,
-    /// Any other search parameter, its value as JSON: `matchingStrategy="any"`. May be repeated.
+    /// Any other search parameter, its value as JSON: `matchingStrategy="any"`. Can be repeated.
     #[arg(long = "with", value_name = "NAME=JSON", value_parser = parameter)]
     parameters: Vec<(String, Value)>,
-    /// Print the answer of the server as it is.
+    /// Print the server's response unchanged.
     #[arg(long)]
     json: bool,
 }

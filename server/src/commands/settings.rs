@@ -25,7 +25,7 @@ enum Action {
         #[command(flatten)]
         place: Place,
     },
-    /// Change one setting, or several with an object; returns when the change is made.
+    /// Change one setting, or several with an object; returns when the change has taken effect.
     Set {
         /// The name of a setting and its value as JSON, or an object of settings. `-` reads standard input, `@FILE` a file.
         #[arg(value_names = ["NAME", "JSON"], num_args = 1..=2, required = true)]
@@ -33,7 +33,7 @@ enum Action {
         #[command(flatten)]
         place: Place,
     },
-    /// Give a setting its default again.
+    /// Reset a setting to its default.
     Reset {
         /// As in `/indexes/{uid}/settings`.
         name: String,

@@ -33,20 +33,20 @@ use crate::options;
 /// Ways of searching that are measured in one go.
 const VARIANTS_MAX: usize = 1000;
 
-/// Measure the quality of answers with judged queries.
+/// Measure relevance with judged queries.
 #[derive(Debug, Clone, ClapArgs)]
 pub struct Args {
     /// One JSON object a line: `{"q": "red fox", "relevant": {"17": 3, "4": 1}}` or `"relevant": ["17", "4"]`; with
     /// `"search": {…}` for parameters of this query only, and `"id"` for its name in runs.
     #[arg(value_name = "FILE", required_unless_present = "topics", conflicts_with = "topics")]
     file: Option<PathBuf>,
-    /// Instead of FILE: TREC topics, or lines of a number, a tab and a question.
+    /// Instead of FILE: TREC topics, or lines with a number, a tab and a query.
     #[arg(long, value_name = "FILE", requires = "qrels")]
     topics: Option<PathBuf>,
-    /// The judgements of the topics: question, iteration, document and grade a line.
+    /// The judgements of the topics, one per line: query, iteration, document and grade.
     #[arg(long, value_name = "FILE", requires = "topics")]
     qrels: Option<PathBuf>,
-    /// The index that is searched.
+    /// The index to search.
     #[arg(short, long, value_name = "UID")]
     index: String,
     #[command(flatten)]
@@ -56,23 +56,23 @@ pub struct Args {
     /// the index is set to while it is measured. Several are compared with the first one; without any, words alone.
     #[arg(long = "with", value_name = "NAME=JSON", value_parser = parse_variant)]
     variants: Vec<Variant>,
-    /// A parameter, or `settings.NAME`, that takes several values in each way of searching, e.g.
-    /// `hybrid.semanticRatio=0.3,0.5,0.7`. Several make a grid.
+    /// Try several values of a parameter, or of `settings.NAME`, in each way of searching, e.g.
+    /// `hybrid.semanticRatio=0.3,0.5,0.7`. Several sweeps make a grid.
     #[arg(long = "sweep", value_name = "PATH=VALUE,VALUE", value_parser = parse_sweep)]
     sweeps: Vec<Sweep>,
-    /// Hits that are looked at.
+    /// Number of hits to judge.
     #[arg(short = 'k', long, value_name = "COUNT", default_value = "10", value_parser = options::count::<u16>)]
     depth: u16,
-    /// Hits that are asked for, where more than those are needed.
+    /// Number of hits to request, if more are needed.
     #[arg(long, value_name = "COUNT", value_parser = options::count::<u16>)]
     fetch: Option<u16>,
-    /// Leave out hits without a judgement, for sets that judge few documents.
+    /// Ignore hits without a judgement, for sets that judge few documents.
     #[arg(long)]
     judged_only: bool,
-    /// How sure intervals are.
+    /// Confidence level of intervals.
     #[arg(long, value_name = "0..1", default_value = "0.95", value_parser = share)]
     confidence: f64,
-    /// Questions that a comparison lists, those that changed most.
+    /// Number of queries that a comparison lists, those that changed most.
     #[arg(long, value_name = "COUNT", default_value = "5")]
     changes: usize,
     /// Print everything as one JSON object.
@@ -81,13 +81,13 @@ pub struct Args {
     /// Write a TREC run of each way of searching into this folder.
     #[arg(long, value_name = "FOLDER")]
     runs: Option<PathBuf>,
-    /// Fail when another way of searching has a higher nDCG than the last one.
+    /// Fail if another way of searching has a higher nDCG than the last one.
     #[arg(long)]
     last_is_best: bool,
-    /// Fail when nDCG is lower for the last way of searching.
+    /// Fail if nDCG of the last way of searching is lower.
     #[arg(long, value_name = "0..1", value_parser = share)]
     min_ndcg: Option<f64>,
-    /// Fail when MRR is lower for the last way of searching.
+    /// Fail if MRR of the last way of searching is lower.
     #[arg(long, value_name = "0..1", value_parser = share)]
     min_mrr: Option<f64>,
 }

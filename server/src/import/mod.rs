@@ -34,41 +34,42 @@ pub struct Args {
     /// Files to load, in order; `-` is standard input. Compressed ones (gzip, zstd) are recognised by their content.
     #[arg(default_value = "-", value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The index that receives the documents; it is created when absent.
+    /// The index for the documents; it is created if absent.
     #[arg(short, long, value_name = "UID")]
     index: String,
     #[command(flatten)]
     server: ServerArgs,
-    /// The field that identifies a document; inferred by the server when absent.
+    /// The primary key; by default the server infers it.
     #[arg(long, value_name = "FIELD")]
     primary_key: Option<String>,
-    /// Format of the input. When absent: from the file name (`films.csv.gz` is CSV), else from the content (`[` begins an
+    /// Format of the input. By default from the file name (`films.csv.gz` is CSV) or the content (`[` begins an
     /// array, `{` a line of ndjson).
     #[arg(short, long)]
     format: Option<Format>,
-    /// The character between the cells of a CSV file, or `tab`. When absent: a tab in `.tsv` files, else the comma, or the one
-    /// of `;`, tab and `|` that the first line has, if it has no comma.
+    /// The delimiter of a CSV file, or `tab`. By default a tab in `.tsv` files, otherwise a comma. If the first line
+    /// has no comma, `;`, a tab or `|`.
     #[arg(long, value_name = "CHAR", value_parser = delimiter)]
     csv_delimiter: Option<u8>,
     /// Merge the fields into existing documents instead of replacing them.
     #[arg(long)]
     update: bool,
-    /// Bytes of a request. A larger document makes a request of its own, up to 100 MB; one that is larger than both ends the
-    /// import.
+    /// Size of a request in bytes. A larger document is sent in its own request, up to 100 MB; a document larger than
+    /// both ends the import.
     #[arg(long, value_name = "BYTES", default_value = "20000000", value_parser = options::count::<usize>)]
     batch_bytes: usize,
-    /// Requests in flight. With more than one, two versions of the same document that fall into different requests may
-    /// be applied in either order; 1 keeps the order of the input, but for documents of tasks that failed by another one:
-    /// these are sent again at the end.
+    /// Number of parallel requests. With more than one, two versions of a document in different requests may be
+    /// applied in either order. 1 keeps the order of the input, except for documents whose task failed because of
+    /// another one: these are sent again at the end.
     #[arg(long, value_name = "COUNT", default_value = "3", value_parser = in_flight)]
     in_flight: u16,
-    /// Wait for a server that does not listen yet, instead of giving up at once.
+    /// Wait for a server that is not listening yet, instead of exiting at once.
     #[arg(long)]
     wait: bool,
-    /// Seconds to keep trying while the server is busy or away: 300, and 10 for the first answer with --wait.
+    /// Seconds to keep retrying while the server is busy or unreachable: 300, and 10 for the first response with
+    /// --wait.
     #[arg(long, value_name = "SECONDS", value_parser = patience)]
     patience: Option<u64>,
-    /// Return when everything is accepted, without waiting for the tasks.
+    /// Exit when everything is accepted, without waiting for the tasks.
     #[arg(long)]
     no_wait: bool,
     /// Print nothing but errors.

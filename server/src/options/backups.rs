@@ -16,15 +16,15 @@ pub struct Backups {
     #[arg(long, default_value = "dumps/", value_name = "FOLDER")]
     pub dump_dir: PathBuf,
 
-    /// Start from this dump, of this program or of another one of the protocol.
+    /// Start from this dump of Lamina or of Meilisearch (v1).
     #[arg(long, value_name = "DUMP", conflicts_with = "import_snapshot")]
     pub import_dump: Option<PathBuf>,
 
-    /// Start without the dump when it does not exist.
+    /// Start without the dump if it does not exist.
     #[arg(long, action = ArgAction::SetTrue)]
     pub ignore_missing_dump: bool,
 
-    /// Start with the existing database when there is one, instead of the dump.
+    /// Start with the existing database, if there is one, instead of the dump.
     #[arg(long, action = ArgAction::SetTrue)]
     pub ignore_dump_if_db_exists: bool,
 
@@ -32,7 +32,7 @@ pub struct Backups {
     #[arg(long, default_value = "snapshots/", value_name = "FOLDER")]
     pub snapshot_dir: PathBuf,
 
-    /// Make a snapshot every so many seconds (or `15m`, `6h`, `1d`); without a value, once a day.
+    /// Interval of automatic snapshots, in seconds (or `15m`, `6h`, `1d`); without a value, once a day.
     #[arg(
         long,
         default_value = "",
@@ -43,12 +43,12 @@ pub struct Backups {
     )]
     pub schedule_snapshot: Interval,
 
-    /// Snapshots that are kept in the folder; a new one removes the oldest.
+    /// Number of snapshots to keep in the folder; a new one removes the oldest.
     #[arg(long, default_value = "3", value_name = "COUNT", value_parser = super::count::<NonZeroUsize>)]
     pub snapshots_kept: NonZeroUsize,
 
-    /// How long states of an index are kept once they were replaced, in seconds (or `24h`, `7d`), to be searched and restored.
-    /// 0: none is.
+    /// How long to keep earlier states of an index for searching and restoring, in seconds (or `24h`, `7d`). 0: not
+    /// at all.
     #[arg(long, default_value = "0", value_name = "SECONDS", value_parser = interval::time_or_none)]
     pub keep: Duration,
 
@@ -56,11 +56,11 @@ pub struct Backups {
     #[arg(long, value_name = "SNAPSHOT")]
     pub import_snapshot: Option<PathBuf>,
 
-    /// Start without the snapshot when it does not exist.
+    /// Start without the snapshot if it does not exist.
     #[arg(long, action = ArgAction::SetTrue)]
     pub ignore_missing_snapshot: bool,
 
-    /// Start with the existing database when there is one, instead of the snapshot.
+    /// Start with the existing database, if there is one, instead of the snapshot.
     #[arg(long, action = ArgAction::SetTrue)]
     pub ignore_snapshot_if_db_exists: bool,
 }

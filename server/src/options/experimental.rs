@@ -20,28 +20,28 @@ pub struct Experimental {
     #[arg(long, action = ArgAction::SetTrue)]
     pub experimental_contains_filter: bool,
 
-    /// For replicas: the header `TaskId` sets the uid of a new task, `DryRun: true` only checks a request, and old tasks
-    /// are never deleted by themselves.
+    /// For replicas: the header `TaskId` sets the uid of a new task, `DryRun: true` only checks a request, and old
+    /// tasks are never deleted automatically.
     #[arg(long, action = ArgAction::SetTrue)]
     pub experimental_replication_parameters: bool,
 
-    /// Changes nothing here: how other servers of the protocol search.
+    /// No effect; accepted for compatibility with Meilisearch.
     #[arg(long, hide = true, env = "SVC_EXPERIMENTAL_LEGACY_SEARCH", action = ArgAction::SetTrue)]
     experimental_legacy_search_default: bool,
 
-    /// Changes nothing here: how other servers of the protocol carry out changes of settings.
+    /// No effect; accepted for compatibility with Meilisearch.
     #[arg(long, hide = true, action = ArgAction::SetTrue)]
     experimental_no_edition_2024_for_settings: bool,
 
-    /// Changes nothing here: how other servers of the protocol read dumps.
+    /// No effect; accepted for compatibility with Meilisearch.
     #[arg(long, hide = true, action = ArgAction::SetTrue)]
     experimental_no_edition_2024_for_dumps: bool,
 
-    /// Changes nothing here: how many read the queue of other servers of the protocol at a time. Readers wait for nothing here.
+    /// No effect; accepted for compatibility with Meilisearch. Readers of the queue never wait.
     #[arg(long, hide = true, value_name = "COUNT", value_parser = super::count::<u32>)]
     experimental_task_queue_max_readers: Option<u32>,
 
-    /// Changes nothing here: snapshots are links, which leaves nothing to compact.
+    /// No effect; accepted for compatibility with Meilisearch. Snapshots are links, so there is nothing to compact.
     #[arg(long, hide = true, action = ArgAction::SetTrue)]
     experimental_no_snapshot_compaction: bool,
 }

@@ -25,34 +25,34 @@ const BESIDES_DIVISOR: u64 = 8;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Indexing")]
 pub struct Indexing {
-    /// Memory that indexing may use, at least 128 MiB. By default two thirds of what the process may use, container limits
-    /// respected.
+    /// Maximum memory for indexing, at least 128 MiB. By default two thirds of the memory that the process may use,
+    /// container limits included.
     #[arg(long, value_name = "SIZE")]
     max_indexing_memory: Option<ByteSize>,
 
-    /// Threads that indexing may use: a number, or `unlimited` for the default, all cores. Searches go first on them.
+    /// Maximum number of threads for indexing, or `unlimited` for all cores (the default). Searches have priority.
     #[arg(long, default_value = "", hide_default_value = true, value_name = "COUNT")]
     max_indexing_threads: IndexingThreads,
 
-    /// Index with a quarter of the memory: slower, for small machines.
+    /// Index with a quarter of the memory; slower, for small machines.
     #[arg(long, action = ArgAction::SetTrue)]
     experimental_reduce_indexing_memory_usage: bool,
 
-    /// Most tasks in one batch. Unlimited by default.
+    /// Maximum number of tasks in one batch. Unlimited by default.
     #[arg(long, value_name = "COUNT", value_parser = super::count::<NonZeroUsize>)]
     pub experimental_max_number_of_batched_tasks: Option<NonZeroUsize>,
 
-    /// Indexes that stay open when nothing uses them; the least recently used one is closed first, and opened again when it
-    /// is asked for. By default as many as the memory maps of the process allow, at most 1000.
+    /// Maximum number of idle indexes that stay open. Beyond it, the least recently used one is closed, and reopened
+    /// when needed. By default as many as the memory maps of the process allow, at most 1000.
     #[arg(long, value_name = "COUNT", value_parser = super::count::<NonZeroUsize>)]
     pub max_open_indexes: Option<NonZeroUsize>,
 
-    /// Seconds (or `2m`) that a write of documents may wait behind others: one that would wait for longer is answered with
-    /// status 503 and `Retry-After`. 0: all are taken.
+    /// Maximum time in seconds (or `2m`) that a write of documents may wait in the queue. A write that would wait
+    /// longer gets status 503 with `Retry-After`. 0: no limit.
     #[arg(long, default_value = "1h", value_name = "SECONDS", value_parser = super::interval::time_or_none)]
     max_queue_delay: Duration,
 
-    /// Most bytes of documents in one batch. By default half of the indexing memory, at most 10 GiB.
+    /// Maximum size of the documents in one batch. By default half of the indexing memory, at most 10 GiB.
     #[arg(long, value_name = "SIZE")]
     experimental_limit_batched_tasks_total_size: Option<ByteSize>,
 }

@@ -11,19 +11,19 @@ use super::byte_size::ByteSize;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Snapshots in object storage")]
 pub struct ObjectStorageOptions {
-    /// Address of an S3-compatible store, without the bucket: snapshots go there instead of into `--snapshot-dir`.
+    /// Address of an S3-compatible store, without the bucket. Snapshots go there instead of to `--snapshot-dir`.
     #[arg(long, value_name = "URL")]
     pub s3_bucket_url: Option<String>,
 
-    /// Region that requests are signed for.
+    /// Region of the bucket, for signing requests.
     #[arg(long, value_name = "NAME")]
     pub s3_bucket_region: Option<String>,
 
-    /// Bucket that snapshots are put into.
+    /// Bucket for snapshots.
     #[arg(long, value_name = "NAME")]
     pub s3_bucket_name: Option<String>,
 
-    /// First part of the keys of snapshots.
+    /// Key prefix of snapshots.
     #[arg(long, value_name = "TEXT")]
     pub s3_snapshot_prefix: Option<String>,
 
@@ -35,35 +35,36 @@ pub struct ObjectStorageOptions {
     #[arg(long, value_name = "KEY", hide_env_values = true)]
     pub s3_secret_key: Option<String>,
 
-    /// Session token of the store, for keys that end.
+    /// Session token of the store, for temporary keys.
     #[arg(long, value_name = "TOKEN", hide_env_values = true)]
     pub s3_session_token: Option<String>,
 
-    /// Role to take for each snapshot, in the place of an access key and a secret key.
+    /// Role to assume for each snapshot, instead of an access key and a secret key.
     #[arg(long, value_name = "ARN", conflicts_with_all = ["s3_access_key", "s3_secret_key", "s3_session_token"])]
     pub experimental_s3_role_arn: Option<String>,
 
-    /// File with the token that the role is taken with; it is read again whenever its keys are about to end.
+    /// File with the token for assuming the role; it is read again before the credentials expire.
     #[arg(long, value_name = "FILE")]
     pub experimental_s3_web_identity_token_file: Option<PathBuf>,
 
-    /// Address of the service that gives out the keys of roles. By default that of AWS for the region of the bucket.
+    /// Address of the security token service. By default that of AWS in the region of the bucket.
     #[arg(long, value_name = "URL")]
     pub s3_sts_url: Option<String>,
 
-    /// Parts of a snapshot that are sent at the same time; each is in memory.
+    /// Number of parts of a snapshot to upload in parallel; each is in memory.
     #[arg(long, default_value = "10", value_name = "COUNT", value_parser = super::count::<NonZeroUsize>)]
     pub experimental_s3_max_in_flight_parts: NonZeroUsize,
 
-    /// How hard snapshots are compressed, from 0 (not at all) to 9; their largest files are compressed already.
+    /// Compression level of snapshots, from 0 (none) to 9; their largest files are already compressed.
     #[arg(long, default_value = "0", value_name = "LEVEL", value_parser = compression_level)]
     pub experimental_s3_compression_level: u32,
 
-    /// Accepted for the sake of other servers of the protocol: here every attempt is signed anew.
+    /// No effect; accepted for compatibility with Meilisearch. Every attempt is signed anew.
     #[arg(long, default_value = "28800", value_name = "SECONDS", value_parser = super::count::<NonZeroU64>)]
     pub experimental_s3_signature_duration_seconds: NonZeroU64,
 
-    /// Largest part of a snapshot. Smaller ones are sent where so many parts would not fit an eighth of the indexing memory.
+    /// Maximum size of a part of a snapshot. Parts are smaller if the parallel ones would not fit into an eighth of
+    /// the indexing memory.
     #[arg(long, default_value = "375 MiB", value_name = "SIZE")]
     pub experimental_s3_multipart_part_size: ByteSize,
 }

@@ -22,15 +22,15 @@ pub struct RateLimits {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Outbound requests")]
 pub struct OutboundRequests {
-    /// Address that is notified of every finished batch, as newline-delimited JSON with a line per task.
+    /// Webhook that receives every finished batch, as newline-delimited JSON with one line per task.
     #[arg(long, value_name = "URL", value_parser = webhook_url)]
     pub(crate) task_webhook_url: Option<String>,
 
-    /// Sent to that address as `Authorization`, as it is.
+    /// Value of the `Authorization` header for that webhook.
     #[arg(long, hide_env_values = true, value_name = "VALUE")]
     pub(crate) task_webhook_authorization_header: Option<String>,
 
-    /// Sends webhooks plain text; without it, what they are sent is compressed (`Content-Encoding: gzip`).
+    /// Send webhooks plain text instead of compressed bodies (`Content-Encoding: gzip`).
     #[arg(long, action = ArgAction::SetTrue)]
     pub task_webhook_plain: bool,
 
@@ -39,24 +39,24 @@ pub struct OutboundRequests {
     #[arg(long, default_value = "", hide_default_value = true, value_name = "NETWORKS")]
     pub experimental_allowed_ip_networks: IpPolicy,
 
-    /// Seconds (or `2m`) that another server of the network may take for its part of a search, all tries together.
+    /// Timeout in seconds (or `2m`) for another server's part of a search, all attempts together.
     #[arg(long, default_value = "30", value_name = "SECONDS", value_parser = interval::time)]
     pub experimental_remote_search_timeout_seconds: Duration,
 
-    /// Texts of queries whose vectors are remembered; 0 remembers none.
+    /// Number of query texts whose vectors are cached; 0 turns the cache off.
     #[arg(long, default_value = "0", value_name = "COUNT", value_parser = super::count_or_none::<usize>)]
     pub experimental_embedding_cache_entries: usize,
 
-    /// Disk space for embeddings of documents that are kept after they were committed, so that the same texts need not be
-    /// embedded again. Until then they are kept in any case.
+    /// Disk space for cached embeddings of committed documents, so that equal texts are not embedded again.
+    /// Embeddings of uncommitted documents are always kept.
     #[arg(long, default_value = "100 MiB", value_name = "SIZE")]
     pub embedding_cache_size: ByteSize,
 
-    /// Requests a minute that each account (address and key) of an embedding provider is sent at most.
+    /// Maximum number of requests a minute to each account (address and key) of an embedding provider.
     #[arg(long, value_name = "COUNT", value_parser = super::count::<NonZeroU32>)]
     pub embedder_requests_per_minute: Option<NonZeroU32>,
 
-    /// Tokens a minute that each account (address and key) of an embedding provider is sent at most; they are estimated.
+    /// Maximum number of tokens a minute, estimated, to each account (address and key) of an embedding provider.
     #[arg(long, value_name = "COUNT", value_parser = super::count::<NonZeroU32>)]
     pub embedder_tokens_per_minute: Option<NonZeroU32>,
 }

@@ -54,48 +54,49 @@ pub enum Durability {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Replicas")]
 pub struct Replication {
-    /// Publish every commit to this store for replicas: `s3://BUCKET/PREFIX` (with the options of the bucket below) or
-    /// `file:///FOLDER`. One server at a time: when another one takes over, this one takes no writes any more.
+    /// Publish every commit to this store for replicas: `s3://BUCKET/PREFIX` (with the bucket options below) or
+    /// `file:///FOLDER`. Only one server publishes: after another one takes over, this one accepts no more writes.
     #[arg(long, value_name = "STORE")]
     pub publish: Option<StoreAddress>,
 
-    /// Be a replica: answer reads from what a server publishes to this store. Needs the master key of that server.
+    /// Be a replica: answer reads from the data that a server publishes to this store. Needs the master key of that
+    /// server.
     #[arg(long, value_name = "STORE", conflicts_with = "publish")]
     pub follow: Option<StoreAddress>,
 
-    /// Write where no other server does: at the start if nothing is published, later when the writer is gone. All servers of a
-    /// group can be started with the same options, `--follow STORE --standby`.
+    /// Become the writer if there is none: at startup if nothing is published, later if the writer is gone. All
+    /// servers of a group can have the same options, `--follow STORE --standby`.
     #[arg(long)]
     pub standby: bool,
 
-    /// When this server writes: how long it may show no sign of life before a standby takes over, in seconds (or `30s`).
-    /// 10 seconds with `--standby`; without it, no server takes over by itself unless this is given.
+    /// As the writer: how long it may miss heartbeats before a standby takes over, in seconds (or `30s`). 10 seconds
+    /// with `--standby`. Without `--standby`, there is no automatic takeover unless this option is set.
     #[arg(long, value_name = "SECONDS", value_parser = super::interval::time)]
     pub takeover_after: Option<Duration>,
 
-    /// When this server writes: whether a write is acknowledged when it is on the disk of this server (`local`), or when it is in
-    /// the store as well (`store`): then a takeover loses nothing that was acknowledged. Needs `--publish` or `--standby`.
+    /// As the writer: acknowledge a write when it is on the local disk (`local`), or only when it is also in the
+    /// store (`store`), so that a takeover loses no acknowledged write. Needs `--publish` or `--standby`.
     #[arg(long, value_enum, default_value = "local", value_name = "WHERE")]
     pub durability: Durability,
 
-    /// With `--durability store`: a write that the store has not taken within this time is refused, in seconds (or `30s`).
+    /// With `--durability store`: timeout of the store, in seconds (or `30s`); a write is refused after it.
     #[arg(long, default_value = "10s", value_name = "SECONDS", value_parser = super::interval::time)]
     pub durability_timeout: Duration,
 
-    /// Least time between two publications, in seconds (or `5s`, `1m`); what is committed meanwhile goes together.
+    /// Minimum time between two publications, in seconds (or `5s`, `1m`); commits in between are published together.
     #[arg(long, default_value = "1s", value_name = "SECONDS", value_parser = super::interval::time)]
     pub publish_interval: Duration,
 
-    /// Address under which clients reach this server: replicas of one that publishes send writes there, errors link there.
+    /// Public address of this server: replicas redirect writes there, and error links point there.
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,
 
-    /// As a replica, pass writes and whatever else only the writer does on to it, and its answers back, instead of answering 307. Its
-    /// address (`--public-url`) must be one that this server may reach (`--experimental-allowed-ip-networks`).
+    /// As a replica, forward writes and other requests for the writer to it, instead of answering 307. This server
+    /// must be allowed to reach the writer's `--public-url` (`--experimental-allowed-ip-networks`).
     #[arg(long)]
     pub forward_writes: bool,
 
-    /// `/health` of a replica answers 503 when it is so far behind, in seconds (or `30s`, `5m`). By default never.
+    /// Lag at which `/health` of a replica answers 503, in seconds (or `30s`, `5m`). By default never.
     #[arg(long, value_name = "SECONDS", value_parser = super::interval::time)]
     pub max_lag: Option<Duration>,
 }

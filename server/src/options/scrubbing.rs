@@ -10,11 +10,11 @@ use super::{ByteSize, interval};
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Checks of files")]
 pub struct Scrubbing {
-    /// Bytes a second that are compared with their checksums in the background; 0 compares none.
+    /// Bytes a second to compare with their checksums in the background; 0 turns it off.
     #[arg(long, default_value = "64 MiB", value_name = "SIZE")]
     pub scrub_rate: ByteSize,
 
-    /// Seconds (or `12h`, `7d`) after which what was compared is compared again.
+    /// Time in seconds (or `12h`, `7d`) until compared files are compared again.
     #[arg(long, default_value = "1d", value_name = "SECONDS", value_parser = interval::time)]
     pub scrub_interval: Duration,
 }

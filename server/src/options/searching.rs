@@ -18,30 +18,31 @@ const MEMORY_BYTES_MIN: u64 = 1 << 20;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Search")]
 pub struct Searching {
-    /// Searches that may wait for a free slot; one more makes a random one be refused. 0: none may wait.
+    /// Maximum number of searches that wait for a free slot; beyond it, a random one is refused. 0: none may wait.
     #[arg(long, default_value = "1000", value_name = "COUNT", value_parser = super::count_or_none::<usize>)]
     pub experimental_search_queue_size: usize,
 
-    /// Searches that run at the same time, for each core.
+    /// Number of parallel searches per core.
     #[arg(long, default_value = "4", value_name = "COUNT", value_parser = super::count::<NonZeroUsize>)]
     pub experimental_nb_searches_per_core: NonZeroUsize,
 
-    /// Seconds (or `2m`) after which a search that still waits is refused.
+    /// Time in seconds (or `2m`) after which a waiting search is refused.
     #[arg(long, default_value = "60", value_name = "SECONDS", value_parser = interval::time)]
     pub experimental_drop_search_after: Duration,
 
-    /// Memory for answers that are kept until their index changes, for requests that ask the same again; 0 keeps none.
+    /// Memory for cached responses to repeated searches; 0 turns the cache off.
     #[arg(long, default_value = "16 MiB", value_name = "SIZE")]
     pub answer_cache_size: ByteSize,
 
-    /// Memory that one answer may take while it is made and sent, at least 1 MiB: about twice its length. All answers together
-    /// take at most twice as much as one. By default an eighth of what the process may use, container limits respected.
+    /// Maximum memory for building and sending one response, at least 1 MiB; a response needs about twice its length.
+    /// All responses together may use twice as much. By default an eighth of the memory that the process may use, container
+    /// limits included.
     #[arg(long, value_name = "SIZE")]
     max_answer_memory: Option<ByteSize>,
 
-    /// Memory that one request may take once it is read, at least 1 MiB: its bytes, and its JSON values at about 150 bytes
-    /// each. All requests together take at most twice as much as one. Documents that are added do not count. By default a
-    /// sixteenth of what the process may use, container limits respected.
+    /// Maximum memory for one request body, at least 1 MiB: its bytes, and its JSON values at about 150 bytes each.
+    /// All requests together may use twice as much. Added documents do not count. By default a sixteenth of the
+    /// memory that the process may use, container limits included.
     #[arg(long, value_name = "SIZE")]
     max_request_memory: Option<ByteSize>,
 }

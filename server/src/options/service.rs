@@ -26,8 +26,8 @@ pub struct Service {
     #[arg(long, hide_env_values = true, value_name = "KEY")]
     pub master_key: Option<String>,
 
-    /// Web pages (`https://example.org`, several with commas) that may use a server without a master key, besides those of
-    /// its own machine; `*` for all. With a master key any page may ask.
+    /// Web pages (`https://example.org`, several with commas) that may use a server without a master key, besides
+    /// those of its own machine; `*` for all. With a master key, any page may send requests.
     #[arg(long, default_value = "", hide_default_value = true, value_name = "ORIGINS")]
     pub allowed_origins: AllowedOrigins,
 
@@ -35,47 +35,47 @@ pub struct Service {
     #[arg(long, default_value = "anywhere", value_name = "WHERE")]
     pub unprotected: Unprotected,
 
-    /// `production` insists on a good master key.
+    /// `production` requires a master key of at least 16 bytes.
     #[arg(long, default_value = "development")]
     pub env: Environment,
 
-    /// Configuration file. Without this option `./config.toml` is read when it exists.
+    /// Configuration file. Without this option, `./config.toml` is read if it exists.
     #[arg(long, value_name = "FILE")]
     pub config_file_path: Option<PathBuf>,
 
-    /// Largest request body, after decompression; a larger one is answered with status 413.
+    /// Maximum size of a request body, after decompression; a larger one gets status 413.
     #[arg(long, default_value = "100 MB", value_name = "SIZE")]
     http_payload_size_limit: ByteSize,
 
-    /// Seconds (or `2m`) that a client may take for the head of a request, for the next piece of its body, or to read more
-    /// of its answer, and that it may leave a connection unused. Beyond, the connection ends.
+    /// Timeout in seconds (or `2m`) for a client to send the head of a request or the next piece of its body, to read
+    /// more of its response, or to use an idle connection. After it, the connection is closed.
     #[arg(long, default_value = "60", value_name = "SECONDS", value_parser = interval::time)]
     pub client_timeout: Duration,
 
-    /// Seconds after SIGTERM or Ctrl-C when the process ends, whatever still runs. What was acknowledged is carried out at the
-    /// next start.
+    /// Maximum time in seconds to stop after SIGTERM or Ctrl-C. The next start carries out everything that was
+    /// acknowledged.
     #[arg(long, default_value = "20", value_name = "SECONDS", value_parser = interval::time)]
     pub shutdown_timeout: Duration,
 
-    /// Address of the documentation of error codes: the `link` of an error is this, `#`, and the code. By default it is
-    /// `/docs/errors` below `--public-url`, or below `--http-addr`.
+    /// Address of the documentation of error codes: the `link` of an error is this, `#`, and the code. By default
+    /// `/docs/errors` below `--public-url` or `--http-addr`.
     #[arg(long, value_name = "URL")]
     pub error_docs_url: Option<String>,
 
-    /// Open a database of an older version and bring it up to this one, with a task that checks all of it. The old version
-    /// can't open it any more: make a dump before.
+    /// Upgrade a database of an older version, with a task that checks all of it. The old version cannot open it
+    /// afterwards: make a dump first.
     #[arg(long, action = ArgAction::SetTrue)]
     experimental_dumpless_upgrade: bool,
 
-    /// The same, as newer servers of the protocol call it.
+    /// The same, under the name that newer versions of Meilisearch use.
     #[arg(long, action = ArgAction::SetTrue)]
     upgrade_db: bool,
 
-    /// Share anonymous usage figures with the collector at this address, once an hour. Nothing is gathered without it.
+    /// Send anonymous usage figures to the collector at this address, once an hour. Without it, nothing is collected.
     #[arg(long, value_name = "URL", value_parser = collector_url)]
     pub telemetry_url: Option<String>,
 
-    /// Share no usage figures, whatever else is set.
+    /// Send no usage figures, whatever else is set.
     #[arg(long, action = ArgAction::SetTrue)]
     pub no_analytics: bool,
 }

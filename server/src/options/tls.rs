@@ -35,7 +35,7 @@ pub struct Tls {
     #[arg(long, value_name = "FILE")]
     pub ssl_key_path: Option<PathBuf>,
 
-    /// Roots (PEM) to check certificates of clients with.
+    /// Root certificates (PEM) to check client certificates with.
     #[arg(long, value_name = "FILE")]
     pub ssl_auth_path: Option<PathBuf>,
 
@@ -43,15 +43,15 @@ pub struct Tls {
     #[arg(long, action = ArgAction::SetTrue)]
     pub ssl_require_auth: bool,
 
-    /// Answer of the OCSP responder (DER) to staple to the certificate.
+    /// Response of the OCSP responder (DER) to staple to the certificate.
     #[arg(long, value_name = "FILE")]
     pub ssl_ocsp_path: Option<PathBuf>,
 
-    /// Remember the sessions of clients.
+    /// Keep TLS sessions of clients for resumption.
     #[arg(long, action = ArgAction::SetTrue)]
     pub ssl_resumption: bool,
 
-    /// Give clients tickets to resume their sessions with.
+    /// Give clients session tickets for resumption.
     #[arg(long, action = ArgAction::SetTrue)]
     pub ssl_tickets: bool,
 }

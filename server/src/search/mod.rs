@@ -72,7 +72,7 @@ use meaning::{Searched, check_embedder, embedding_took};
 use pins::Pinned;
 use places::Places;
 
-/// The index that is searched.
+/// The index to search.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
     /// Its uid, for messages.

@@ -30,32 +30,33 @@ const BACKOFF_MAX: Duration = Duration::from_secs(10);
 /// Follow tables of PostgreSQL: load their rows into indexes, then every change as it is committed.
 #[derive(Debug, Clone, Args)]
 pub struct SyncArgs {
-    /// The database: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with TLS `?sslrootcert=FILE`. The user owns the table and
-    /// may replicate.
+    /// The database: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, for TLS with `?sslrootcert=FILE`. The user must
+    /// own the table and have the right to replicate.
     #[arg(env = "SVC_SYNC_DATABASE", hide_env_values = true, value_name = "URL")]
     database: String,
-    /// A table, perhaps with its schema: `films`, `shop.films`. It has a primary key. Several tables: `--table a --index a --table b
-    /// --index b`.
+    /// A table with a primary key, optionally with its schema: `films`, `shop.films`. Several tables: `--table a
+    /// --index a --table b --index b`.
     #[arg(short, long = "table", value_name = "NAME", required = true)]
     tables: Vec<String>,
-    /// The index of each table, in their order, which holds this table and nothing else; it is created when absent.
+    /// The index of each table, in the same order. It holds this table and nothing else, and is created if absent.
     #[arg(short, long = "index", value_name = "UID", required = true)]
     indexes: Vec<String>,
-    /// Field that identifies documents of tables whose key has several columns.
+    /// Id field of documents from tables whose key has several columns.
     #[arg(long, value_name = "NAME", default_value = "id")]
     id_field: String,
     #[command(flatten)]
     server: ServerArgs,
-    /// Name of the replication slot of each table, and of the publication; `lamina_` and the index when absent.
+    /// Name of the replication slot and of the publication of each table; by default `lamina_` and the index.
     #[arg(long = "slot", value_name = "NAME")]
     slots: Vec<String>,
-    /// Load the whole tables again, whatever was followed so far.
+    /// Load the whole tables again, whatever was synced so far.
     #[arg(long)]
     again: bool,
-    /// End when everything that is committed now can be found.
+    /// Exit when everything committed so far is searchable.
     #[arg(long)]
     once: bool,
-    /// Remove slot and publication from the database, and end. A slot that is not followed makes the database keep its log.
+    /// Remove slot and publication from the database, and exit. While no command follows a slot, the database keeps
+    /// its log.
     #[arg(long, conflicts_with_all = ["again", "once"])]
     remove: bool,
     /// Print nothing but errors.

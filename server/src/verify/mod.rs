@@ -42,8 +42,8 @@ impl DatabaseArgs {
 pub struct VerifyArgs {
     #[command(flatten)]
     database: DatabaseArgs,
-    /// Also check that the parts of each segment agree with each other, which takes a second for some 20 MB: after a bug, not
-    /// after a fault of a disk.
+    /// Also check that the parts of each segment agree with each other, which takes a second for some 20 MB. This
+    /// finds bugs, not disk faults.
     #[arg(long)]
     deep: bool,
 }
