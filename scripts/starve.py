@@ -212,7 +212,7 @@ def one_round(binary, what, seed, seconds):
         thief.join()
         wait_until_idle(server, failures)
         check(server, tasks, documents, failures)
-        again = server.log().count("will be tried again")
+        again = server.log().count("will be retried")
         server.kill()
         server.start()
         wait_until_idle(server, failures)

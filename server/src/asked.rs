@@ -76,7 +76,7 @@ impl AskedQueries {
         let read = || -> io::Result<HashMap<String, OfIndex>> { Ok(serde_json::from_slice(&std::fs::read(&path)?)?) };
         let indexes = read().unwrap_or_else(|error| {
             if error.kind() != io::ErrorKind::NotFound {
-                tracing::error!(path = %path.display(), %error, "cannot read what was asked before: it is counted anew");
+                tracing::error!(path = %path.display(), %error, "cannot read the counts of earlier queries: counting starts again");
                 keep_unreadable(folder, &path, &error);
             }
             HashMap::new()

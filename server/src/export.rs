@@ -263,7 +263,7 @@ impl UnderWay<'_> {
         let Some(send) = self.sends.front_mut() else { return Ok(()) };
         let sent = self.remote.wait_for(send)?;
         self.sends.pop_front();
-        let reply = sent.map_err(|error| ApiError::internal(format!("a piece of an export was lost: {error}")))??;
+        let reply = sent.map_err(|error| ApiError::internal(format!("a part of an export was lost: {error}")))??;
         accepted(reply).map(drop)
     }
 }

@@ -36,7 +36,7 @@ impl Features {
             Ok(on) => on,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Switches::default(),
             Err(error) => {
-                tracing::error!(path = %path.display(), %error, "experimental features are off: cannot read them");
+                tracing::error!(path = %path.display(), %error, "cannot read the experimental features: they are off");
                 keep_unreadable(folder, &path, &error);
                 Switches::default()
             }

@@ -47,7 +47,7 @@ enum InspectError {
     Document(#[from] IndexError),
     #[error("there is no document `{0}`")]
     NoDocument(String),
-    #[error("what was found cannot be printed: {0}")]
+    #[error("cannot print the results: {0}")]
     Print(std::io::Error),
 }
 

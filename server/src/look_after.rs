@@ -51,7 +51,7 @@ struct Place {
 
 #[derive(Debug, Error)]
 enum StoreError {
-    #[error("nothing was published there")]
+    #[error("nothing has been published to this store")]
     Empty,
     #[error(transparent)]
     Object(#[from] ObjectError),

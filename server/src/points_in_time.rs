@@ -224,7 +224,7 @@ fn unknown(id: Uuid) -> ApiError {
 fn too_many() -> ApiError {
     ApiError::new(
         Code::TooManyPointsInTime,
-        format!("{VIEWS_MAX} points in time are held already. Use fewer, or end those in use with `keepAliveMs: 0`."),
+        format!("{VIEWS_MAX} points in time are already held. Use fewer, or release some with `keepAliveMs: 0`."),
     )
 }
 

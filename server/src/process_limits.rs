@@ -32,7 +32,7 @@ pub(crate) fn raise_open_files() -> usize {
         tracing::warn!(
             limit,
             connections = connections_max(limit),
-            "few files may be open at once: raise the hard limit (`ulimit -Hn`) where many clients connect"
+            "few files may be open at once: raise the hard limit (`ulimit -Hn`) if many clients connect"
         );
     }
     limit

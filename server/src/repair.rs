@@ -52,7 +52,7 @@ enum RepairError {
     Folder(PathBuf, std::io::Error),
     #[error("there is no index `{0}`")]
     NoIndex(String),
-    #[error("what was found cannot be printed: {0}")]
+    #[error("cannot print the results: {0}")]
     Print(std::io::Error),
 }
 
@@ -83,7 +83,7 @@ fn repair_all(args: &RepairArgs) -> Result<bool, RepairError> {
     let (queue_is_sound, queue) = verify::check_queue(folder, as_json)?;
     if !queue_is_sound && !as_json {
         print(
-            "The task queue is no part of a repair: the next start puts right what can be, keeps the rest aside, and says so.\n",
+            "The task queue is not part of a repair: the next start repairs what it can, sets the rest aside, and reports it.\n",
         )?;
     }
     let (mut damaged_count, mut failed_count) = (0, 0);

@@ -228,9 +228,7 @@ fn warn(state: &AppState, of_master_key: Option<&str>) {
         tracing::warn!("{warning} A good one: --master-key {}", suggested_master_key());
     }
     if state.options.indexing.memory_is_short() {
-        tracing::warn!(
-            "--max-indexing-memory is less than the 128 MiB that indexing needs at least: it may take more than that."
-        );
+        tracing::warn!("--max-indexing-memory is below the minimum of 128 MiB: indexing may use more than that.");
     }
     let replication = &state.options.replication;
     if state.replication.role() == Role::Publisher
@@ -238,12 +236,12 @@ fn warn(state: &AppState, of_master_key: Option<&str>) {
         && !replication.is_to_be_in_store()
     {
         tracing::warn!(
-            "what this server has acknowledged and not published yet is lost when a standby takes over: clients should send \
-             again what they have not seen finished, or start all servers with `--durability store`"
+            "writes that this server has acknowledged but not published are lost if a standby takes over: clients should \
+             resend unfinished writes, or start all servers with `--durability store`"
         );
     }
     if let Err(missing) = state.outbound.check_https() {
-        tracing::warn!("{missing}. Webhooks, embedders and whatever else has an address with `https` will fail.");
+        tracing::warn!("{missing}. Webhooks, embedders and all other requests to `https` addresses will fail.");
     }
 }
 
@@ -319,7 +317,7 @@ impl Background {
 
     /// Ends it, one after the other, in the time that `stopping` leaves.
     fn stop(self, state: &AppState, stopping: &Stopping, runtime: &Runtime) {
-        tracing::info!("waiting for the batch under way");
+        tracing::info!("waiting for the running batch");
         state.scrubber.stop();
         stopping.enter("the batch under way");
         self.scheduler.stop(stopping.batch_grace());
@@ -386,11 +384,11 @@ impl Stop {
     async fn wait(&mut self) -> u8 {
         tokio::select! {
             _ = self.terminate.recv() => {
-                tracing::info!("terminated: finishing requests under way");
+                tracing::info!("terminated: finishing running requests");
                 0
             }
             _ = self.interrupt.recv() => {
-                tracing::info!("interrupted: finishing requests under way");
+                tracing::info!("interrupted: finishing running requests");
                 INTERRUPTED
             }
         }
@@ -464,7 +462,7 @@ fn schedule_snapshots(state: &Arc<AppState>) {
         loop {
             ticks.tick().await;
             if let Err(error) = queue.enqueue(NewTask::global(Content::CreateSnapshot)).await {
-                tracing::error!(error = %error.message, "cannot ask for a snapshot");
+                tracing::error!(error = %error.message, "cannot enqueue a snapshot");
             }
         }
     });

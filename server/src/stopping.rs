@@ -33,8 +33,8 @@ impl Stopping {
         let watch = move || {
             std::thread::sleep(watched.limit);
             tracing::error!(
-                "stopping takes longer than --shutdown-timeout ({:?}): ends now, while it waits for {}{}. What was \
-                 acknowledged is carried out at the next start.",
+                "stopping took longer than --shutdown-timeout ({:?}): exiting while waiting for {}{}. The next start carries \
+                 out everything that was acknowledged.",
                 watched.limit,
                 watched.stage.lock(),
                 running()
@@ -42,7 +42,7 @@ impl Stopping {
             std::process::exit(status.into());
         };
         if let Err(error) = std::thread::Builder::new().name("stop".to_owned()).spawn(watch) {
-            tracing::warn!(%error, "cannot watch the time that stopping takes");
+            tracing::warn!(%error, "cannot watch the time of stopping");
         }
         stopping
     }

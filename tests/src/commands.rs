@@ -102,7 +102,7 @@ fn settings_are_read_and_changed() {
     printed(&ask(&server, &["settings", "reset", "stopWords"]));
     assert_eq!(get("stopWords"), json!([]));
     refused(&ask(&server, &["settings", "get", "rankingRule"]), "there is no setting `rankingRule`, but: ");
-    refused(&ask(&server, &["settings", "set", "distinctAttribute", "year"]), "the value is no JSON");
+    refused(&ask(&server, &["settings", "set", "distinctAttribute", "year"]), "the value is not JSON");
     refused(&ask(&server, &["settings", "set", "stopWords", "1"]), "400");
     refused(&ask(&server, &["settings", "set", "stopWords", "@absent.json"]), "absent.json");
     refused(&ask(&server, &["settings", "set", "rankingRule", "[]"]), "Unknown field `rankingRule`");

@@ -61,7 +61,7 @@ fn ways_of_searching_are_compared() {
 fn what_is_wrong_is_reported() {
     let server = foxes();
     for (judgements, arguments, expected) in [
-        ("", &[][..], "it holds no query"),
+        ("", &[][..], "it has no query"),
         ("{\"q\": 1}", &[], "line 1: `q` must be a string"),
         ("{\"q\": \"a\", \"relevant\": []}", &["--with", "x={\"limt\": 1}"], "Unknown field `limt`"),
         ("{\"q\": \"a\", \"relevant\": []}", &["--with", "x"], "expected NAME=JSON"),

@@ -367,7 +367,7 @@ fn tasks_that_cannot_be_asked_for_are_named() {
     let script = vec![Behaviour::Say(202, "", json!({"taskUid": 7}).to_string()), Behaviour::Say(403, "", refused)];
     let (_receiver, output) = import_into(script, &[]);
     failed(&output, "documents 1 to 2 (lines 1 to 2) failed: task 7 has them, and what became of it is not known");
-    failed(&output, "the server does not say what became of the tasks: 403 The provided API key is invalid.");
+    failed(&output, "the server did not report the outcome of the tasks: 403 The provided API key is invalid.");
 }
 
 #[test]
@@ -389,8 +389,8 @@ fn a_server_that_is_not_there_is_waited_for_on_request() {
         command.output().expect("the binary starts")
     };
     let output = run(&[]);
-    failed(&output, "nothing answers on http://127.0.0.1:1/ (");
-    failed(&output, "Start a server with `lamina serve`, or name another one with --url");
+    failed(&output, "cannot connect to http://127.0.0.1:1/ (");
+    failed(&output, "Start a server with `lamina serve`, or choose another one with --url");
     assert!(output.stdout.is_empty(), "a rate of nothing: {}", said(&output.stdout));
     failed(&run(&["--wait", "--patience", "1"]), "http://127.0.0.1:1/ did not answer for 1 seconds: ");
 }
@@ -415,7 +415,7 @@ fn the_content_says_the_format_and_the_delimiter() {
     assert_eq!(server.document_count("films"), 8);
     let unknown = file(folder.path(), "table.txt", b"id,title\n1,x\n");
     let output = import(&server, &[&unknown], b"");
-    failed(&output, "neither its name nor its content says the format; give it with --format");
+    failed(&output, "cannot detect the format from the name or the content; set it with --format");
     let output = import(&server, &["--csv-delimiter", "::"], b"");
     assert_eq!(output.status.code(), Some(2));
     failed(&output, "`::` is no delimiter: expected one ASCII character");

@@ -319,7 +319,7 @@ fn damaged_documents_of_a_waiting_task_fail_that_task_only() {
     change(&of(2000), |bytes| bytes[70_000] = b'Q');
     let (is_sound, said) = verify(&server);
     assert!(!is_sound, "{said}");
-    for part in ["they are gone", "do not match their checksum"] {
+    for part in ["they are missing", "do not match their checksum"] {
         assert!(said.contains(part), "{said}");
     }
     server.start_again();

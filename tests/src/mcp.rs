@@ -130,7 +130,7 @@ fn what_is_wrong_is_said_to_the_model() {
     refused(&server.url, &[], json!({"index": "absent", "q": ""}), "Index `absent` not found.");
     refused(&server.url, &[], json!({"index": "films", "q": "", "filter": "title = x"}), "not filterable");
     refused(&server.url, &["--index", "absent"], json!({"q": ""}), "Index `absent` not found.");
-    refused(UNREACHABLE, &[], json!({"index": "films", "q": ""}), "nothing answers on");
+    refused(UNREACHABLE, &[], json!({"index": "films", "q": ""}), "cannot connect to");
     let server = Server::with_options(&["--master-key", "0123456789abcdef"]);
     refused(&server.url, &[], json!({"index": "films", "q": ""}), "Give a key with --api-key");
     let key = ["--api-key", "0123456789abcdef"];

@@ -402,7 +402,7 @@ fn the_store_can_be_looked_after() {
     );
     std::fs::remove_dir_all(group.store()).unwrap();
     let (is_there, said) = lamina(&["ls"]);
-    assert!(!is_there && said.to_string().contains("nothing was published there"), "{said}");
+    assert!(!is_there && said.to_string().contains("nothing has been published to this store"), "{said}");
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn tasks_survive_a_moment_without_descriptors() {
         });
         server.done(&answer);
     }
-    assert!(server.log().matches("will be tried again after a pause").count() >= 5, "{}", server.log());
+    assert!(server.log().matches("will be retried after a pause").count() >= 5, "{}", server.log());
     assert_eq!(server.search("books", json!({}))["hits"], json!([{"id": 2, "title": "edited", "year": 1991}]));
     assert_eq!(server.document_count("new"), 1);
     assert_eq!(server.document_count("created"), 0);
@@ -71,13 +71,13 @@ fn what_is_not_over_in_a_moment_fails_a_task_and_stopping_waits_for_nothing() {
     server.add("films", json!([{"id": 1}]));
     let answer = without_descriptors(&server, Duration::from_secs(15), || {
         let answer = server.post("/indexes/films/documents", json!([{"id": 2}]));
-        server.wait_for_log_lines("will be tried again after a pause", 5);
+        server.wait_for_log_lines("will be retried after a pause", 5);
         answer
     });
     server.fails(&answer, "too_many_open_files");
     let answer = without_descriptors(&server, Duration::from_millis(1_200), || {
         let answer = server.post("/indexes/films/documents", json!([{"id": 3}]));
-        server.wait_for_log_lines("will be tried again after a pause", 7);
+        server.wait_for_log_lines("will be retried after a pause", 7);
         answer
     });
     // The next attempt is a second away.

@@ -326,20 +326,20 @@ fn what_cannot_be_followed_is_said() {
     refused(
         &[("FROM pg_replication_slots", vec![vec!["test_decoding", "shop", "reserved"]])],
         &[],
-        "give another --slot",
+        "choose another --slot",
     );
     refused(&[("FROM pg_replication_slots", vec![vec!["pgoutput", "shop", "lost"]])], &[], "--again");
     refused(&[("pg_publication_tables", vec![])], &[], "does not have the table");
     refused(&[], &["--slot", "Not This"], "`Not This` is no name of a slot");
     let database = Database::start(State::default());
     let output = sync(&database, UNREACHABLE, &[]);
-    assert!(said(&output).contains("nothing answers on http://127.0.0.1:1"), "{}", said(&output));
+    assert!(said(&output).contains("cannot connect to http://127.0.0.1:1"), "{}", said(&output));
     let other = Server::start();
     other.post("/indexes?wait=searchable", json!({"uid": "films", "primaryKey": "isbn"}));
     let output = sync(&database, &other.url, &[]);
-    assert!(said(&output).contains("has the primary key `isbn`, and the table `id`"), "{}", said(&output));
+    assert!(said(&output).contains("is `isbn`, that of the table `id`"), "{}", said(&output));
     let mut command = Command::new(binary());
     let output =
         command.args(["sync", "postgres://a:secret@127.0.0.1:1/x", "--table", "t", "--index", "i"]).output().unwrap();
-    assert!(said(&output).contains("nothing answers on 127.0.0.1:1") && !said(&output).contains("secret"));
+    assert!(said(&output).contains("cannot connect to 127.0.0.1:1") && !said(&output).contains("secret"));
 }

@@ -20,7 +20,7 @@ pub enum IndexError {
     AlreadyExists,
     #[error("there is no index at this place")]
     NotFound,
-    #[error("manifest {file} is damaged: {reason}; stop the server, and `lamina repair` says what can be saved")]
+    #[error("manifest {file} is damaged: {reason}; stop the server; `lamina repair` reports what can be recovered")]
     CorruptManifest { file: String, reason: &'static str },
     /// `part`: `format`, or `settings` for the form in which the settings are stored.
     #[error("manifest {file} has {part} version {found}; this program reads up to {supported}")]
@@ -32,7 +32,7 @@ pub enum IndexError {
     /// `reason` names the file and the section.
     #[error("a segment is damaged: {reason}")]
     DamagedSegment { file: String, reason: String },
-    #[error("this state is not kept: the oldest that is has number {oldest}")]
+    #[error("this state is not kept; the oldest kept state has number {oldest}")]
     GenerationNotFound { oldest: u64 },
     /// One before the present state, which is not touched by it.
     #[error("generation {generation}, which is kept beside the present one, is damaged: {reason}")]
@@ -50,7 +50,7 @@ pub enum IndexError {
     /// A line of a payload, or a stored document, that is no JSON object: payload normalisation writes none.
     #[error(transparent)]
     Document(#[from] DocumentError),
-    #[error("a stored document has lost its id")]
+    #[error("a stored document has no id")]
     StoredDocumentId(#[source] IdError),
     #[error("a document of {bytes} bytes is longer than 4 GB")]
     DocumentTooLarge { bytes: usize },
@@ -129,10 +129,10 @@ pub enum OperationError {
     #[error(transparent)]
     Settings(#[from] SettingsError),
     /// A line of [`Operation::UpdateValues`](super::Operation::UpdateValues) that says no update.
-    #[error("this is no update of values: {line}")]
+    #[error("this is not an update of values: {line}")]
     NoUpdate { line: String },
     /// What is to be incremented is none; `value` is JSON.
-    #[error("field `{field}` of document {document_id} is no number that can be incremented: {value}")]
+    #[error("field `{field}` of document {document_id} is not a number and cannot be incremented: {value}")]
     NotANumber { document_id: String, field: String, value: String },
     /// The primary key of a document can't change.
     #[error("`{field}` holds the primary key")]

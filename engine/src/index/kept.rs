@@ -164,7 +164,7 @@ impl Kept {
                 _ => continue,
             };
             if let Some(damage) = &found.damage {
-                tracing::error!(generation = found.contents, damage, "a state that is kept is damaged");
+                tracing::error!(generation = found.contents, damage, "a kept state is damaged");
             }
             entries.push(Arc::new(found));
         }

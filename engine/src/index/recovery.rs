@@ -60,7 +60,7 @@ pub(super) fn newest_of<'a>(directory: &dyn Directory, names: &'a [String]) -> R
             // It is whole for all that is known.
             error if error.is_momentary() => return Err(error),
             error => {
-                tracing::warn!(file = name, %error, "passing over a manifest that names files that are not there");
+                tracing::warn!(file = name, %error, "ignoring a manifest that names missing files");
                 readable.get_or_insert(*name);
             }
         }
@@ -175,7 +175,7 @@ fn keep_aside(
     error: IndexError,
 ) -> Result<DamagedSegment, IndexError> {
     let Some(damage) = Damage::of(&error) else { return Err(error) };
-    tracing::error!(segment = entry.meta.id, reason = damage.reason, "a segment is damaged: it is kept aside");
+    tracing::error!(segment = entry.meta.id, reason = damage.reason, "a segment is damaged: it is set aside");
     let tombstones = match &entry.deleted {
         Some(DeletedMeta::File(file)) => Some(file),
         _ => None,

@@ -80,7 +80,8 @@ impl Lane {
         let build = || {
             let builder = ThreadPoolBuilder::new().num_threads(1).thread_name(move |_| name.to_owned());
             let pool = builder.start_handler(move |_| start()).build();
-            pool.inspect_err(|error| tracing::warn!(%error, "no thread in the background: searches stay slower")).ok()
+            pool.inspect_err(|error| tracing::warn!(%error, "cannot start a background thread: searches stay slower"))
+                .ok()
         };
         self.0.get_or_init(build).as_ref()
     }

@@ -91,7 +91,7 @@ pub fn import(options: &Options, index_options: &IndexOptions) -> Result<(), Imp
         if !names_copy {
             return Err(ImportError::Unfinished(database.clone()));
         }
-        tracing::warn!(path = %database.display(), "removing what an interrupted import left behind");
+        tracing::warn!(path = %database.display(), "removing the leftovers of an interrupted import");
         clear(database)?;
     }
     let exists = holds_something(database)?;
@@ -148,7 +148,7 @@ fn fill(database: &Path, work: impl FnOnce() -> Result<(), ImportError>) -> Resu
             true => Ok(()),
             false => fs::remove_dir(database).map_err(io_error(database)),
         }) {
-            tracing::warn!(%error, "cannot remove what is left of a failed import");
+            tracing::warn!(%error, "cannot remove the leftovers of a failed import");
         }
     }
     result

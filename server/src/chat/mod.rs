@@ -51,7 +51,7 @@ impl Chats {
             Ok(workspaces) => workspaces,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Workspaces::default(),
             Err(error) => {
-                tracing::error!(path = %path.display(), %error, "there are no chats: cannot read them");
+                tracing::error!(path = %path.display(), %error, "cannot read the chat workspaces: there are none");
                 keep_unreadable(folder, &path, &error);
                 Workspaces::default()
             }
@@ -89,7 +89,7 @@ impl Chats {
         }
         workspaces.insert(uid.to_owned(), new.clone());
         if workspaces.len() > WORKSPACES_MAX {
-            let message = format!("There are {WORKSPACES_MAX} workspaces already, as many as there may be.");
+            let message = format!("There are already {WORKSPACES_MAX} workspaces, the maximum.");
             return Err(ApiError::new(Code::BadRequest, message));
         }
         self.write(workspaces)?;
@@ -131,7 +131,7 @@ impl Chats {
     /// `too_many_search_requests`
     pub fn turn(&self) -> ApiResult<OwnedSemaphorePermit> {
         Arc::clone(&self.turns).try_acquire_owned().map_err(|_| {
-            let message = format!("{CONVERSATIONS_MAX} conversations are going on, as many as there may be.");
+            let message = format!("{CONVERSATIONS_MAX} conversations are running, the maximum.");
             ApiError::new(Code::TooManySearchRequests, message)
         })
     }

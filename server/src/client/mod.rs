@@ -35,11 +35,13 @@ pub(crate) enum ClientError {
     Setup(reqwest::Error),
     #[error("the asynchronous runtime cannot be started: {0}")]
     Runtime(std::io::Error),
-    #[error("nothing answers on {url} ({reason}).\nStart a server with `lamina serve`, or name another one with --url")]
+    #[error(
+        "cannot connect to {url} ({reason}).\nStart a server with `lamina serve`, or choose another one with --url"
+    )]
     Unreachable { url: String, reason: String },
-    #[error("the connection to {url} broke: {reason}")]
+    #[error("the connection to {url} was lost: {reason}")]
     Broken { url: String, reason: String },
-    #[error("the server refuses: {status} {message}{}", advice(code))]
+    #[error("the server refused: {status} {message}{}", advice(code))]
     Refused { status: u16, code: String, message: String },
 }
 
@@ -189,6 +191,6 @@ mod tests {
             ClientError::Refused { status: 401, code: code.to_owned(), message: "No.".to_owned() }.to_string()
         };
         assert!(refused("missing_authorization_header").contains("--api-key"));
-        assert_eq!(refused("index_not_found"), "the server refuses: 401 No.");
+        assert_eq!(refused("index_not_found"), "the server refused: 401 No.");
     }
 }

@@ -25,7 +25,7 @@ pub enum ConfigFileError {
         source: io::Error,
     },
     /// It is not TOML.
-    #[error("the {path:?} configuration file is no valid TOML: {source}")]
+    #[error("the {path:?} configuration file is not valid TOML: {source}")]
     Syntax {
         /// The file that the option names.
         path: PathBuf,

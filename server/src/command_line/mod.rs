@@ -148,13 +148,13 @@ pub enum OptionsError {
         needed: &'static str,
     },
     /// A secret that cannot be sent, and is not shown.
-    #[error("the value of `{option}` is no value of a header: expected one line of visible characters")]
+    #[error("the value of `{option}` is not a valid header value: expected one line of visible characters")]
     HeaderValue {
         /// With its dashes.
         option: &'static str,
     },
     /// Something that this server does not do.
-    #[error("`{option}` cannot be used: this server has no {what}")]
+    #[error("`{option}` cannot be used: this server does not support {what}")]
     Unavailable {
         /// With its dashes.
         option: &'static str,

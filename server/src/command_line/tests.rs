@@ -96,7 +96,7 @@ fn files_with_faults_are_refused_by_name() {
     );
     assert!(error(Some("log_level = \"loud\""), &[]).contains("Log level 'loud' is invalid. Accepted values are"));
     assert!(error(Some("[http_addr]"), &[]).contains("wrong type (table)"));
-    assert!(error(Some("= 1"), &[]).contains("no valid TOML"));
+    assert!(error(Some("= 1"), &[]).contains("not valid TOML"));
     let missing = parse_with(None, &["--config-file-path", "/nonexistent/x.toml"]).unwrap_err().to_string();
     assert!(
         missing.starts_with("unable to open or read the \"/nonexistent/x.toml\" configuration file: "),
@@ -122,7 +122,7 @@ fn origins_are_what_browsers_write() {
     );
     for bad in ["example.org", "https://example.org/app", "https://user@example.org", "ftp://example.org"] {
         let said = error(None, &["--allowed-origins", bad]);
-        assert!(said.contains("is no origin"), "{said}");
+        assert!(said.contains("is not an origin"), "{said}");
     }
 }
 
@@ -276,7 +276,7 @@ fn less_memory_is_a_quarter() {
 fn what_this_server_does_not_do_is_refused_at_once() {
     assert_eq!(
         error(Some("experimental_personalization_api_key = \"x\""), &[]),
-        "`--experimental-personalization-api-key` cannot be used: this server has no searches that another service reorders"
+        "`--experimental-personalization-api-key` cannot be used: this server does not support personalized search"
     );
     // Names of other servers of the protocol that make no difference are no mistakes.
     options(Some("experimental_no_edition_2024_for_dumps = true"), &["--experimental-legacy-search-default"]);

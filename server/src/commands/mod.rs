@@ -22,7 +22,7 @@ pub use settings::SettingsArgs;
 enum CommandError {
     #[error(transparent)]
     Server(#[from] ClientError),
-    #[error("the server has no index yet: `lamina import --index NAME FILE` makes one")]
+    #[error("the server has no index yet: `lamina import --index NAME FILE` creates one")]
     NoIndex,
     #[error("which index? Give one with --index: {0}")]
     WhichIndex(String),
@@ -32,7 +32,7 @@ enum CommandError {
     Value(String),
     #[error("the task {uid} that changes the settings {status}: {message}")]
     Task { uid: u64, status: String, message: String },
-    #[error("the answer cannot be printed: {0}")]
+    #[error("cannot print the response: {0}")]
     Print(std::io::Error),
 }
 

@@ -79,7 +79,7 @@ async fn open(place: &Place) -> Result<(Client, String), CommandError> {
 
 fn unknown(name: &str, settings: &Value) -> CommandError {
     let names: Vec<&str> = settings.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-    CommandError::Value(format!("there is no setting `{name}`, but: {}", names.join(", ")))
+    CommandError::Value(format!("there is no setting `{name}`. Settings are: {}", names.join(", ")))
 }
 
 /// JSON, a file of it, or what comes on standard input.
@@ -98,7 +98,7 @@ fn read(value: &str) -> Result<Value, CommandError> {
         None => value.to_owned(),
     };
     serde_json::from_str(&text)
-        .map_err(|error| CommandError::Value(format!("the value is no JSON ({error}); texts need quotes: '\"text\"'")))
+        .map_err(|error| CommandError::Value(format!("the value is not JSON ({error}); texts need quotes: '\"text\"'")))
 }
 
 /// Sends the change, waits for its task, and says what became of it.

@@ -84,7 +84,7 @@ impl KeptVectors {
         match opened.and_then(f) {
             Ok(result) => Some(result),
             Err(error) => {
-                tracing::warn!(%error, folder = %self.folder.display(), "kept embeddings cannot be {done}");
+                tracing::warn!(%error, folder = %self.folder.display(), "cached embeddings cannot be {done}");
                 None
             }
         }

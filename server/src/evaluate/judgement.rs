@@ -25,7 +25,7 @@ pub(super) enum JudgementError {
     Io(#[from] io::Error),
     #[error("line {line}: {reason}")]
     Line { line: usize, reason: String },
-    #[error("it holds no query")]
+    #[error("it has no query")]
     Empty,
 }
 
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn mistakes_name_their_line() {
         let refused = |text: &str| read_judgements(text.as_bytes()).unwrap_err().to_string();
-        assert_eq!(refused(""), "it holds no query");
+        assert_eq!(refused(""), "it has no query");
         assert_eq!(refused("{\"q\":\"a\",\"relevant\":[]}\n{\"q\":1}"), "line 2: `q` must be a string");
         assert!(refused("{\"q\":\"a\",\"relevant\":{\"1\":-1}}").contains("grade of `1`"));
         assert!(refused("{\"q\":\"a\",\"relevant\":[],\"id\":[]}").contains("`id` must be a string or a number"));

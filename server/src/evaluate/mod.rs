@@ -112,7 +112,7 @@ enum EvaluateError {
     Grid(String),
     #[error("the settings of a way of searching cannot be set: {0}")]
     Settings(String),
-    #[error("what was measured cannot be printed: {0}")]
+    #[error("cannot print the results: {0}")]
     Print(std::io::Error),
 }
 

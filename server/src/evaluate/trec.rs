@@ -118,7 +118,7 @@ mod tests {
             "line 2: expected a question, an iteration, a document and a grade"
         );
         assert!(refused("1\ta", "1 0 A x").starts_with("line 1: "));
-        assert_eq!(refused("7\ta", QRELS), "it holds no query");
+        assert_eq!(refused("7\ta", QRELS), "it has no query");
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(super) struct Sweep {
 /// `NAME=JSON`
 pub(super) fn parse_variant(text: &str) -> Result<Variant, String> {
     let (name, json) = text.split_once('=').ok_or("expected NAME=JSON")?;
-    let parameters = serde_json::from_str(json).map_err(|error| format!("`{json}` is no JSON object: {error}"));
+    let parameters = serde_json::from_str(json).map_err(|error| format!("`{json}` is not a JSON object: {error}"));
     let mut parameters: Map<String, Value> = parameters?;
     let index = match parameters.remove("indexUid") {
         None => None,
@@ -120,7 +120,7 @@ mod tests {
         );
         for (wrong, part) in [
             ("a", "expected NAME=JSON"),
-            ("a=[1]", "no JSON object"),
+            ("a=[1]", "not a JSON object"),
             (r#"a={"indexUid": 1}"#, "`indexUid` must be a string"),
             (r#"a={"settings": 1}"#, "`settings` must be an object"),
         ] {

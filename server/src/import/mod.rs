@@ -118,7 +118,9 @@ enum Format {
 pub(crate) enum ImportError {
     #[error("{file}: {source}")]
     Read { file: String, source: std::io::Error },
-    #[error("{file}: neither its name nor its content says the format; give it with --format ndjson, json, csv or tsv")]
+    #[error(
+        "{file}: cannot detect the format from the name or the content; set it with --format ndjson, json, csv or tsv"
+    )]
     UnknownFormat { file: String },
     #[error("{file}: the JSON text ends inside document {document}, which starts at line {line} column {column}")]
     TruncatedJson { file: String, document: u64, line: u64, column: u64 },
@@ -133,13 +135,13 @@ pub(crate) enum ImportError {
     Server(#[from] ClientError),
     #[error("{url} did not answer for {seconds} seconds: {reason}")]
     Unreachable { url: String, seconds: u64, reason: String },
-    #[error("the server refuses the import: {status} {message}{advice}")]
+    #[error("the server refused the import: {status} {message}{advice}")]
     Refused { status: u16, message: String, advice: &'static str },
-    #[error("the server takes no request of {bytes} bytes; give a smaller --batch-bytes: {message}")]
+    #[error("the server accepts no request of {bytes} bytes; set a smaller --batch-bytes: {message}")]
     BatchTooLarge { bytes: usize, message: String },
-    #[error("the server does not say what became of the tasks: {status} {message}")]
+    #[error("the server did not report the outcome of the tasks: {status} {message}")]
     NoOutcome { status: u16, message: String },
-    #[error("what was done cannot be printed: {0}")]
+    #[error("cannot print the results: {0}")]
     Print(std::io::Error),
 }
 

@@ -37,7 +37,7 @@ pub(super) fn prepare(folder: &Path, may_upgrade: bool) -> Result<(File, Option<
             if holds_database(folder) {
                 tracing::warn!(
                     %reason,
-                    "the file VERSION of the database cannot be used and is written anew: the indexes say their formats"
+                    "the file VERSION of the database cannot be used and is rewritten from the formats of the indexes"
                 );
             }
             set_version(folder)?;

@@ -42,10 +42,10 @@ impl Instance {
             Coming::Indexes(uids) if uids.contains(uid) => {
                 format!("Index `{uid}` is still being fetched by this replica.")
             }
-            Coming::Unknown => format!("This replica does not know yet whether there is an index `{uid}`."),
+            Coming::Unknown => format!("This replica does not know yet whether the index `{uid}` exists."),
             _ => return ApiError::index_not_found(uid),
         };
-        ApiError::new(Code::IndexNotHereYet, format!("{reason} Ask again in a moment, or ask another server."))
+        ApiError::new(Code::IndexNotHereYet, format!("{reason} Retry in a moment, or use another server."))
     }
 
     /// Opened to follow a publisher: indexes are never written here.

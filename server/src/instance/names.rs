@@ -190,7 +190,7 @@ fn rebuilt(
                 Ok(()) if FolderName::try_from(of_index.clone()).is_err() => {
                     refuse("no index has such a folder".to_owned())
                 }
-                Ok(()) if taken(name) => refuse(format!("there is an index `{name}` already")),
+                Ok(()) if taken(name) => refuse(format!("the index `{name}` already exists")),
                 Ok(()) => match names.get(name) {
                     Some(other) => refuse(format!("indexes/{other} says as well that it is `{name}`")),
                     None => drop(names.insert(name.clone(), of_index.clone())),
@@ -217,8 +217,8 @@ fn remove_interrupted(folder: &Path, named: &[(String, FolderName)], interrupted
             continue;
         }
         match fs::remove_dir_all(&path) {
-            Ok(()) => tracing::info!(path = %path.display(), "removed what an interrupted batch left behind"),
-            Err(error) => tracing::warn!(path = %path.display(), %error, "cannot remove what is not needed"),
+            Ok(()) => tracing::info!(path = %path.display(), "removed the leftovers of an interrupted batch"),
+            Err(error) => tracing::warn!(path = %path.display(), %error, "cannot remove an unneeded file"),
         }
     }
 }

@@ -29,8 +29,8 @@ pub(super) fn clean_up(folder: &Path, needed: &[PayloadName], tasks_were_lost: b
             continue;
         }
         match fs::remove_file(&path) {
-            Ok(()) => tracing::info!(path = %path.display(), "removed what an interrupted task left behind"),
-            Err(error) => tracing::warn!(path = %path.display(), %error, "cannot remove what no task needs"),
+            Ok(()) => tracing::info!(path = %path.display(), "removed the leftovers of an interrupted task"),
+            Err(error) => tracing::warn!(path = %path.display(), %error, "cannot remove a payload that no task needs"),
         }
     }
     Ok(())

@@ -59,5 +59,5 @@ impl RemotePage {
 }
 
 fn no_page() -> ApiError {
-    ApiError::new(Code::RemoteBadResponse, "the answer is no page of documents")
+    ApiError::new(Code::RemoteBadResponse, "the response is not a page of documents")
 }

@@ -81,7 +81,7 @@ impl Network {
             Ok(topology) => topology,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Topology::default(),
             Err(error) => {
-                tracing::error!(path = %path.display(), %error, "the network is empty: cannot read it");
+                tracing::error!(path = %path.display(), %error, "cannot read the network: it is empty");
                 keep_unreadable(folder, &path, &error);
                 Topology::default()
             }

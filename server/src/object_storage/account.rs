@@ -92,8 +92,9 @@ impl Role {
                 .ok_or_else(|| StorageError::Failed(format!("the keys of the role came without `{name}`")))
         };
         let end = part("Expiration")?;
-        let end = OffsetDateTime::parse(&end, &Rfc3339)
-            .map_err(|_| StorageError::Failed(format!("the keys of the role end at `{end}`, which is no time")))?;
+        let end = OffsetDateTime::parse(&end, &Rfc3339).map_err(|_| {
+            StorageError::Failed(format!("the keys of the role expire at `{end}`, which is not a time"))
+        })?;
         let credentials = Credentials {
             access_key: part("AccessKeyId")?,
             secret_key: part("SecretAccessKey")?,

@@ -53,7 +53,7 @@ impl Upload<'_> {
         let reply = wait_for(&bucket, cancelled, begun)??;
         let text = String::from_utf8_lossy(&reply.body);
         let id = element(&text, "UploadId").ok_or_else(|| {
-            StorageError::Failed(format!("it began an upload without telling its id: {}", said(&reply)))
+            StorageError::Failed(format!("it started an upload without returning its id: {}", said(&reply)))
         })?;
         // Some room, because an archive is a little larger than its files.
         let least = (bytes + bytes / 8) / PARTS_MAX + 1;

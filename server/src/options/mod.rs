@@ -125,8 +125,9 @@ impl Options {
     pub(crate) fn removed_notices(&self) -> Vec<String> {
         const REMOVED: [&str; 2] = ["experimental_no_edition_2024_for_dumps", "experimental_no_snapshot_compaction"];
         let given = REMOVED.iter().filter(|name| self.specified.contains(**name));
-        let option =
-            |name: &&str| format!("`--{}` changes nothing, and newer servers do not know it", name.replace('_', "-"));
+        let option = |name: &&str| {
+            format!("`--{}` has no effect, and newer versions of Meilisearch do not have it", name.replace('_', "-"))
+        };
         given.map(option).collect()
     }
 

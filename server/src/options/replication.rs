@@ -24,7 +24,7 @@ impl FromStr for StoreAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<StoreAddress, String> {
-        let refused = || format!("`{text}` is no store: expected `s3://BUCKET/PREFIX` or `file:///FOLDER`");
+        let refused = || format!("`{text}` is not a store: expected `s3://BUCKET/PREFIX` or `file:///FOLDER`");
         if let Some(path) = text.strip_prefix("file://") {
             let path = PathBuf::from(path);
             return if path.is_absolute() { Ok(StoreAddress::Folder(path)) } else { Err(refused()) };

@@ -122,13 +122,13 @@ fn origin(text: &str) -> Result<String, String> {
     if text == "*" || text == "null" {
         return Ok(text.to_owned());
     }
-    let url = parse_url(text).map_err(|reason| format!("`{text}` is no origin: {reason}"))?;
+    let url = parse_url(text).map_err(|reason| format!("`{text}` is not an origin: {reason}"))?;
     let origin = url.origin().ascii_serialization();
     // A slash at the end is what people copy from the line of a browser.
     if origin.eq_ignore_ascii_case(text.trim_end_matches('/')) {
         Ok(origin)
     } else {
-        Err(format!("`{text}` is no origin, which has a scheme, a host, perhaps a port, and no more: `{origin}`"))
+        Err(format!("`{text}` is not an origin: expected only a scheme, a host and optionally a port: `{origin}`"))
     }
 }
 

@@ -44,9 +44,7 @@ fn notices(own: &[String], mut set: Vec<String>) -> Vec<String> {
         (unknown, "passed over: there is no such option"),
     ];
     let lines = all.into_iter().filter(|(names, _)| !names.is_empty());
-    lines
-        .map(|(names, fate)| format!("Variables of another server of the protocol: {} ({fate})", names.join(", ")))
-        .collect()
+    lines.map(|(names, fate)| format!("Variables of Meilisearch: {} ({fate})", names.join(", "))).collect()
 }
 
 #[cfg(test)]

@@ -15,6 +15,6 @@ impl Unavailable {
     pub(super) fn first_set(&self) -> Option<(&'static str, &'static str)> {
         let personalization = "--experimental-personalization-api-key";
         let is_set = self.experimental_personalization_api_key.is_some();
-        is_set.then_some((personalization, "searches that another service reorders"))
+        is_set.then_some((personalization, "personalized search"))
     }
 }

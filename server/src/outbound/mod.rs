@@ -80,7 +80,7 @@ pub enum OutboundError {
     #[error("the request timed out")]
     Timeout,
     /// The answer is longer than its reader allows.
-    #[error("the answer is longer than {bytes_max} bytes")]
+    #[error("the response is longer than {bytes_max} bytes")]
     TooLong {
         /// The limit.
         bytes_max: usize,

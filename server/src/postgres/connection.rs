@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(row(&body).unwrap(), [Some("x".to_owned()), None, Some(String::new())]);
         assert!(row(&body[..6]).is_err());
         let error = refusal(b"SERROR\0C57P01\0Mgone\0Dreally\0\0").unwrap();
-        assert_eq!(error.to_string(), "the database refuses: gone. really (57P01)");
+        assert_eq!(error.to_string(), "the database refused: gone. really (57P01)");
         assert!(error.is_momentary());
         assert!(!refusal(b"C42P01\0Mno table\0\0").unwrap().is_momentary());
         assert!(refusal(b"C42").is_err());

@@ -23,17 +23,17 @@ pub(crate) use values::{Kind, Types};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum PostgresError {
-    #[error("nothing answers on {place} ({source})")]
+    #[error("cannot connect to {place} ({source})")]
     Unreachable { place: String, source: io::Error },
-    #[error("the connection to the database broke: {0}")]
+    #[error("the connection to the database was lost: {0}")]
     Broken(#[from] io::Error),
-    #[error("the database refuses: {message} ({code})")]
+    #[error("the database refused: {message} ({code})")]
     Refused { code: String, message: String },
     #[error("{0}")]
     SignIn(String),
     #[error("the certificates in {file} cannot be used: {reason}")]
     Certificates { file: String, reason: String },
-    #[error("the database sent what it should not: {0}")]
+    #[error("the database sent an unexpected message: {0}")]
     Unexpected(String),
 }
 

@@ -162,7 +162,7 @@ impl Run {
                     root = root.number,
                     epoch = root.epoch,
                     before,
-                    "the writer has shown no sign of life: this server takes over"
+                    "no heartbeat from the writer: this server takes over"
                 );
                 self.follow(&root)?;
                 Ok(true)
@@ -317,7 +317,7 @@ impl Run {
                 Ok(Followed::Diverged) => {
                     tracing::info!(index = published.uid, "following another history of an index")
                 }
-                Err(error) => tracing::error!(index = published.uid, %error, "fetching an index anew"),
+                Err(error) => tracing::error!(index = published.uid, %error, "fetching an index again"),
             }
         }
         self.bring_anew(published, &contents, &manifest)

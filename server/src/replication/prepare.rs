@@ -123,7 +123,7 @@ fn take_journal(
     match blocking(chain.remove_unneeded(&over)) {
         Err(Setback::TakenOver) => Err(refused(Setback::TakenOver)),
         Err(Setback::Object(error)) => {
-            tracing::warn!(%error, "cannot remove what is left of a journal");
+            tracing::warn!(%error, "cannot remove the rest of a journal");
             Ok((journal, ledger))
         }
         Ok(()) => Ok((journal, ledger)),
@@ -158,7 +158,7 @@ fn bring(
             Ok(()) => {}
             // Its task fails, and says so; the others go on.
             Err(error @ (ObjectError::Missing(_) | ObjectError::Damaged { .. })) => {
-                tracing::error!(%error, task = task.uid, "the documents of a task that was acknowledged cannot be read");
+                tracing::error!(%error, task = task.uid, "cannot read the documents of an acknowledged task");
             }
             Err(error) => return Err(error),
         }

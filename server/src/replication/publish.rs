@@ -118,7 +118,7 @@ fn start_pulse(
             match blocking(pulse.beat(&store)) {
                 Ok(()) => {}
                 Err(Setback::TakenOver) => return step_down(&store, &replication, begins_again),
-                Err(Setback::Object(error)) => tracing::warn!(%error, "cannot show a sign of life in the store"),
+                Err(Setback::Object(error)) => tracing::warn!(%error, "cannot send a heartbeat to the store"),
             }
             if !bell.pause(beat_interval(after)) {
                 return;

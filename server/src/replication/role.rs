@@ -56,7 +56,7 @@ pub(super) fn by_store(
         Ok(None) if has_followed => Ok(Role::Replica),
         Ok(None) => Ok(Role::Publisher),
         Err(error) if has_followed => {
-            tracing::error!(%error, "the store does not say who writes: this server answers reads from what it has");
+            tracing::error!(%error, "cannot find the writer in the store: this server answers reads from its data");
             Ok(Role::Replica)
         }
         Err(error) => Err(error),

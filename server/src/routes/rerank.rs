@@ -75,7 +75,7 @@ pub(super) async fn rerank_in(
             index = uid,
             reranker = %rerank.reranker,
             %reason,
-            "a search answers in the order before its reranker"
+            "a search keeps its order because its reranker failed"
         );
     });
     let scores = scores.ok().map(|scores| scores.into_iter().map(|(place, score)| (addresses[place], score)).collect());

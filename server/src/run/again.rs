@@ -21,6 +21,6 @@ pub(super) fn begin() -> io::Error {
             Err(error) => return error,
         },
     };
-    tracing::info!("begins again");
+    tracing::info!("starting again");
     Command::new(program).arg0(name).args(arguments).exec()
 }

@@ -35,7 +35,7 @@ pub(super) fn remove_expired(state: &Arc<AppState>) {
                     continue;
                 }
                 if let Err(error) = queue.enqueue(NewTask::for_index(uid.clone(), Content::DeleteExpired)).await {
-                    tracing::error!(index = uid, error = %error.message, "cannot ask for the removal of expired documents");
+                    tracing::error!(index = uid, error = %error.message, "cannot enqueue the removal of expired documents");
                 }
                 asked.insert(uid, Instant::now());
             }

@@ -39,6 +39,6 @@ pub(super) fn save_queries(state: &AppState) {
         Err(error) => error.code != Code::IndexNotFound,
     };
     if let Err(error) = state.asked.save(is_wanted) {
-        tracing::warn!(%error, "cannot write down what was asked before");
+        tracing::warn!(%error, "cannot save the counts of earlier queries");
     }
 }

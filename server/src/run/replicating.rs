@@ -29,9 +29,7 @@ pub(super) fn settle_role(role: Role, store: &Store, options: &Options) -> Resul
         Role::Replica => {
             let waiting = store.forget_tasks()?;
             if waiting > 0 && options.replication.is_to_be_in_store() {
-                tracing::warn!(
-                    "{waiting} tasks that this server has accepted are carried out by the one that took over"
-                );
+                tracing::warn!("{waiting} tasks that this server has accepted will be carried out by the new writer");
             } else if waiting > 0 {
                 tracing::error!(
                     "{waiting} tasks that this server has accepted, and had not carried out when another server took over, \

@@ -58,7 +58,8 @@ impl Resolving<'_> {
                 let context = self.context;
                 let Some(instance) = &context.foreign else { return Err(refused(&at.at)) };
                 let Some(key) = settings.foreign_keys.iter().find(|key| key.field_name == field.value) else {
-                    let message = format!("Attribute `{}` is no foreign key of this index.\n{}", field.value, field.at);
+                    let message =
+                        format!("Attribute `{}` is not a foreign key of this index.\n{}", field.value, field.at);
                     return Err(ApiError::new(self.code, message));
                 };
                 let ids = self.referred(instance, key, *filter)?;

@@ -80,7 +80,7 @@ fn search_by_asked_kind(
                     Some(SemanticQuery::new(&hybrid.embedder, vector))
                 }
                 Err(failure) => {
-                    tracing::warn!(index = target.uid, %failure, "a hybrid search answers with its words alone");
+                    tracing::warn!(index = target.uid, %failure, "a hybrid search returns keyword hits only");
                     // Without an embedder of texts it is what the request asked for.
                     is_let_down = makes_vectors(target, hybrid);
                     None

@@ -110,11 +110,11 @@ pub(crate) enum SyncError {
     Server(#[from] ClientError),
     #[error("{0}")]
     Table(String),
-    #[error("the index `{index}` has the primary key `{has}`, and the table `{wants}`: give another --index")]
+    #[error("the primary key of index `{index}` is `{has}`, that of the table `{wants}`: choose another --index")]
     PrimaryKey { index: String, has: String, wants: String },
-    #[error("task {uid} {status}: {message}\nNothing is confirmed to the database: mend the cause, and start again")]
+    #[error("task {uid} {status}: {message}\nNothing was confirmed to the database: fix the cause, and start again")]
     Task { uid: u64, status: String, message: String },
-    #[error("the server does not know any more what became of task {0}: start again")]
+    #[error("the server no longer knows the outcome of task {0}: start again")]
     LostTask(u64),
 }
 

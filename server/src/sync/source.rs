@@ -50,7 +50,8 @@ impl Source {
         let mut connection = Connection::open(address, false).await?;
         let level = connection.query("SHOW wal_level").await?;
         if level.first().is_none_or(|row| text(row, 0) != "logical") {
-            let reason = "the database writes no changes that can be followed: set wal_level = logical in postgresql.conf, and start it anew";
+            let reason =
+                "the database writes no logical log: set wal_level = logical in postgresql.conf, and restart it";
             return Err(SyncError::Table(reason.to_owned()));
         }
         let table = &followed.table;
@@ -106,7 +107,7 @@ impl Source {
         match connection.query(&sql).await?.is_empty() {
             false => Ok(()),
             true => Err(SyncError::Table(format!(
-                "the publication {slot} does not have the table {}: give another --slot",
+                "the publication {slot} does not have the table {}: choose another --slot",
                 self.qualified()
             ))),
         }
@@ -121,12 +122,11 @@ impl Source {
         let rows = connection.query(&sql).await?;
         let Some(row) = rows.first() else { return Ok(false) };
         if text(row, 0) != "pgoutput" || text(row, 1) != self.address.database {
-            let reason = format!("the slot `{}` belongs to something else: give another --slot", self.slot);
+            let reason = format!("the slot `{}` belongs to something else: choose another --slot", self.slot);
             return Err(SyncError::Table(reason));
         }
         if text(row, 2) == "lost" {
-            let reason =
-                "the database has removed changes that were not followed in time: load the table anew with --again";
+            let reason = "the database has removed changes before they were read: load the table again with --again";
             return Err(SyncError::Table(reason.to_owned()));
         }
         Ok(true)

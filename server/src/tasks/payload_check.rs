@@ -16,7 +16,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 #[non_exhaustive]
 pub enum PayloadDamage {
     /// No file, or no row.
-    #[error("they are gone")]
+    #[error("they are missing")]
     Missing,
     /// Cut short, or something was added.
     #[error("they have {found} bytes instead of {expected}")]

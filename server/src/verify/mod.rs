@@ -63,7 +63,7 @@ pub(crate) enum OpenError {
 enum VerifyError {
     #[error(transparent)]
     Open(#[from] OpenError),
-    #[error("what was found cannot be printed: {0}")]
+    #[error("cannot print the results: {0}")]
     Print(std::io::Error),
 }
 

@@ -71,7 +71,7 @@ impl Deliveries {
             let lane = self.lane(webhook.uuid);
             if lane.pending.fetch_add(1, Ordering::Relaxed) >= PENDING_MAX {
                 lane.pending.fetch_sub(1, Ordering::Relaxed);
-                tracing::warn!(webhook = %webhook.uuid, batch, "a webhook is not notified: too much waits for it already");
+                tracing::warn!(webhook = %webhook.uuid, batch, "a webhook notification is dropped: too many are waiting for it");
                 continue;
             }
             let (deliveries, uuid) = (Arc::clone(self), webhook.uuid);
@@ -101,7 +101,7 @@ impl Deliveries {
         }
         match pending() {
             0 => {}
-            count => tracing::warn!(count, "webhooks are not notified of everything: the server stops"),
+            count => tracing::warn!(count, "webhook notifications are dropped: the server is stopping"),
         }
     }
 
@@ -118,7 +118,7 @@ impl Deliveries {
                 Err(Failure::Passing(reason)) => reason,
             };
             if attempt == ATTEMPTS {
-                return tracing::error!(webhook = %uuid, batch, reason, "a webhook is not notified: it failed every time");
+                return tracing::error!(webhook = %uuid, batch, reason, "a webhook notification is dropped: every attempt failed");
             }
             tracing::warn!(webhook = %uuid, batch, attempt, reason, "a webhook failed");
             tokio::time::sleep(pause).await;

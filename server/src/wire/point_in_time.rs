@@ -69,7 +69,7 @@ pub(super) fn keep_alive(millis: u64) -> Duration {
 }
 
 fn not_an_id(text: &str) -> String {
-    format!("`{text}` is no `id` of a point in time as answers give it.")
+    format!("`{text}` is not a valid `id` of a point in time.")
 }
 
 #[cfg(test)]

@@ -123,7 +123,7 @@ impl Scheduler {
     /// The process was asked to end: if it is killed from now on, because it takes too long, it did not die of its tasks.
     pub fn is_to_stop(&self) {
         if let Err(error) = self.queue.store().process_ends() {
-            tracing::error!(%error, "cannot write down that the server ends");
+            tracing::error!(%error, "cannot record that the server is stopping");
         }
     }
 
@@ -217,7 +217,7 @@ impl Worker {
             tracing::info!(
                 batch = batch.uid,
                 index = batch.embeds,
-                "goes on to embed the documents of an interrupted batch"
+                "continuing to embed the documents of an interrupted batch"
             );
             live = LiveBatch { uid: batch.uid, started_at: Timestamp::from_nanos(batch.started_at), ..live };
         }
@@ -298,7 +298,12 @@ impl Worker {
             let (Embedding::Hindered(error), Some(pause)) = (&embedding, attempts.next_pause()) else {
                 return embedding;
             };
-            tracing::warn!(batch = live.uid, error = error.message, ?pause, "documents will be embedded after a pause");
+            tracing::warn!(
+                batch = live.uid,
+                error = error.message,
+                ?pause,
+                "embedding documents will be retried after a pause"
+            );
             if !self.pause(live, pause) {
                 return Embedding::GivenUp;
             }
@@ -336,7 +341,7 @@ impl Worker {
             let (Some(error), Some(pause)) = (done.momentary_failure(), attempts.next_pause()) else {
                 return Some(done);
             };
-            tracing::warn!(batch = live.uid, ?error, ?pause, "a batch will be tried again after a pause");
+            tracing::warn!(batch = live.uid, ?error, ?pause, "a batch will be retried after a pause");
             for (folder, index) in done.created {
                 self.instance.discard_unnamed(&folder, index);
             }
@@ -418,7 +423,7 @@ impl Worker {
         loop {
             match self.queue.store().finish(&done.batch) {
                 Ok(files) => return Some(files),
-                Err(error) => tracing::error!(%error, batch = done.batch.uid, "cannot store the end of a batch"),
+                Err(error) => tracing::error!(%error, batch = done.batch.uid, "cannot store the outcome of a batch"),
             }
             if self.stop.load(Ordering::Acquire) {
                 return None;
@@ -448,7 +453,7 @@ impl Worker {
         }
         if let Err(error) = self.queue.store().forget_intents(index_folders) {
             // The next start does.
-            tracing::warn!(%error, "cannot note that the folders of deleted indexes are gone");
+            tracing::warn!(%error, "cannot record that the folders of deleted indexes are removed");
         }
         let folder = self.instance.payload_folder();
         for file in payloads {

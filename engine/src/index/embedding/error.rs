@@ -102,7 +102,7 @@ pub enum EmbeddingError {
     #[error("the template of embedder `{embedder}` cannot be parsed: {reason}")]
     Template { embedder: String, reason: TemplateError },
     /// `document_id` as JSON.
-    #[error("a template wants a field that document {document_id} lacks: {reason}")]
+    #[error("a template needs a field that document {document_id} lacks: {reason}")]
     Render { document_id: String, reason: String },
     /// `document_id` as JSON.
     #[error("the template of embedder `{embedder}` met a limit for document {document_id}: {limit}")]

@@ -24,7 +24,7 @@ pub(in crate::backup) enum UnpackError {
     #[error("{path:?}: {source}")]
     Io { path: PathBuf, source: io::Error },
     /// It leads out of the folder.
-    #[error("the archive holds the path {0:?}, which leads elsewhere")]
+    #[error("the archive contains the path {0:?}, which leads out of it")]
     Path(PathBuf),
     /// A link, a device.
     #[error("the archive holds {0:?}, which is neither a file nor a folder")]

@@ -89,7 +89,7 @@ pub(crate) fn create(
         let snapshot = snapshot.map_err(BackupError::Api)?;
         if snapshot.is_degraded() {
             let lost = snapshot.document_count() - snapshot.readable_count();
-            tracing::warn!(index = uid, documents = lost, "a dump leaves out what is in damaged segments");
+            tracing::warn!(index = uid, documents = lost, "a dump leaves out the documents of damaged segments");
             skipped.insert(uid.clone(), lost.into());
         }
         add_index(&mut archive, &index_folder(uid, number), uid, &snapshot, live)?;

@@ -98,7 +98,7 @@ impl ModelStore {
         cancelled: &AtomicBool,
     ) -> Result<ModelFiles, EmbedFailure> {
         if !is_name(model, 2) || !is_name(revision, 3) {
-            return Err(EmbedFailure::user(format!("`{model}` (revision `{revision}`) is no name of a model")));
+            return Err(EmbedFailure::user(format!("`{model}` (revision `{revision}`) is not a valid model name")));
         }
         let of_model = self.folder.join(model);
         let of_revision = of_model.join(revision.replace('/', "--"));

@@ -79,7 +79,7 @@ enum Place {
 #[non_exhaustive]
 pub(crate) enum ObjectError {
     /// There is an object of this name.
-    #[error("there is an object `{0}` already")]
+    #[error("the object `{0}` already exists")]
     Exists(String),
     /// There is none.
     #[error("there is no object `{0}`")]

@@ -255,7 +255,7 @@ impl Begun {
             let written = blocking(move || begun.write(|_| Ok(())).map(|_| begun)).await;
             drop(turn);
             let mut begun = written.and_then(|written| written).map_err(|error| {
-                tracing::error!(error = %error.message, "a list of documents broke off");
+                tracing::error!(error = %error.message, "sending a list of documents failed");
                 io::Error::other(error.message)
             })?;
             Ok(Some((Bytes::from(std::mem::take(&mut begun.written)), (begun, budget, turns))))

@@ -77,29 +77,25 @@ fn of_indexes(method: &str, pattern: &str) -> Option<Row> {
         }
         ("DELETE", "/indexes/{indexUid}") => ("Delete an index", Body::None, Task(202), &[]),
         ("POST", "/indexes/{indexUid}/compact") => {
-            ("Write an index anew without what is deleted", Body::None, Task(202), &[])
+            ("Compact an index: rewrite it without deleted documents", Body::None, Task(202), &[])
         }
         ("POST", "/indexes/{indexUid}/fields") => ("List the fields of an index", Body::Json, Ok("FieldPage"), &[]),
         ("GET", "/indexes/{indexUid}/stats") => ("Statistics of an index", Body::None, Ok("IndexStats"), STATS),
         ("GET", "/indexes/{indexUid}/generations") => {
-            ("List the states of an index that are kept", Body::None, Ok("GenerationPage"), PAGE)
+            ("List the kept states of an index", Body::None, Ok("GenerationPage"), PAGE)
         }
         ("GET", "/indexes/{indexUid}/changes") => {
-            ("What became of documents since a state, as lines or as events", Body::None, Lines, &["since"])
+            ("List the documents that changed since a state, as lines or as events", Body::None, Lines, &["since"])
         }
         ("POST", "/indexes/{indexUid}/clone") => {
-            ("Make another index of the same files, without copying them", Body::Json, Task(202), &[])
+            ("Clone an index without copying its files", Body::Json, Task(202), &[])
         }
-        ("POST", "/indexes/{indexUid}/restore") => {
-            ("Make a state that is kept the present one again", Body::Json, Task(202), &[])
-        }
-        ("POST", "/swap-indexes") => ("Exchange or rename indexes", Body::Json, Task(202), &[]),
+        ("POST", "/indexes/{indexUid}/restore") => ("Restore a kept state", Body::Json, Task(202), &[]),
+        ("POST", "/swap-indexes") => ("Swap or rename indexes", Body::Json, Task(202), &[]),
         ("GET", "/aliases") => ("List aliases", Body::None, Ok("AliasPage"), PAGE),
-        ("PATCH", "/aliases") => {
-            ("Give several aliases other indexes, or remove them, all at once", Body::Json, Task(202), &[])
-        }
+        ("PATCH", "/aliases") => ("Create, change or remove several aliases in one task", Body::Json, Task(202), &[]),
         ("GET", "/aliases/{alias}") => ("Get an alias", Body::None, Ok("Alias"), &[]),
-        ("PUT", "/aliases/{alias}") => ("Create an alias, or give it another index", Body::Json, Task(202), &[]),
+        ("PUT", "/aliases/{alias}") => ("Create an alias, or change its index", Body::Json, Task(202), &[]),
         ("DELETE", "/aliases/{alias}") => ("Remove an alias, not its index", Body::None, Task(202), &[]),
         ("GET", "/indexes/{indexUid}/settings") => ("Get all settings", Body::None, Ok("Settings"), &[]),
         ("PATCH", "/indexes/{indexUid}/settings") => ("Change settings", Body::Json, Task(202), &[]),
@@ -124,7 +120,7 @@ fn of_documents(method: &str, pattern: &str) -> Option<Row> {
         ("POST", "/indexes/{indexUid}/documents") => ("Add or replace documents", Body::Documents, Task(202), ADDITION),
         ("PUT", "/indexes/{indexUid}/documents") => ("Add or update documents", Body::Documents, Task(202), ADDITION),
         ("PATCH", "/indexes/{indexUid}/documents") => {
-            ("Change numbers and truth values of single fields", Body::Json, Task(202), &[])
+            ("Update numbers and booleans in single fields", Body::Json, Task(202), &[])
         }
         ("DELETE", "/indexes/{indexUid}/documents") => ("Delete all documents", Body::None, Task(202), &[]),
         ("POST", "/indexes/{indexUid}/documents/fetch") => ("List documents", Body::Json, Ok("DocumentPage"), &[]),
@@ -135,7 +131,7 @@ fn of_documents(method: &str, pattern: &str) -> Option<Row> {
             ("Delete documents by their ids", Body::Json, Task(202), &[])
         }
         ("POST", "/indexes/{indexUid}/documents/edit") => {
-            ("Change documents by a function; feature `editDocumentsByFunction`", Body::Json, Task(202), &[])
+            ("Edit documents with a function; feature `editDocumentsByFunction`", Body::Json, Task(202), &[])
         }
         ("GET", "/indexes/{indexUid}/documents/{documentId}") => {
             ("Get a document", Body::None, Ok("Document"), &["fields", "retrieveVectors", "useNetwork", "at"])
@@ -152,20 +148,16 @@ fn of_searches(method: &str, pattern: &str) -> Option<Row> {
         ("GET", "/indexes/{indexUid}/search") => ("Search", Body::None, Ok("SearchAnswer"), SEARCH),
         ("POST", "/indexes/{indexUid}/search") => ("Search", Body::Json, Ok("SearchAnswer"), &[]),
         ("POST", "/indexes/{indexUid}/facet-search") => {
-            ("Search among the values of a facet", Body::Json, Ok("FacetSearchAnswer"), &[])
+            ("Search the values of a facet", Body::Json, Ok("FacetSearchAnswer"), &[])
         }
         ("POST", "/indexes/{indexUid}/completions") => {
             ("Complete the last word of a text", Body::Json, Ok("CompletionAnswer"), &[])
         }
-        ("GET", "/indexes/{indexUid}/similar") => {
-            ("Documents like another one", Body::None, Ok("SimilarAnswer"), SIMILAR)
-        }
-        ("POST", "/indexes/{indexUid}/similar") => ("Documents like another one", Body::Json, Ok("SimilarAnswer"), &[]),
-        ("POST", "/mcp") => {
-            ("Tools for language models: a message of the Model Context Protocol", Body::Json, Message, &["index"])
-        }
+        ("GET", "/indexes/{indexUid}/similar") => ("Find similar documents", Body::None, Ok("SimilarAnswer"), SIMILAR),
+        ("POST", "/indexes/{indexUid}/similar") => ("Find similar documents", Body::Json, Ok("SimilarAnswer"), &[]),
+        ("POST", "/mcp") => ("MCP: a message of the Model Context Protocol", Body::Json, Message, &["index"]),
         ("POST", "/multi-search") => {
-            ("Several searches, one by one or merged", Body::Json, Ok("MultiSearchAnswer"), &[])
+            ("Run several searches, separately or merged", Body::Json, Ok("MultiSearchAnswer"), &[])
         }
         _ => return None,
     })
@@ -191,12 +183,8 @@ fn of_tasks(method: &str, pattern: &str) -> Option<Row> {
             Lines,
             &[],
         ),
-        ("GET", "/tasks/stream") => {
-            ("Read what happens to tasks; feature `tasksStreamingRoute`", Body::None, Events, &[])
-        }
-        ("GET", "/batches/stream") => {
-            ("Read what happens to batches; feature `tasksStreamingRoute`", Body::None, Events, &[])
-        }
+        ("GET", "/tasks/stream") => ("Stream task events; feature `tasksStreamingRoute`", Body::None, Events, &[]),
+        ("GET", "/batches/stream") => ("Stream batch events; feature `tasksStreamingRoute`", Body::None, Events, &[]),
         ("GET", "/batches") => ("List batches", Body::None, Ok("BatchPage"), TASK_LIST),
         ("GET", "/batches/{batchUid}") => ("Get a batch", Body::None, Ok("Batch"), &[]),
         _ => return None,
@@ -208,19 +196,19 @@ fn of_server(method: &str, pattern: &str) -> Option<Row> {
     use Answer::{Created, Html, Nothing, Ok, Page, Task, Text};
     Some(match (method, pattern) {
         ("GET", "/") => ("The search page, or a greeting", Body::None, Page, &[]),
-        ("GET", "/health") => ("Whether the server is well", Body::None, Ok("Health"), &[]),
+        ("GET", "/health") => ("Check the health of the server", Body::None, Ok("Health"), &[]),
         ("GET", "/version") => ("The version", Body::None, Ok("Version"), &[]),
         ("GET", "/openapi.json") => ("This description", Body::None, Ok("Description"), &[]),
         ("GET", "/docs") => ("This description as a page", Body::None, Html, &[]),
-        ("GET", "/docs/errors") => ("What the codes of errors mean, as a page", Body::None, Html, &[]),
+        ("GET", "/docs/errors") => ("The error codes, as a page", Body::None, Html, &[]),
         ("GET", "/stats") => ("Statistics of all indexes", Body::None, Ok("Stats"), STATS),
-        ("GET", "/experimental-features") => {
-            ("Get the switches of experimental features", Body::None, Ok("Features"), &[])
+        ("GET", "/experimental-features") => ("Get the experimental features", Body::None, Ok("Features"), &[]),
+        ("PATCH", "/experimental-features") => {
+            ("Turn experimental features on or off", Body::Json, Ok("Features"), &[])
         }
-        ("PATCH", "/experimental-features") => ("Switch experimental features", Body::Json, Ok("Features"), &[]),
-        ("POST", "/snapshots") => ("Copy the database folder", Body::None, Task(202), &[]),
-        ("POST", "/dumps") => ("Write everything to an archive", Body::None, Task(202), &["skipDamaged"]),
-        ("POST", "/export") => ("Send indexes to another server", Body::Json, Task(200), &[]),
+        ("POST", "/snapshots") => ("Make a snapshot of the database folder", Body::None, Task(202), &[]),
+        ("POST", "/dumps") => ("Write a dump of everything", Body::None, Task(202), &["skipDamaged"]),
+        ("POST", "/export") => ("Export indexes to another server", Body::Json, Task(200), &[]),
         ("GET", "/keys") => ("List API keys", Body::None, Ok("KeyPage"), PAGE),
         ("POST", "/keys") => ("Create an API key", Body::Json, Created("Key"), &[]),
         ("GET", "/keys/{key}") => ("Get an API key by its uid or value", Body::None, Ok("Key"), &[]),
@@ -232,7 +220,7 @@ fn of_server(method: &str, pattern: &str) -> Option<Row> {
         ("DELETE", "/dynamic-search-rules") => ("Remove all dynamic search rules", Body::None, Task(202), &[]),
         ("GET", "/dynamic-search-rules/{ruleUid}") => ("Get a dynamic search rule", Body::None, Ok("SearchRule"), &[]),
         ("PATCH", "/dynamic-search-rules/{ruleUid}") => {
-            ("Make or change a dynamic search rule", Body::Json, Task(202), &[])
+            ("Create or change a dynamic search rule", Body::Json, Task(202), &[])
         }
         ("DELETE", "/dynamic-search-rules/{ruleUid}") => ("Remove a dynamic search rule", Body::None, Task(202), &[]),
         ("POST", "/render-template") => {
@@ -243,14 +231,12 @@ fn of_server(method: &str, pattern: &str) -> Option<Row> {
         ("GET", "/webhooks/{uuid}") => ("Get a webhook", Body::None, Ok("Webhook"), &[]),
         ("PATCH", "/webhooks/{uuid}") => ("Change a webhook", Body::Json, Ok("Webhook"), &[]),
         ("DELETE", "/webhooks/{uuid}") => ("Delete a webhook", Body::None, Nothing, &[]),
-        ("GET", "/network") => ("Servers that searches can be spread over", Body::None, Ok("Network"), &[]),
+        ("GET", "/network") => ("Get the network of servers", Body::None, Ok("Network"), &[]),
         ("PATCH", "/network") => ("Change the network", Body::Json, Ok("Network"), &[]),
-        ("GET", "/metrics") => ("State of the server for Prometheus; feature `metrics`", Body::None, Text, &[]),
-        ("POST", "/logs/stream") => ("Read the logs as they come; feature `logsRoute`", Body::Json, Text, &[]),
-        ("DELETE", "/logs/stream") => ("End the stream of logs; feature `logsRoute`", Body::None, Nothing, &[]),
-        ("POST", "/logs/stderr") => {
-            ("Choose what is logged on the console; feature `logsRoute`", Body::Json, Nothing, &[])
-        }
+        ("GET", "/metrics") => ("Metrics for Prometheus; feature `metrics`", Body::None, Text, &[]),
+        ("POST", "/logs/stream") => ("Stream the logs; feature `logsRoute`", Body::Json, Text, &[]),
+        ("DELETE", "/logs/stream") => ("Stop the stream of logs; feature `logsRoute`", Body::None, Nothing, &[]),
+        ("POST", "/logs/stderr") => ("Set the log level of the console; feature `logsRoute`", Body::Json, Nothing, &[]),
         _ => return None,
     })
 }
@@ -259,20 +245,20 @@ fn of_server(method: &str, pattern: &str) -> Option<Row> {
 fn of_chats(method: &str, pattern: &str) -> Option<Row> {
     use Answer::{Events, Nothing, Ok};
     Some(match (method, pattern) {
-        ("GET", "/chats") => ("List workspaces of conversations", Body::None, Ok("ChatPage"), PAGE),
+        ("GET", "/chats") => ("List chat workspaces", Body::None, Ok("ChatPage"), PAGE),
         ("GET", "/chats/{chatUid}") => ("Get a workspace", Body::None, Ok("Chat"), &[]),
         ("DELETE", "/chats/{chatUid}") => ("Delete a workspace", Body::None, Nothing, &[]),
         ("GET", "/chats/{chatUid}/settings") => {
             ("Get the settings of a workspace", Body::None, Ok("ChatSettings"), &[])
         }
         ("PATCH", "/chats/{chatUid}/settings") => {
-            ("Change the settings of a workspace, or make it", Body::Json, Ok("ChatSettings"), &[])
+            ("Change the settings of a workspace, or create it", Body::Json, Ok("ChatSettings"), &[])
         }
         ("DELETE", "/chats/{chatUid}/settings") => {
             ("Reset the settings of a workspace", Body::None, Ok("ChatSettings"), &[])
         }
         ("POST", "/chats/{chatUid}/chat/completions") => {
-            ("Complete a conversation with what searches find", Body::Json, Events, &[])
+            ("Answer a conversation with search results", Body::Json, Events, &[])
         }
         _ => return None,
     })

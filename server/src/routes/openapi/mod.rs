@@ -70,7 +70,7 @@ fn document() -> Value {
         "info": {
             "title": "Lamina",
             "version": env!("CARGO_PKG_VERSION"),
-            "summary": "A search engine with an HTTP interface.",
+            "summary": "A search engine with an HTTP API.",
             "license": { "name": "MIT", "identifier": "MIT" },
         },
         "security": [{ "key": [] }, {}],

@@ -135,7 +135,7 @@ impl MarkFile {
             && let Err(error) = self.write(marks)
         {
             // What is stored is stored; the next transaction writes the line again.
-            tracing::warn!(%error, "cannot write down in `lock` how far uids have got");
+            tracing::warn!(%error, "cannot record the next uids in `lock`");
         }
     }
 

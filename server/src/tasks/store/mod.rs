@@ -84,7 +84,7 @@ pub enum StoreError {
         reason: String,
     },
     /// A task that waits, and nothing says for what.
-    #[error("task store: task {0} waits, but what it is to do is missing")]
+    #[error("task store: task {0} is waiting, but its work is missing")]
     WithoutWork(u32),
     /// A request that shared its transaction with others failed with them.
     #[error(transparent)]

@@ -33,7 +33,7 @@ fn check(exists: &dyn Fn(&str) -> bool, aliases: &Aliases, moves: &AliasMoves) -
             continue;
         };
         if exists(name) {
-            let message = format!("Index `{name}` already exists, and no alias can be called as an index is.");
+            let message = format!("Index `{name}` already exists, and an alias cannot have the uid of an index.");
             return Err(ApiError::new(Code::IndexAlreadyExists, message));
         }
         if let Some(alias) = aliases.get(target) {

@@ -127,7 +127,7 @@ impl<'a> Reporting<'a> {
         let (failures, may_fail) = match &task.content {
             Content::Upsert(upsert) => {
                 let failures = self.of_payload(task.uid, upsert).unwrap_or_else(|error| {
-                    tracing::warn!(task = task.uid, %error, "its documents can't be read again: it gets all failures");
+                    tracing::warn!(task = task.uid, %error, "cannot read the documents of a task again: it lists all failures");
                     self.of_all()
                 });
                 (failures, true)

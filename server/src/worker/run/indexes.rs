@@ -71,7 +71,7 @@ pub(super) fn update(
                 && let Err(error) = index.set_dates(index.snapshot().created_at(), SystemTime::now())
             {
                 // No reason to keep the old name: what can be done only with luck is the date.
-                tracing::warn!(index = uid, %error, "cannot write down when an index was renamed");
+                tracing::warn!(index = uid, %error, "cannot record when an index was renamed");
             }
             Some(context.stored_only(&[succeeded(task, None)], &changes))
         }

@@ -52,7 +52,7 @@ impl Care {
         tracing::warn!(
             suspects = suspects.len(),
             crashed = queue.has_aborted_before(),
-            "the server was killed or crashed: what it may have been doing is done step by step"
+            "the server was killed or crashed: interrupted work is repeated step by step"
         );
         let until = store.uid_range()?.map_or(0, |(_, last)| last.saturating_add(1));
         let aborted = queue.has_aborted_before();
@@ -189,7 +189,7 @@ impl Worker {
 /// A store that cannot be written will not take the end of the batch either; then nothing is known of it.
 pub(super) fn note(queue: &TaskQueue, attempt: Option<&Attempt>) {
     if let Err(error) = queue.store().process_attempts(attempt) {
-        tracing::error!(%error, "cannot write down which batch begins");
+        tracing::error!(%error, "cannot record which batch begins");
     }
 }
 

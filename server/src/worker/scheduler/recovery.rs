@@ -16,10 +16,10 @@ impl Worker {
     pub(super) fn recover(&mut self) -> Result<(), StartError> {
         let store = self.queue.store();
         if let Some(uid) = store.retry_failed_upgrade()? {
-            tracing::info!(task = uid, "trying again to upgrade the database");
+            tracing::info!(task = uid, "retrying the upgrade of the database");
         }
         for uid in store.fail_unreadable()? {
-            tracing::error!(task = uid, "what the task is to do cannot be read: it has failed");
+            tracing::error!(task = uid, "the work of the task cannot be read: it has failed");
         }
         for uid in store.indexes_with_enqueued()? {
             // An index that cannot be opened fails its tasks, not the server. One that can be a moment later has to be: a
@@ -61,7 +61,12 @@ impl Worker {
         loop {
             match (self.instance.state(uid), attempts.next_pause()) {
                 (Err(error), Some(pause)) if error.is_momentary() => {
-                    tracing::warn!(index = uid, error = error.message, ?pause, "an index will be opened after a pause");
+                    tracing::warn!(
+                        index = uid,
+                        error = error.message,
+                        ?pause,
+                        "opening an index will be retried after a pause"
+                    );
                     std::thread::sleep(pause);
                 }
                 (other, _) => return other,

@@ -143,7 +143,7 @@ impl Hub {
             if !trouble.is_passing || fruitless >= FRUITLESS_TRIES_MAX {
                 return Err(trouble.reason);
             }
-            tracing::info!(reason = trouble.reason, file = %to.display(), "a download broke off; it goes on");
+            tracing::info!(reason = trouble.reason, file = %to.display(), "a download was interrupted and continues");
             std::thread::sleep(self.pause);
         }
     }

@@ -116,5 +116,5 @@ fn a_search_waits_for_its_turn_until_its_deadline() {
     }
     let unknown = CrossModel { model: "../secret".to_owned(), ..wanted() };
     let reasons = [ask(unknown.clone(), long), ask(unknown, long)].map(Result::unwrap_err);
-    assert!(reasons[0].contains("is no name of a model") && reasons[0] == reasons[1], "{reasons:?}");
+    assert!(reasons[0].contains("is not a valid model name") && reasons[0] == reasons[1], "{reasons:?}");
 }
