@@ -35,7 +35,7 @@ properties rounds="5":
 kills rounds="100":
     LAMINA_KILL_ROUNDS={{rounds}} cargo test --workspace --test e2e -- kills restart
 
-# Schedules of servers that publish, follow and take over, e.g. `just schedules 100000`: CI runs the first 2,000.
+# Schedules of servers that publish, follow and take over, e.g. `just schedules 100000`: CI runs the first 10,000.
 schedules count="20000":
     LAMINA_SCHEDULES={{count}} cargo test --release -p lamina-server --lib -- replication::simulated --nocapture
 

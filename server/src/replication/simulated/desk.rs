@@ -17,6 +17,8 @@ pub(super) struct Desk {
     ledger: Rc<RefCell<Ledger>>,
     next_task: u32,
     unsettled: Option<Vec<(u32, u32)>>,
+    /// The process has ended, or is about to: it puts nothing on its disk any more.
+    is_over: Rc<Cell<bool>>,
 }
 
 impl Process {
@@ -46,12 +48,14 @@ impl Process {
         let over = journal.leftovers(&ledger, position.as_ref()).await?;
         chain.remove_unneeded(&over).await?;
         let ledger = Rc::new(RefCell::new(ledger));
-        Ok((Desk { journal, ledger: Rc::clone(&ledger), next_task: 0, unsettled: None }, ledger))
+        let desk = Desk { journal, ledger: Rc::clone(&ledger), next_task: 0, unsettled: None, is_over: Rc::default() };
+        Ok((desk, ledger))
     }
 
     /// Accepts tasks beside what the publisher does, until that is over.
     pub(super) fn open(&self, mut desk: Desk, is_over: &Rc<Cell<bool>>) {
         let (process, is_over) = (self.another(), Rc::clone(is_over));
+        desk.is_over = Rc::clone(&is_over);
         let accepting = async move {
             while !is_over.get() {
                 if let Err(Setback::TakenOver) = process.accept(&mut desk).await {
@@ -71,7 +75,7 @@ impl Process {
             let nothing = desk.journal.record(&[], Timestamp::from_nanos(0));
             match desk.journal.append(&nothing).await? {
                 Appended::This => desk.ledger.borrow_mut().revoke(number),
-                Appended::Earlier => self.enqueue(tasks),
+                Appended::Earlier => self.enqueue(desk, tasks),
             }
             desk.unsettled = None;
         }
@@ -89,7 +93,7 @@ impl Process {
             match desk.journal.append(&bytes).await {
                 Ok(appended) => {
                     assert_eq!(appended, Appended::This, "what came before is settled");
-                    self.enqueue(&tasks);
+                    self.enqueue(desk, &tasks);
                     self.world.is_acknowledged(tasks.iter().map(|(_, task)| *task));
                     return Ok(());
                 }
@@ -102,7 +106,10 @@ impl Process {
         Ok(())
     }
 
-    fn enqueue(&self, tasks: &[(u32, u32)]) {
+    fn enqueue(&self, desk: &Desk, tasks: &[(u32, u32)]) {
+        if desk.is_over.get() {
+            return;
+        }
         let mut disk = self.disk.borrow_mut();
         for (uid, task) in tasks {
             disk.queue.insert(*uid, *task);

@@ -301,6 +301,10 @@ impl Process {
     async fn bring(&self, root: &Root) -> Result<(), Setback> {
         let followed = self.disk.borrow().followed;
         assert!(followed.is_none_or(|followed| followed <= root.number), "a replica goes back");
+        if root.indexes.is_empty() {
+            // It has what the root names, and nothing else: what it had as a writer, and did not publish, goes.
+            self.disk.borrow_mut().films = Films::new(Shared::next(&self.shared.folders));
+        }
         for index in &root.indexes {
             let manifest = self.fetch(&index.manifest_key()).await?;
             let mut files = Vec::new();

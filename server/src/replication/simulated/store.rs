@@ -34,6 +34,22 @@ pub(super) struct Counts {
     pub(super) crashes: u64,
 }
 
+impl Counts {
+    pub(super) fn add(&mut self, other: &Counts) {
+        self.roots += other.roots;
+        self.takeovers += other.takeovers;
+        self.stale += other.stale;
+        self.refused += other.refused;
+        self.removed += other.removed;
+        self.moved += other.moved;
+        self.followed += other.followed;
+        self.acknowledged += other.acknowledged;
+        self.replayed += other.replayed;
+        self.trimmed += other.trimmed;
+        self.crashes += other.crashes;
+    }
+}
+
 /// A root that was the newest one.
 struct Valid {
     root: Root,
