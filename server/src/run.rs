@@ -89,9 +89,9 @@ pub enum ServeError {
         /// The error of the file system.
         source: io::Error,
     },
-    /// Everybody in the network could do everything.
+    /// Everyone in the network could do everything.
     #[error(
-        "without a master key, anybody who reaches {0} could read and change everything: set one with `--master-key` \
+        "without a master key, anyone who reaches {0} could read and change everything: set one with `--master-key` \
          (`SVC_MASTER_KEY`), or listen on `localhost` only, or say `--unprotected anywhere` (`SVC_UNPROTECTED=anywhere`) if \
          something else guards this server\n\nWe generated a new secure master key for you (you can safely use this \
          token):\n\n>> --master-key {1} <<"

@@ -120,7 +120,7 @@ impl Watch {
     }
 }
 
-/// Parts of paths that are the same for everybody.
+/// Parts of paths that are the same for all clients.
 fn is_path(part: &str) -> bool {
     part.chars().all(|letter| letter.is_ascii_lowercase() || letter == '-')
 }

@@ -123,3 +123,60 @@ fn pages_use_words_of_the_field() {
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
+
+/// Phrases that readers have to puzzle out; plain ones are "instead of", "retry", "heartbeat", "run".
+const PUZZLING_PHRASES: [&str; 34] = [
+    "in the place of",
+    "is asked for",
+    "are asked for",
+    "what leads to",
+    "what became of",
+    "what it is to do",
+    "behind the switch",
+    "sign of life",
+    "signs of life",
+    "servers of the protocol",
+    "by meaning",
+    "truth value",
+    "called so",
+    "is called as",
+    "of another make",
+    "is looked at",
+    "are looked at",
+    "passed over",
+    "passes over",
+    "puts right",
+    "tried again",
+    "written anew",
+    "made anew",
+    "written down",
+    "under way",
+    "broke off",
+    "breaks off",
+    "processor time",
+    "forgiven",
+    "whatever runs",
+    "is no number",
+    "is no text",
+    "is no boolean",
+    "is no name",
+];
+
+/// A phrase may go on in the next line.
+fn puzzling(page: &str) -> Vec<&'static str> {
+    let text = prose(page).split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+    PUZZLING_PHRASES.into_iter().filter(|phrase| text.contains(phrase)).collect()
+}
+
+#[test]
+fn pages_for_users_have_no_puzzling_phrases() {
+    let root = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"].map(PathBuf::from);
+    let formats = ["segment-format.md", "database-format.md"].map(PathBuf::from);
+    let mut found = Vec::new();
+    for page in root.into_iter().chain(formats).chain(pages_of("docs")) {
+        let phrases = puzzling(&read(&page)).into_iter();
+        found.extend(phrases.map(|phrase| format!("{}: `{phrase}`: say it in the words of the field", page.display())));
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    assert_eq!(puzzling("It is written\nanew, `under way`.\n```\ntried again\n```\n"), ["written anew"]);
+}

@@ -102,7 +102,7 @@ fn phrases_of_questions_are_words_unless_they_are_insisted_on() {
     }
 }
 
-/// Long questions are cut to their most telling words, wherever they stand; what is said again is one word that counts as often.
+/// Long questions are cut to their most significant words, wherever they stand; what is said again is one word that counts as often.
 #[test]
 fn the_most_telling_words_of_a_long_question_count() {
     let server = Server::start();
@@ -115,7 +115,7 @@ fn the_most_telling_words_of_a_long_question_count() {
     let rare: String = (0..119).map(|id| format!("rare{id} ")).collect();
     let answer = asked(format!("common {rare}rare119 rare119 "));
     assert_eq!(answer["hits"][0]["id"], 119, "{answer}");
-    assert_eq!(answer["hits"][1]["id"], 0, "what is as telling counts in its order");
+    assert_eq!(answer["hits"][1]["id"], 0, "words of equal weight count in their order");
     assert_eq!((&answer["degradedReasons"], &answer["estimatedTotalHits"]), (&json!(["queryTerms"]), &json!(100)));
 }
 

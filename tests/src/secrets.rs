@@ -1,4 +1,4 @@
-//! Which secret leaves the server for whom: by answers, by exports, by logs.
+//! Which client gets which secret of the server: in answers, in exports, in logs.
 
 use std::io::Read;
 
@@ -111,7 +111,7 @@ fn each_default_key_sees_what_it_may_change() {
     let keys = ask(&server, MASTER, "GET", "/keys", &Value::Null).ok();
     let keys = keys["results"].as_array().expect("keys");
     let uids: Vec<Value> = keys.iter().map(|key| key["uid"].clone()).collect();
-    // Secrets by name, and for whom they are: for those who may write the network, or webhooks, what the protocol shows them.
+    // Secrets by name, and the clients that get them: for those who may write the network, or webhooks, what the protocol shows them.
     let shown: [(&str, &[&str]); 14] = [
         ("embedder-key", &[]),
         ("embedder-header", &[]),

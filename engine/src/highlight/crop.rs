@@ -1,4 +1,4 @@
-//! Which part of a long text is shown: the window around the most telling matches.
+//! Which part of a long text is shown: the window around the most significant matches.
 
 use std::cmp::Reverse;
 use std::ops::Range;

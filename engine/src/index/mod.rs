@@ -1,6 +1,6 @@
 //! An index: a set of segments, the manifest that names them, and the operations that change it.
 //!
-//! Readers take a [`Snapshot`] and are never in anybody's way. Writers go through [`Index::apply`], one at a time: a
+//! Readers take a [`Snapshot`] and never block others. Writers go through [`Index::apply`], one at a time: a
 //! batch of [`Operation`]s becomes new segments and tombstones, and one commit makes it visible and durable at once.
 //! A thread merges segments in the background.
 

@@ -1,4 +1,4 @@
-//! Live progress of an [`apply`](super::Index::apply), written by the indexing threads and read by anybody.
+//! Live progress of an [`apply`](super::Index::apply), written by the indexing threads and read by any thread.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};

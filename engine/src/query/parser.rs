@@ -7,7 +7,7 @@ use crate::text::{Language, Token, TokenKind, Tokenizer};
 
 /// Terms beyond this count are ignored: a bound on the work of one query, far above what people type.
 pub const TERMS_MAX: usize = 100;
-/// Terms of a question that are read; of the different ones among these, the [`TERMS_MAX`] most telling ones count.
+/// Terms of a question that are read; of the different ones among these, the [`TERMS_MAX`] with the highest weight count.
 pub const QUESTION_TERMS_MAX: usize = 1000;
 /// Excluded words and phrases beyond this count are ignored.
 pub const EXCLUDED_MAX: usize = 500;

@@ -184,7 +184,7 @@ impl Log {
             length += record.len() as u64;
         }
         drop(reader);
-        // What follows the last whole record is no use to anybody.
+        // What follows the last whole record is of no use.
         file.set_len(length)?;
         Ok(Log { file, length })
     }

@@ -123,7 +123,7 @@ mod tests {
             "index=films batch=7 tasks=3 committed 12 documents",
             "removed the leftovers of an interrupted task path=/data/indexes/4bc0887a-0e41-4f3b-935d-0c451dcee9c8",
             "Is it so? a = b",
-            "No master key was found: anybody who reaches this server can read and change everything.",
+            "No master key was found: anyone who reaches this server can read and change everything.",
         ] {
             assert_eq!(redacted(line), line);
         }

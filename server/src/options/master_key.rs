@@ -40,7 +40,7 @@ pub fn check_master_key(environment: Environment, key: Option<&str>) -> Result<O
         (Environment::Production, Some("")) => Err(MasterKeyError::Missing),
         (Environment::Production, Some(_)) => Err(MasterKeyError::TooShort { bytes }),
         (Environment::Development, None) => Ok(Some(
-            "No master key was found: anybody who reaches this server can read and change everything. It can be \
+            "No master key was found: anyone who reaches this server can read and change everything. It can be \
              specified via the `SVC_MASTER_KEY` environment variable or the `--master-key` launch option.",
         )),
         (Environment::Development, Some(_)) => Ok(Some(

@@ -132,7 +132,7 @@ fn origin(text: &str) -> Result<String, String> {
     }
 }
 
-/// Where a server that anybody may use can be reached.
+/// Where a server that anyone may use can be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Unprotected {
     /// Wherever the options say.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// Steps inside each other, written by the thread that takes them and read by anybody.
+/// Steps inside each other, written by the thread that takes them and read by any thread.
 #[derive(Debug, Default)]
 pub struct Steps {
     state: Mutex<State>,

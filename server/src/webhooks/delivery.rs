@@ -1,4 +1,4 @@
-//! Telling receivers: beside the queue, again when they fail, without growing when they never answer.
+//! Notifying receivers: outside of the queue, with retries, and without growing when they never answer.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -50,7 +50,7 @@ impl Default for Prompts {
                 .to_owned(),
             search_description: "Searches the documents of an index. Use it whenever a question could be answered by them."
                 .to_owned(),
-            search_q_param: "The words to look for: a few telling words rather than a sentence. Empty to filter only."
+            search_q_param: "The words to look for: a few significant words rather than a sentence. Empty to filter only."
                 .to_owned(),
             search_filter_param: "An expression that documents must meet, such as `genre = Drama AND year > 1990`. Empty for \
                                   none. Only these attributes can be used:"

@@ -139,7 +139,7 @@ fn malformed(reason: String) -> PayloadError {
     PayloadError::Malformed(PayloadReason::Json { reason: shorten(reason) })
 }
 
-/// What is wrong with the value at the start of `data`, in the words that everybody knows from the usual parser,
+/// What is wrong with the value at the start of `data`, in the words of the usual parser,
 /// with the place in the whole payload.
 fn reason(data: &[u8], start: Position, error: DocumentError) -> String {
     let place = |at: usize| {

@@ -118,7 +118,7 @@ impl<'a> Transaction<'a> {
         debug_assert!(self.plan.is_empty(), "run() carries out the plan");
         let segments = mem::take(&mut self.state.segments);
         let mut snapshot = Snapshot { segments, generation: self.base.generation + 1, ..self.snapshot() };
-        // A segment without live documents is no use to anybody.
+        // A segment without live documents is of no use.
         snapshot.segments.retain(|segment| segment.live_count() > 0);
         if self.state.is_changed {
             // Clocks may go back; this one does not.

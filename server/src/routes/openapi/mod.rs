@@ -25,7 +25,7 @@ use crate::wire::schema;
 use describe::{Answer, Body, Description, WRITE, describe};
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    // Open to everybody, like the documentation that it is.
+    // Open to everyone, like other documentation.
     let get = warp::path!("openapi.json").and(warp::get()).and(request(state));
     get.map(|_| {
         static TEXT: OnceLock<Vec<u8>> = OnceLock::new();

@@ -40,7 +40,7 @@ impl Server {
     }
 
     fn outbound(&self) -> Outbound {
-        // No task of these tests asks anybody, so the runtime need not stay.
+        // No task of these tests sends requests, so the runtime need not stay.
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let _guard = runtime.enter();
         Outbound::new(IpPolicy::Global).unwrap()
