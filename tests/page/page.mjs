@@ -179,8 +179,8 @@ try {
   await page.until(`document.getElementById('said').textContent.includes('JSON')`, 'what is no JSON is said');
   await go('tasks', inView('td', 'settingsUpdate'));
   // Figures of the server, and webhooks.
-  await go('server', inView('button', 'Switch metrics on'));
-  await page.value(`[...document.querySelectorAll('#view button')].find(one => one.textContent === 'Switch metrics on').click()`);
+  await go('server', inView('button', 'Turn metrics on'));
+  await page.value(`[...document.querySelectorAll('#view button')].find(one => one.textContent === 'Turn metrics on').click()`);
   await page.until(`document.querySelectorAll('.chart').length === 6 && document.querySelector('.chart polyline').getAttribute('points').split(' ').length > 1`, 'charts');
   await page.until(`[...document.querySelectorAll('.chart')].some(one => one.innerText.includes('documents') && one.querySelector('b').textContent !== '–')`);
   await page.value(`document.querySelector('#view input').value = 'http://127.0.0.1:1/hook'; [...document.querySelectorAll('#view button')].find(one => one.textContent === 'Create').click()`);
@@ -208,7 +208,7 @@ try {
   await page.value(`document.getElementById('q').focus()`);
   await page.type('iee');
   await page.value(`const ratio = document.getElementById('ratio'); ratio.value = '1'; ratio.oninput()`);
-  await page.until(`document.getElementById('about').textContent.includes('by meaning')`);
+  await page.until(`document.getElementById('about').textContent.includes('by semantic search')`);
   await hits(6);
   await page.scheme('dark');
   await page.picture(join(pictures, 'dark.png'));
@@ -222,7 +222,7 @@ try {
 
   // A server that does not answer: what is shown is marked as older, until it answers again.
   await page.value(`window.answers = window.fetch; window.fetch = () => Promise.reject(new TypeError('Failed to fetch')); state.embedder = ''; search()`);
-  await page.until(`document.getElementById('said').textContent.startsWith('The server does not answer.')`);
+  await page.until(`document.getElementById('said').textContent.startsWith('The server does not respond.')`);
   assert.ok(await page.value(`document.getElementById('hits').classList.contains('stale')`));
   await page.value(`window.fetch = window.answers`);
   await page.until(`document.getElementById('said').textContent === '' && !document.getElementById('hits').classList.contains('stale')`);

@@ -52,7 +52,7 @@ async function shown(work) {
     at('hits').classList.remove('stale');
   } catch (error) {
     if (error instanceof Away) {
-      said('The server does not answer. What is shown below is older; it is asked again …');
+      said('The server does not respond. The data below is older; retrying …');
       at('hits').classList.add('stale');
       state.isAway = true;
     } else if (error.asksForKey) {
@@ -65,7 +65,7 @@ async function shown(work) {
 
 function signIn(error) {
   const had = sessionStorage.getItem('key');
-  at('why-key').textContent = had ? 'This key is not accepted: ' + error.message : 'This server asks for a key.';
+  at('why-key').textContent = had ? 'This key is not accepted: ' + error.message : 'This server needs a key.';
   at('signin').hidden = false;
   document.body.classList.add('signing');
   document.querySelector('main').hidden = true;

@@ -66,7 +66,7 @@ function card(hit, isOpen) {
 }
 
 function show(answer, others) {
-  const meant = answer.semanticHitCount === undefined ? '' : ', ' + answer.semanticHitCount + ' of those shown by meaning';
+  const meant = answer.semanticHitCount === undefined ? '' : ', ' + answer.semanticHitCount + ' of those shown by semantic search';
   const count = answer.estimatedTotalHits;
   at('about').textContent = count.toLocaleString() + (count === 1 ? ' hit in ' : ' hits in ') + answer.processingTimeMs + ' ms' + meant;
   const before = [...at('hits').children], here = document.activeElement;

@@ -33,10 +33,10 @@ function quantile(before, now, share) {
 }
 
 const CHARTS = [
-  ['requests a second', (now, before, seconds) => (now.requests - before.requests) / seconds],
-  ['99 of 100 answered within, ms', (now, before) => quantile(before.buckets, now.buckets, 0.99)],
-  ['searches that run or wait', now => now.searches],
-  ['tasks that wait', now => now.tasks],
+  ['requests per second', (now, before, seconds) => (now.requests - before.requests) / seconds],
+  ['99th percentile of response times, ms', (now, before) => quantile(before.buckets, now.buckets, 0.99)],
+  ['running or waiting searches', now => now.searches],
+  ['waiting tasks', now => now.tasks],
   ['documents', now => now.documents],
   ['database, bytes', now => now.bytes],
 ];
@@ -84,8 +84,8 @@ async function charts(place) {
       samples.push(await sample());
     } catch (error) {
       if (error.code !== 'feature_not_enabled') throw error;
-      const on = button('Switch metrics on', async () => { await ask('PATCH', '/experimental-features', { metrics: true }); await view('server'); });
-      place.replaceChildren(node('p', 'Figures of the server are off.'), on);
+      const on = button('Turn metrics on', async () => { await ask('PATCH', '/experimental-features', { metrics: true }); await view('server'); });
+      place.replaceChildren(node('p', 'Metrics are turned off.'), on);
       return;
     }
     samples.splice(0, samples.length - SAMPLES - 1);
@@ -96,7 +96,7 @@ async function charts(place) {
 
 async function webhooks() {
   const found = await ask('GET', '/webhooks?limit=100');
-  const url = entry('Address'), name = entry('Name of a header, if any'), value = entry('Its value');
+  const url = entry('Address'), name = entry('Header name (optional)'), value = entry('Header value');
   url.className = 'filter';
   const create = button('Create', async () => {
     await ask('POST', '/webhooks', { url: url.value, ...(name.value ? { headers: { [name.value]: value.value } } : {}) });
@@ -105,7 +105,7 @@ async function webhooks() {
   return [named('p', 'row', url, name, value, create), table(['address', 'headers', ''], found.results.map(one => {
     const remove = one.isEditable ? button('Delete …', async () => {
       if (confirm('Delete the webhook ' + one.url + '?')) { await ask('DELETE', route('webhooks', one.uuid)); await view('server'); }
-    }) : named('span', 'faint', 'set by an option');
+    }) : named('span', 'faint', 'set by a launch option');
     return [one.url, Object.keys(one.headers || {}).join(', '), remove];
   }))];
 }
@@ -126,7 +126,7 @@ async function embedderQueue(indexes) {
   const known = Object.entries(indexes || {});
   const rows = (await Promise.all(known.slice(0, QUEUES_MAX).map(queue))).filter(Boolean);
   const cut = known.length > QUEUES_MAX ? [named('p', 'faint', 'Of the first ' + QUEUES_MAX + ' indexes.')] : [];
-  if (!rows.length) return [named('p', 'faint', 'No index has an embedder that makes vectors.'), ...cut];
+  if (!rows.length) return [named('p', 'faint', 'No index has an embedder that creates vectors.'), ...cut];
   return [table(['index', 'embedders', 'documents with vectors', 'without', 'under way'], rows), ...cut];
 }
 
@@ -144,7 +144,7 @@ pages.server = async fill => {
   const docs = node('a', 'All routes');
   docs.href = '/docs';
   fill(node('p', null, docs), table(facts.filter(([, value]) => value).map(([name]) => name), [facts.filter(([, value]) => value).map(([, value]) => value)]),
-    node('h2', 'At present'), place, node('h2', 'Embedders'), node('p', 'Documents are found by their words at once, and by meaning when they have vectors.'),
-    ...await orRefusal(() => embedderQueue(stats.indexes)), node('h2', 'Webhooks'), node('p', 'The server sends what finished batches did to these addresses.'), ...await orRefusal(webhooks));
+    node('h2', 'Current state'), place, node('h2', 'Embedders'), node('p', 'Keyword search finds documents at once, semantic search when they have vectors.'),
+    ...await orRefusal(() => embedderQueue(stats.indexes)), node('h2', 'Webhooks'), node('p', 'The server sends finished batches to these addresses.'), ...await orRefusal(webhooks));
   orRefusal(() => charts(place).then(() => [])).then(parts => { if (parts.length) place.replaceChildren(...parts); }, error => shown(() => { throw error; }));
 };

@@ -58,7 +58,7 @@ async function indexes() {
   await view(state.view);
   at('hits').replaceChildren();
   showFacets({}, {});
-  at('about').textContent = 'There is no index yet. It appears here as soon as documents are sent:\n' +
+  at('about').textContent = 'There is no index yet. It appears here as soon as you send documents:\n' +
     'lamina import --index films films.ndjson';
 }
 

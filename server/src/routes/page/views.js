@@ -52,7 +52,7 @@ const pages = {};
 
 pages.indexes = async fill => {
   const [list, stats] = await Promise.all([ask('GET', '/indexes?limit=1000'), ask('GET', '/stats')]);
-  const uid = entry('Name of a new index'), key = entry('Primary key, if known');
+  const uid = entry('Name of the new index'), key = entry('Primary key, if known');
   const create = button('Create', async () => {
     await write('POST', '/indexes', { uid: uid.value, ...(key.value ? { primaryKey: key.value } : {}) });
     await indexes();
@@ -62,7 +62,7 @@ pages.indexes = async fill => {
     const open = node('a', index.uid);
     open.href = '?index=' + encodeURIComponent(index.uid);
     const remove = button('Delete …', async () => {
-      if (prompt('This deletes all documents of the index. Its name, to go on:') !== index.uid) return;
+      if (prompt('This deletes all documents of the index. Enter its name to continue:') !== index.uid) return;
       await write('DELETE', route('indexes', index.uid));
       await indexes();
     });
@@ -72,7 +72,7 @@ pages.indexes = async fill => {
 };
 
 pages.documents = async fill => {
-  const filter = entry('A condition: genre = Horror AND year > 1980'), list = node('div'), from = { offset: 0 };
+  const filter = entry('Filter: genre = Horror AND year > 1980'), list = node('div'), from = { offset: 0 };
   const documents = route('indexes', state.index, 'documents');
   const load = async () => {
     const found = await ask('POST', documents + '/fetch', { limit: PAGE, offset: from.offset, ...(filter.value ? { filter: filter.value } : {}) });
@@ -141,7 +141,7 @@ pages.settings = async fill => {
     };
     const note = named('span', 'faint state');
     const buttons = named('p', 'row', button('Save', () => change(read())), button('Default', () => change(null)), note);
-    const part = node('section', null, node('h2', name), isList ? node('p', 'one a line') : '', field, buttons);
+    const part = node('section', null, node('h2', name), isList ? node('p', 'one per line') : '', field, buttons);
     part.id = name;
     return part;
   });
@@ -168,7 +168,7 @@ pages.tasks = async fill => {
 
 pages.keys = async fill => {
   const found = await ask('GET', '/keys?limit=100');
-  const name = entry('Name'), actions = entry('Actions, with commas', 'search'), on = entry('Indexes, with commas', '*');
+  const name = entry('Name'), actions = entry('Actions, comma-separated', 'search'), on = entry('Indexes, comma-separated', '*');
   const parts = input => input.value.split(',').map(one => one.trim()).filter(Boolean);
   const create = button('Create', async () => {
     await ask('POST', '/keys', { name: name.value || null, actions: parts(actions), indexes: parts(on), expiresAt: null });
@@ -179,7 +179,7 @@ pages.keys = async fill => {
     const reveal = node('button', 'Show');
     reveal.onclick = () => { secret.textContent = key.key; reveal.remove(); };
     const remove = button('Delete …', async () => {
-      if (confirm('Delete the key ' + (key.name || key.uid) + '? Programs that use it are refused from then on.')) { await ask('DELETE', route('keys', key.uid)); await view('keys'); }
+      if (confirm('Delete the key ' + (key.name || key.uid) + '? Programs that use it will be refused.')) { await ask('DELETE', route('keys', key.uid)); await view('keys'); }
     });
     return [key.name, key.actions.join(', '), key.indexes.join(', '), key.expiresAt ? when(key.expiresAt) : 'never', node('span', null, secret, ' ', reveal), remove];
   })));
@@ -209,7 +209,7 @@ pages.compare = async fill => {
       }));
     });
   };
-  fill(node('p', 'What is typed above, searched in two ways. Each is an object of search parameters; "indexUid" names another index.'),
+  fill(node('p', 'The query above, searched in two ways. Each is an object of search parameters; "indexUid" selects another index.'),
     named('div', 'sides', ...sides.map(side => side.column)));
   state.refresh = load;
   await load();
