@@ -40,13 +40,13 @@ impl HttpSeries {
     /// Writes both families.
     pub(crate) fn write(&self, page: &mut Exposition) {
         let all = self.0.lock();
-        page.family("http_requests_total", Kind::Counter, "Requests answered.");
+        page.family("http_requests_total", Kind::Counter, "Answered requests.");
         for ((path, method), series) in &*all {
             for (status, count) in &series.by_status {
                 page.sample("http_requests_total", &[("method", method), ("path", path), ("status", status)], count);
             }
         }
-        page.family("http_response_time_seconds", Kind::Histogram, "Time until the answer was there.");
+        page.family("http_response_time_seconds", Kind::Histogram, "Response time of requests.");
         for ((path, method), series) in &*all {
             let mut count = 0;
             for (bound, in_bucket) in BOUNDS.iter().zip(series.buckets) {

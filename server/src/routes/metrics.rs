@@ -38,11 +38,11 @@ fn page(state: &AppState) -> ApiResult<String> {
     let mut page = Exposition::default();
     state.observations.http.write(&mut page);
     let degraded = state.observations.degraded_searches();
-    page.gauge("degraded_search_requests", "Searches that ran into their time limit.", degraded);
+    page.gauge("degraded_search_requests", "Searches that reached their time limit.", degraded);
     // Nothing here is personalised, and there are no chats: dashboards of other servers find their series all the same.
-    page.gauge("personalized_search_requests", "Searches that were personalised.", 0);
+    page.gauge("personalized_search_requests", "Personalized searches.", 0);
     for (name, help) in [
-        ("chat_searches_total", "Searches of chats."),
+        ("chat_searches_total", "Searches of conversations."),
         ("chat_prompt_tokens_total", "Tokens of prompts."),
         ("chat_completion_tokens_total", "Tokens of completions."),
         ("chat_tokens_total", "Tokens of chats."),
@@ -72,7 +72,7 @@ fn indexes(state: &AppState, page: &mut Exposition) -> ApiResult<()> {
     }
     let database_bytes = state.instance.disk_bytes();
     let store_bytes = state.queue.store().disk_bytes();
-    page.gauge("db_size_bytes", "Bytes of the database folder.", database_bytes);
+    page.gauge("db_size_bytes", "Size of the database folder in bytes.", database_bytes);
     page.gauge("used_db_size_bytes", "Bytes in use.", (used_bytes + store_bytes).min(database_bytes));
     page.gauge("index_count", "Indexes.", uids.len());
     page.gauge("open_index_count", "Indexes that are open.", state.instance.open_count());
@@ -87,7 +87,7 @@ fn indexes(state: &AppState, page: &mut Exposition) -> ApiResult<()> {
     merges(page, counts.iter().map(|(uid, .., status)| (uid.as_str(), status)));
     if let Some(time) = last_update {
         let seconds = time.nanos() / 1_000_000_000;
-        page.gauge("last_update", "When an index was last written, in seconds since 1970.", seconds);
+        page.gauge("last_update", "Time of the last write to an index, in seconds since 1970.", seconds);
     }
     Ok(())
 }
@@ -101,8 +101,8 @@ fn scrubber(state: &AppState, page: &mut Exposition) {
         "Bytes that were compared with their checksums since the start.",
     );
     page.sample("scrubbed_bytes_total", &[], scrubber.compared_bytes());
-    page.gauge("scrub_due_bytes", "Bytes that are still to be compared with their checksums.", scrubber.due_bytes());
-    page.family("index_damaged_sections", Kind::Gauge, "Sections of an index that differ from their checksums.");
+    page.gauge("scrub_due_bytes", "Bytes still to compare with their checksums.", scrubber.due_bytes());
+    page.family("index_damaged_sections", Kind::Gauge, "Damaged sections of an index, by their checksums.");
     for uid in state.instance.uids() {
         let count = findings.iter().filter(|finding| finding.uid == uid).count();
         page.sample("index_damaged_sections", &[("index", &uid)], count);
@@ -111,13 +111,13 @@ fn scrubber(state: &AppState, page: &mut Exposition) {
 
 /// What is published or followed, and what that asks of the store.
 fn replication(replication: &Replication, page: &mut Exposition) {
-    page.family("replication_role", Kind::Gauge, "What the server is among others: writer, replica or superseded.");
+    page.family("replication_role", Kind::Gauge, "Role of the server: writer, replica or superseded.");
     page.sample("replication_role", &[("role", &replication.role().name())], 1);
     if let Some(lag) = replication.lag() {
-        page.gauge("replication_lag_seconds", "How long ago it was level with the store.", lag.as_secs_f64());
+        page.gauge("replication_lag_seconds", "Time since the server was level with the store.", lag.as_secs_f64());
     }
     if let Some(generation) = replication.generation() {
-        page.gauge("replication_generation", "The last batch that is published, or here.", generation);
+        page.gauge("replication_generation", "Last batch published by the writer, or present on the replica.", generation);
     }
     page.gauge(
         "replication_failing",
@@ -146,16 +146,16 @@ fn replication(replication: &Replication, page: &mut Exposition) {
         page.family(name, Kind::Counter, help);
         page.sample(name, &[], count);
     }
-    page.family("journal_wait_seconds_total", Kind::Counter, "How long records took to be there, together.");
+    page.family("journal_wait_seconds_total", Kind::Counter, "Total time that writes waited for their journal records.");
     page.sample("journal_wait_seconds_total", &[], journal.waited().as_secs_f64());
-    page.gauge("journal_records", "Records that no publication covers yet.", journal.length());
+    page.gauge("journal_records", "Journal records that no publication covers yet.", journal.length());
     let traffic = replication.traffic();
-    page.family("store_calls_total", Kind::Counter, "Calls of the store.");
+    page.family("store_calls_total", Kind::Counter, "Requests to the store.");
     for call in Call::ALL {
         page.sample("store_calls_total", &[("call", &call.name())], traffic.calls(call));
     }
     let (sent, received) = traffic.bytes();
-    page.family("store_bytes_total", Kind::Counter, "Bytes of objects, to the store and from it.");
+    page.family("store_bytes_total", Kind::Counter, "Bytes of objects sent to and received from the store.");
     page.sample("store_bytes_total", &[("direction", &"sent")], sent);
     page.sample("store_bytes_total", &[("direction", &"received")], received);
 }
@@ -181,9 +181,9 @@ fn merges<'a>(page: &mut Exposition, statuses: impl Iterator<Item = (&'a str, &'
 
 fn searches(state: &AppState, page: &mut Exposition) {
     let load = state.searches.load();
-    page.gauge("search_queue_size", "Searches that may wait.", load.waiting_max);
-    page.gauge("searches_running", "Searches that run.", load.running);
-    page.gauge("searches_waiting_to_be_processed", "Searches that wait.", load.waiting);
+    page.gauge("search_queue_size", "Maximum number of waiting searches.", load.waiting_max);
+    page.gauge("searches_running", "Running searches.", load.running);
+    page.gauge("searches_waiting_to_be_processed", "Waiting searches.", load.waiting);
 }
 
 fn tasks(state: &AppState, page: &mut Exposition) -> ApiResult<()> {
@@ -196,13 +196,13 @@ fn tasks(state: &AppState, page: &mut Exposition) -> ApiResult<()> {
             page.sample("nb_tasks", &[("kind", &kind), ("value", value)], count);
         }
     }
-    page.gauge("is_indexing", "Whether a batch is under way.", u8::from(live.is_some()));
+    page.gauge("is_indexing", "Whether a batch is running.", u8::from(live.is_some()));
     let latency =
         counts.oldest_waiting.map_or(0.0, |since| (Timestamp::now().nanos() - since.nanos()).max(0) as f64 / 1e9);
-    page.gauge("task_queue_latency_seconds", "Age of the oldest task that is not finished.", latency);
+    page.gauge("task_queue_latency_seconds", "Age of the oldest unfinished task.", latency);
     let room = store.room();
-    page.gauge("task_queue_max_size", "Bytes that the task store may have.", room.bytes_max);
-    page.gauge("task_queue_used_size", "Bytes of the task store in use.", room.used_bytes);
+    page.gauge("task_queue_max_size", "Maximum size of the task store in bytes.", room.bytes_max);
+    page.gauge("task_queue_used_size", "Used size of the task store in bytes.", room.used_bytes);
     page.gauge(
         "task_queue_size_until_stop_registering",
         "Bytes of tasks that are taken before only those that make room are.",
