@@ -117,7 +117,11 @@ fn replication(replication: &Replication, page: &mut Exposition) {
         page.gauge("replication_lag_seconds", "Time since the server was level with the store.", lag.as_secs_f64());
     }
     if let Some(generation) = replication.generation() {
-        page.gauge("replication_generation", "Last batch published by the writer, or present on the replica.", generation);
+        page.gauge(
+            "replication_generation",
+            "Last batch published by the writer, or present on the replica.",
+            generation,
+        );
     }
     page.gauge(
         "replication_failing",
@@ -146,7 +150,11 @@ fn replication(replication: &Replication, page: &mut Exposition) {
         page.family(name, Kind::Counter, help);
         page.sample(name, &[], count);
     }
-    page.family("journal_wait_seconds_total", Kind::Counter, "Total time that writes waited for their journal records.");
+    page.family(
+        "journal_wait_seconds_total",
+        Kind::Counter,
+        "Total time that writes waited for their journal records.",
+    );
     page.sample("journal_wait_seconds_total", &[], journal.waited().as_secs_f64());
     page.gauge("journal_records", "Journal records that no publication covers yet.", journal.length());
     let traffic = replication.traffic();
