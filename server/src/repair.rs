@@ -83,7 +83,8 @@ fn repair_all(args: &RepairArgs) -> Result<bool, RepairError> {
     let (queue_is_sound, queue) = verify::check_queue(folder, as_json)?;
     if !queue_is_sound && !as_json {
         print(
-            "The task queue is not part of a repair: the next start repairs what it can, sets the rest aside, and reports it.\n",
+            "The task queue is not part of a repair: the next start repairs what it can, sets the rest aside, and \
+             reports it.\n",
         )?;
     }
     let (mut damaged_count, mut failed_count) = (0, 0);
@@ -157,16 +158,14 @@ fn text_of(uid: &str, report: &RepairReport, aside: Option<&Path>) -> String {
     match &report.manifest {
         ManifestFound::Sound => {}
         ManifestFound::Older { reason } => {
-            lines.push(format!("{reason}. The manifest before it counts: what was written last is lost"));
+            lines.push(format!("{reason}. The previous manifest is used: the last writes are lost"));
         }
         ManifestFound::Lost { reason, primary_key } => {
             let key = match primary_key {
-                Some(key) => format!("the primary key is `{key}`, as the documents say"),
-                None => "no primary key can be made out".to_owned(),
+                Some(key) => format!("the primary key is `{key}`, according to the documents"),
+                None => "the primary key is unknown".to_owned(),
             };
-            lines.push(format!(
-                "{reason}. Settings are lost: set them again. Documents that were deleted may be there again; {key}"
-            ));
+            lines.push(format!("{reason}. Settings are lost: set them again. Deleted documents may reappear; {key}"));
         }
     }
     let is_done = aside.is_some();
@@ -177,7 +176,7 @@ fn text_of(uid: &str, report: &RepairReport, aside: Option<&Path>) -> String {
         report.sound_segments, report.document_count
     ));
     if let Some(aside) = aside {
-        lines.push(format!("what was damaged is kept in {}", aside.display()));
+        lines.push(format!("the damaged files are kept in {}", aside.display()));
     }
     format!("{}\n", lines.join("\n  "))
 }
@@ -191,28 +190,28 @@ fn describe(segment: &SegmentRepair, is_done: bool, lines: &mut Vec<String>) {
         lines.push(format!("{file}: {} documents are lost: {}", segment.lost_ids.len(), segment.lost_ids.join(", ")));
     }
     if segment.lost_without_id > 0 {
-        lines.push(format!("{file}: {} documents are lost whose ids cannot be read", segment.lost_without_id));
+        lines.push(format!("{file}: {} documents are lost, and their ids cannot be read", segment.lost_without_id));
     }
     if segment.superseded > 0 {
-        lines.push(format!("{file}: {} documents are in another segment too, which counts", segment.superseded));
+        lines.push(format!("{file}: {} documents are also in another segment, which is used", segment.superseded));
     }
     if segment.uncompared > 0 {
         lines.push(format!(
-            "{file}: {} documents can be read, but nothing is left to compare them with: look at them",
+            "{file}: {} documents can be read, but nothing is left to compare them with: check them",
             segment.uncompared
         ));
     }
     if segment.tombstones_lost {
-        lines.push(format!("{file}: which documents were deleted cannot be read: they may be there again"));
+        lines.push(format!("{file}: the list of deleted documents cannot be read: they may reappear"));
     }
     if segment.order_lost {
-        lines.push(format!("{file}: the order in which its documents came among others is lost"));
+        lines.push(format!("{file}: the position of its documents among the others is lost"));
     }
     for LostVectors { embedder, made_again, ids } in &segment.lost_vectors {
         let name =
             if embedder.is_empty() { "an embedder whose name cannot be read".into() } else { format!("`{embedder}`") };
         let then = if *made_again {
-            format!("of {} documents are made again when the server runs", ids.len())
+            format!("of {} documents will be created again by the server", ids.len())
         } else {
             format!("are lost, send them again: {}", ids.join(", "))
         };

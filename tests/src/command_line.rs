@@ -436,9 +436,9 @@ fn a_folder_of_something_else_is_left_alone() {
         names
     };
     for (name, word) in [
-        ("letters", "is not empty and no database of this server"),
-        ("volume/data.ms", "let it make a dump"),
-        ("volume", "let it make a dump"),
+        ("letters", "is not empty and not a database of this server"),
+        ("volume/data.ms", "make a dump"),
+        ("volume", "make a dump"),
     ] {
         let (place, before) = (folder.path().join(name), entries(name));
         let here = ["--db-path", place.to_str().unwrap(), "--http-addr", "127.0.0.1:0"];

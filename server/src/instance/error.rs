@@ -20,7 +20,7 @@ pub enum InstanceError {
     /// Written by an older version.
     #[error(
         "the database at {folder:?} was written by version {found}, this is version {ours}: start that version, or \
-         bring the database up to this one with `--experimental-dumpless-upgrade`"
+         upgrade the database with `--experimental-dumpless-upgrade`"
     )]
     Older {
         /// That of `--db-path`.
@@ -78,9 +78,9 @@ pub enum InstanceError {
     },
     /// The queue is lost, and folders of indexes do not say which indexes they are.
     #[error(
-        "the task queue of {folder:?} is empty, but there are indexes, not all of which say their names: {}. Put back \
-         tasks.sqlite and tasks.sqlite-wal, which hold the names. To go on without these indexes, move their folders out of \
-         the database: the others get their names back by themselves. `lamina verify` says what else is damaged",
+        "the task queue of {folder:?} is empty, but there are indexes, and some do not hold their names: {}. Put \
+         back tasks.sqlite and tasks.sqlite-wal, which hold the names. To continue without these indexes, move their \
+         folders out of the database: the names of the others are recovered. `lamina verify` reports other damage",
         reasons.join("; ")
     )]
     Unnamed {
@@ -91,9 +91,9 @@ pub enum InstanceError {
     },
     /// A database of another server of the protocol.
     #[error(
-        "{folder:?} is a database of another server of this protocol (Meilisearch), which this one does not read: nothing in it was \
-         changed. To come over, start that server, let it make a dump (`POST /dumps`), and start this one with \
-         `--import-dump <FILE> --db-path <another, empty folder>`"
+        "{folder:?} is a database of Meilisearch, which this server cannot read: nothing in it was changed. To \
+         migrate, start Meilisearch, make a dump (`POST /dumps`), and start this server with `--import-dump <FILE> \
+         --db-path <another, empty folder>`"
     )]
     OfAnotherServer {
         /// That of `--db-path`.
@@ -101,8 +101,8 @@ pub enum InstanceError {
     },
     /// Something else than a database.
     #[error(
-        "{folder:?} is not empty and no database of this server (there is {found:?} in it): nothing in it was changed. Name an empty \
-         folder, or one that does not exist yet, with `--db-path` (`SVC_DB_PATH`)"
+        "{folder:?} is not empty and not a database of this server (it contains {found:?}): nothing in it was \
+         changed. Choose an empty or new folder with `--db-path` (`SVC_DB_PATH`)"
     )]
     NotOurs {
         /// That of `--db-path`.
@@ -112,8 +112,8 @@ pub enum InstanceError {
     },
     /// Links lead out of the database, where nothing of it is read, written or deleted.
     #[error(
-        "{path:?} is not a plain file or folder: a database holds no links. Move the whole folder to another place and \
-         name it with `--db-path`, which may be a link itself"
+        "{path:?} is not a plain file or folder: a database may not contain links. Move the whole folder elsewhere \
+         and set `--db-path`, which may be a link itself"
     )]
     NotPlain {
         /// The link.

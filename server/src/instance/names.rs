@@ -242,20 +242,20 @@ fn write_down(
     let (tasks, batches) = (tasks.max(applied).max(next_task), batches.max(batch).max(next_batch));
     opened.store.settle_loss(rebuilt, tasks, batches)?;
     for (uid, of_index) in rebuilt {
-        tracing::error!("the index `{uid}` got its name back from its manifest (indexes/{})", of_index.as_str());
+        tracing::error!("recovered the name of the index `{uid}` from its manifest (indexes/{})", of_index.as_str());
     }
     if is_empty {
         tracing::error!(
-            "tasks.sqlite was lost: the names of {} indexes came back, but tasks that waited, the history of tasks, aliases, \
-             API keys and webhooks were in it and did not. Put it back if you have it: stop the server first, and use the files of \
-             one moment",
+            "tasks.sqlite was lost: the names of {} indexes were recovered, but waiting tasks, the task history, \
+             aliases, API keys and webhooks are lost. To restore it, stop the server first, and use files from the \
+             same moment",
             rebuilt.len()
         );
     }
     let given = opened.marks.map_or(applied, |marks| marks.tasks.next.max(applied));
     tracing::error!(
-        "tasks that the queue does not know any more: {} by what else is in the folder, at most {}. Their uids are not given \
-         again: the next task has uid {tasks}",
+        "lost tasks: {} according to the other files, at most {}. Their uids are not reused: the next task has uid \
+         {tasks}",
         given.saturating_sub(next_task),
         opened.marks.map_or_else(|| "an unknown number".to_owned(), |_| (tasks - next_task).to_string())
     );

@@ -43,8 +43,8 @@ pub(super) fn open_store(folder: &Path, lock: &File) -> Result<Opened, InstanceE
         && (marks.tasks.next > tasks || marks.batches.next > batches)
     {
         tracing::error!(
-            "{:?} has lost transactions that were acknowledged: {} tasks and the ends of {} batches at least. Put back the \
-             files of SQLite that belong to this folder if you have them",
+            "{:?} has lost acknowledged transactions: at least {} tasks and the outcomes of {} batches. Restore the \
+             SQLite files of this folder if you have them",
             folder.join(DATABASE),
             marks.tasks.next.saturating_sub(tasks),
             marks.batches.next.saturating_sub(batches)
@@ -63,7 +63,7 @@ fn mend_log(folder: &Path, marks: Option<Marks>) -> Result<bool, InstanceError> 
         // SQLite would remove it: it belongs to a database that is gone.
         let aside = put_aside(folder, &log)?;
         tracing::error!(
-            "{database:?} is gone, but {} transactions of its log are there: they are kept in {aside:?}",
+            "{database:?} is missing, but its log has {} transactions: they are kept in {aside:?}",
             report.transactions
         );
         return Ok(true);
@@ -73,7 +73,7 @@ fn mend_log(folder: &Path, marks: Option<Marks>) -> Result<bool, InstanceError> 
         let aside = keep_copies(folder, [&database, &log])?;
         say(&log, &report, &aside);
     } else if report.condition == LogCondition::Torn {
-        tracing::info!(frames = report.lost_frames, "a crash cut the last transaction of the log short");
+        tracing::info!(frames = report.lost_frames, "a crash truncated the last transaction of the log");
     }
     report.mend(&log).map_err(io_error(&log))?;
     Ok(report.condition == LogCondition::Cut)
@@ -99,15 +99,15 @@ fn falls_short(database: &Path, marks: Option<Marks>) -> bool {
 fn say(log: &Path, report: &LogReport, aside: &[PathBuf]) {
     if !report.repairs.is_empty() {
         tracing::error!(
-            "{log:?} was damaged in {} places, whose right bytes followed from its checksums: nothing is lost by them. It is \
-             kept as it was in {aside:?}",
+            "{log:?} was damaged in {} places, which were repaired from its checksums: nothing is lost. The damaged \
+             file is kept in {aside:?}",
             report.repairs.len()
         );
     }
     if report.condition == LogCondition::Cut {
         tracing::error!(
-            "{log:?} is damaged behind transaction {}: at least {} transactions in {} frames after it are lost (tasks, their \
-             ends, changes of API keys and webhooks). It is kept as it was in {aside:?}",
+            "{log:?} is damaged after transaction {}: at least {} transactions in {} frames are lost (tasks, their \
+             outcomes, changes of API keys and webhooks). The damaged file is kept in {aside:?}",
             report.transactions,
             report.lost_transactions,
             report.lost_frames
@@ -126,7 +126,7 @@ fn open_checked(folder: &Path) -> Result<(Store, bool), InstanceError> {
     let reason = match if exists { check_database(&database, Some(CHECK_PATIENCE))? } else { Check::Sound } {
         Check::Sound => return Ok((Store::open(&database)?, false)),
         Check::Unfinished => {
-            tracing::info!("the task store is too large to be checked at a start: `lamina verify` checks it");
+            tracing::info!("the task store is too large to be checked at startup: run `lamina verify`");
             return Ok((Store::open(&database)?, false));
         }
         Check::Damaged(reason) => reason,
@@ -147,7 +147,7 @@ fn open_checked(folder: &Path) -> Result<(Store, bool), InstanceError> {
         // Made anew from the log at each start.
         fs::remove_file(&shared_memory).map_err(io_error(&shared_memory))?;
     }
-    tracing::error!("{database:?} is damaged ({reason}): it is kept in {aside:?}, and its tasks are lost");
+    tracing::error!("{database:?} is damaged ({reason}): it was moved to {aside:?}, and its tasks are lost");
     let store = Store::open(&database)?;
     match keys {
         Ok(keys) => import_keys(store.connect()?, keys)?,

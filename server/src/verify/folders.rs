@@ -30,7 +30,7 @@ pub(super) fn check_names(folder: &Path, opened: &Opened, findings: &mut Finding
     for (of_index, reason) in &plan.aside {
         findings.damage(
             &format!("indexes/{of_index}"),
-            format!("nothing leads to it ({reason}): the next start puts it into `{QUARANTINE}`"),
+            format!("no index refers to it ({reason}): the next start moves it to `{QUARANTINE}`"),
         );
     }
     plan.rebuilt
@@ -45,7 +45,7 @@ pub(super) fn check_small_files(folder: &Path, findings: &mut Findings) {
         };
         let path = folder.join(name);
         if path.exists() && !fs::read_to_string(&path).is_ok_and(|text| is_whole(&text)) {
-            findings.damage(name, "it cannot be read: the next start goes on without it");
+            findings.damage(name, "it cannot be read: the next start continues without it");
         }
     }
 }
@@ -57,6 +57,6 @@ pub(super) fn mention_quarantine(folder: &Path, findings: &mut Findings) {
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     for name in names {
-        findings.all_right(QUARANTINE, format!("{name}, put aside by an earlier start"));
+        findings.all_right(QUARANTINE, format!("{name}, moved there by an earlier start"));
     }
 }

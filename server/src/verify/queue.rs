@@ -99,7 +99,7 @@ impl QueueCopy {
         let LogReport { frames, transactions, lost_frames, lost_transactions, repairs, .. } = &self.log;
         for (position, bytes) in repairs {
             findings
-                .damage(LOG, format!("{} wrong bytes from {position} on, whose right values are known", bytes.len()));
+                .damage(LOG, format!("{} wrong bytes from {position} on, whose correct values are known", bytes.len()));
         }
         match self.log.condition {
             LogCondition::Empty => {}
@@ -111,8 +111,8 @@ impl QueueCopy {
             LogCondition::Cut => findings.damage(
                 LOG,
                 format!(
-                    "behind {transactions} transactions {lost_frames} frames cannot be read, in which at least \
-                     {lost_transactions} transactions end"
+                    "after {transactions} transactions, {lost_frames} frames with at least {lost_transactions} \
+                     transactions cannot be read"
                 ),
             ),
         }
@@ -164,5 +164,5 @@ fn check_payloads(database: &Path, store: &Store, uploads: &[(u32, Upsert)], fin
             }
         }
     }
-    findings.all_right("payloads", format!("the documents of {checked} tasks that wait"));
+    findings.all_right("payloads", format!("the documents of {checked} waiting tasks"));
 }
