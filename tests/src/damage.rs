@@ -184,17 +184,45 @@ fn line_of_a_bus_error(options: &[&str]) -> (String, Server, std::path::PathBuf)
     server.add("books", json!([{"id": 1, "title": "Moby Dick"}]));
     server.add("films", large_films());
     let largest = segments(&server).pop().expect("a segment");
-    // What stays of the last page is readable, whatever it holds: so all of a page stays, and nothing else.
-    std::fs::File::options().write(true).open(&largest).unwrap().set_len(4096).unwrap();
-    // Whatever is read first: the process is gone before there is an answer.
+    cut(&largest, 100);
     let search = server.request(reqwest::Method::POST, "/indexes/films/search").json(&json!({"q": "film"}));
-    let documents = server.request(reqwest::Method::GET, "/indexes/films/documents");
-    assert!(server.try_send(search).is_err() || server.try_send(documents).is_err(), "nothing was read");
+    assert!(server.try_send(search).is_err(), "what is left of the page was read");
     let status = server.ended();
     assert_eq!(status.signal(), Some(7), "SIGBUS: {status:?}");
     let log = server.log();
     let line = log.lines().find(|line| line.contains("(SIGBUS)")).unwrap_or_else(|| panic!("no line in:\n{log}"));
     (line.to_owned(), server, largest.canonicalize().unwrap())
+}
+
+/// Makes a file shorter that a server has open.
+#[cfg(target_os = "linux")]
+fn cut(file: &std::path::Path, bytes: u64) {
+    std::fs::File::options().write(true).open(file).unwrap().set_len(bytes).unwrap();
+}
+
+/// What is left of the last page reads as zeros, and no signal comes.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_segment_that_is_cut_inside_its_last_page_is_named() {
+    let queries = [json!({"q": "moby"}), json!({}), json!({"q": "nothing"})];
+    for kept in [0.3, 0.9] {
+        let mut server = Server::start();
+        server.add("books", json!([{"id": 1, "title": "Moby Dick"}]));
+        let segment = segments(&server).pop().expect("a segment");
+        let bytes = std::fs::metadata(&segment).unwrap().len();
+        assert!(bytes < 4096, "{bytes} bytes are more than a page");
+        cut(&segment, (bytes as f64 * kept) as u64);
+        for query in &queries {
+            server.post("/indexes/books/search", query.clone()).refused(500, "invalid_store_file");
+        }
+        server.get("/indexes/books/documents").refused(500, "invalid_store_file");
+        server.get("/indexes/books/documents/1").refused(500, "invalid_store_file");
+        let file = segment.file_name().unwrap().to_string_lossy().into_owned();
+        let refused = server.post("/indexes/books/search", queries[0].clone());
+        assert!(refused.body["message"].as_str().unwrap().contains(&file), "{}", refused.body);
+        server.start_again();
+        assert_eq!(server.get("/indexes").ok()["unreadable"]["books"]["code"], "invalid_store_file");
+    }
 }
 
 /// So many bytes that hardly any section is compared when the file is opened.

@@ -376,7 +376,7 @@ impl Index {
     /// Keeps segments aside in which damage was found while they were open, see [`Health`](crate::segment::Health). On the
     /// disk everything stays as it was. Cost without any: a look at each segment; else it waits for the writer.
     pub fn set_damaged_aside(&self) {
-        self.set_aside(|reader| reader.health().check().err().map(IndexError::from));
+        self.set_aside(|reader| reader.check_health().err().map(IndexError::from));
     }
 
     /// As [`Index::set_damaged_aside`], where `damage_of` says what is damaged.

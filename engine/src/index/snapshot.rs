@@ -267,12 +267,12 @@ impl Snapshot {
         self.find(key).map(|address| self.document(address)).transpose()
     }
 
-    /// Refuses an index of which a segment is known to be damaged: what it answers could be wrong.
+    /// Refuses an index of which a segment is known to be damaged, or became shorter: what it answers could be wrong.
     ///
     /// # Errors
     /// [`IndexError::Segment`], which names the file and the section.
     pub fn check_health(&self) -> Result<(), IndexError> {
-        Ok(self.segments.iter().try_for_each(|segment| segment.reader.health().check())?)
+        Ok(self.segments.iter().try_for_each(|segment| segment.reader.check_health())?)
     }
 
     /// Compares the checksums of all stored documents and their vectors, as [`SegmentReader::check_sources`].

@@ -149,7 +149,7 @@ impl SegmentReader {
     }
 
     /// What documents got since the segment was written.
-    pub fn patches(&self) -> Option<&Patches> {
+    pub(crate) fn patches(&self) -> Option<&Patches> {
         self.patches.as_deref()
     }
 
@@ -290,6 +290,18 @@ impl SegmentReader {
         }
     }
 
+    /// Refuses a segment that is known to be damaged, or of which a file became shorter: it is marked then. Cost: a load for each
+    /// file.
+    ///
+    /// # Errors
+    /// [`SegmentError::Checksum`] and [`SegmentError::Corrupt`]
+    pub fn check_health(&self) -> Result<(), SegmentError> {
+        self.health().check()?;
+        self.files.iter().try_for_each(|file| file.check_end()).inspect_err(|error| {
+            Damaged::of(error).map(|damaged| self.health().mark(damaged));
+        })
+    }
+
     /// What is known of the damage of this segment.
     pub fn health(&self) -> &Health {
         &self.written.health
@@ -391,7 +403,7 @@ impl SegmentReader {
 ///
 /// # Errors
 /// When the file cannot be read, or its table is damaged.
-pub fn store_bytes_of_file(directory: &dyn Directory, file: &FileMeta) -> Result<u64, SegmentError> {
+pub(crate) fn store_bytes_of_file(directory: &dyn Directory, file: &FileMeta) -> Result<u64, SegmentError> {
     SectionTable::open(directory, file).map(|table| bytes_of_store(&table))
 }
 

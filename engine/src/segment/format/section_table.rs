@@ -85,6 +85,18 @@ impl SectionTable {
         &self.name
     }
 
+    /// Refuses a file that became shorter after it was opened: what is left of its last page reads as zeros then. Where pages
+    /// are missing, the system ends the process (SIGBUS). Cost: a load from memory.
+    pub(crate) fn check_end(&self) -> Result<(), SegmentError> {
+        let footer = &self.bytes[self.bytes.len() - FOOTER_BYTES..];
+        // The compiler must not know that it saw these bytes before.
+        if std::hint::black_box(footer).ends_with(&MAGIC) {
+            return Ok(());
+        }
+        let what = "it became shorter while it was open";
+        Err(SegmentError::Corrupt { file: self.name.clone(), section: WHOLE_FILE, what })
+    }
+
     fn slice(&self, entry: &Entry) -> OwnedBytes {
         let range = entry.offset as usize..(entry.offset + entry.bytes) as usize;
         self.bytes.slice(range).expect("bounds of all sections were checked at opening")
