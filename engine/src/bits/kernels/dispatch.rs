@@ -106,20 +106,20 @@ pub(crate) fn nibble_dots(codes: &[u8], query: &[i8], out: &mut [i32]) {
 /// Bytes that come from memory together.
 pub(crate) const CACHE_LINE: usize = 64;
 
-/// Asks for the cache line in which `bytes` start, and does not wait for it. Does nothing where the machine cannot.
+/// Asks for the cache line in which `values` start, and does not wait for it. Does nothing where the machine cannot.
 #[inline]
-pub(crate) fn fetch(bytes: &[u8]) {
+pub(crate) fn fetch<T>(values: &[T]) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         #[expect(unsafe_code, reason = "the instruction takes a pointer")]
-        // SAFETY: the instruction reads nothing into a register and never faults, and the pointer is one into `bytes`.
+        // SAFETY: the instruction reads nothing into a register and never faults, and the pointer is one into `values`.
         unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().cast());
+            _mm_prefetch::<_MM_HINT_T0>(values.as_ptr().cast());
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = bytes;
+    let _ = values;
 }
 
 #[cfg(target_arch = "x86_64")]

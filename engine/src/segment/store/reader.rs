@@ -204,7 +204,7 @@ impl Store {
     }
 
     /// Whether documents are packed with what others have taught.
-    pub fn has_dictionary(&self) -> bool {
+    pub(crate) fn has_dictionary(&self) -> bool {
         !self.dictionaries.is_empty()
     }
 
@@ -311,7 +311,7 @@ impl Store {
 
     /// The bytes of JSON in the block that holds a document, which is at least as many as it has: a document of more than a
     /// few KB has a block of its own. Reads the head of the block.
-    pub fn block_bytes_of(&self, doc: DocId) -> Result<usize, SegmentError> {
+    pub(crate) fn block_bytes_of(&self, doc: DocId) -> Result<usize, SegmentError> {
         let block = self.block_of(doc).ok_or_else(|| self.damaged("there is no such document"))?;
         Ok(self.block_bytes(block)? + self.extra_bytes())
     }
@@ -326,7 +326,7 @@ impl Store {
     }
 
     /// The most bytes of JSON that a block has: no document has more. Reads the head of each block the first time.
-    pub fn block_bytes_max(&self) -> Result<usize, SegmentError> {
+    pub(crate) fn block_bytes_max(&self) -> Result<usize, SegmentError> {
         if let Some(known) = self.block_bytes_max.get() {
             return Ok(*known + self.extra_bytes());
         }
@@ -344,7 +344,7 @@ impl Store {
 
     /// As [`Store::get`], if `may_read` accepts the bytes of JSON in the block that holds the document, which are at least as
     /// many as it has: it takes two buffers of so many to read it. Whether it did.
-    pub fn get_if(
+    pub(crate) fn get_if(
         &self,
         doc: DocId,
         may_read: impl FnOnce(usize) -> bool,

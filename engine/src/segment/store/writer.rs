@@ -116,7 +116,7 @@ pub struct StoreDictionary {
 
 impl StoreDictionary {
     /// The dictionary of the largest of these segments, or one that is yet to be trained.
-    pub fn of_largest<'a>(segments: impl Iterator<Item = &'a SegmentReader>) -> StoreDictionary {
+    pub(crate) fn of_largest<'a>(segments: impl Iterator<Item = &'a SegmentReader>) -> StoreDictionary {
         let with_dictionary = segments.filter(|segment| segment.store().has_dictionary());
         let largest = with_dictionary.max_by_key(|segment| segment.doc_count());
         let dictionary = StoreDictionary::default();

@@ -4,6 +4,10 @@ use super::huffman::codes;
 use super::tokens::{Class, Token, Tokens};
 use super::{FIRST_NUMBER, FIRST_PHRASE, LENGTH_BITS, Model, NO_PHRASE, NUMBER_BITS, SPELLED, SPELLED_WORD};
 use crate::bits::first_bytes;
+use crate::bits::kernels::fetch;
+
+/// Tokens that are cut before they are looked up, so that their slots are brought from memory meanwhile.
+const BATCH: usize = 16;
 
 /// Finds phrases: the one that continues another with a token. A look-up is one cache miss, mostly: what is compared is in the
 /// table itself.
@@ -57,7 +61,7 @@ impl Phrases {
         if parent != NO_PHRASE {
             self.continued[parent as usize / 64] |= 1 << (parent % 64);
         }
-        let (first, mask) = (self.first_slot(parent, token), self.slots.len() - 1);
+        let (first, mask) = (self.first_slot(parent, hash(token)), self.slots.len() - 1);
         // A phrase without a place is not used.
         let free = (first..first + PROBES_MAX).find(|at| self.slots[at & mask].number_and_length == FREE);
         if let Some(at) = free {
@@ -66,16 +70,23 @@ impl Phrases {
     }
 
     #[inline]
-    fn first_slot(&self, parent: u32, token: &[u8]) -> usize {
-        hash(parent, token) as usize & (self.slots.len() - 1)
+    fn first_slot(&self, parent: u32, hash: u64) -> usize {
+        fold(hash, u64::from(parent)) as usize & (self.slots.len() - 1)
     }
 
+    /// Has the slot of a phrase of one token brought from memory.
     #[inline]
-    fn find(&self, parent: u32, token: &[u8]) -> Option<u32> {
+    fn fetch(&self, hash: u64) {
+        fetch(&self.slots[self.first_slot(NO_PHRASE, hash)..]);
+    }
+
+    /// `hash` is that of the token.
+    #[inline]
+    fn find(&self, parent: u32, token: &[u8], hash: u64) -> Option<u32> {
         let is_short = token.len() <= SHORT;
         let bytes = if is_short { first_bytes(token) } else { 0 };
         let mask = self.slots.len() - 1;
-        let first = self.first_slot(parent, token);
+        let first = self.first_slot(parent, hash);
         for at in first..first + PROBES_MAX {
             let slot = self.slots[at & mask];
             if slot.number_and_length == FREE {
@@ -97,21 +108,23 @@ impl Phrases {
 
     /// The phrase that goes on with this token.
     #[inline]
-    fn longer(&self, phrase: u32, token: &[u8]) -> Option<u32> {
+    fn longer(&self, phrase: u32, token: &[u8], hash: u64) -> Option<u32> {
         let is_continued = self.continued[phrase as usize / 64] >> (phrase % 64) & 1 == 1;
-        if is_continued { self.find(phrase, token) } else { None }
+        if is_continued { self.find(phrase, token, hash) } else { None }
     }
 }
 
 #[inline]
-fn hash(parent: u32, token: &[u8]) -> u64 {
+fn fold(mixed: u64, eight: u64) -> u64 {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
     // Both halves of the product: short tokens have their bytes in the high half of a number.
-    let fold = |mixed: u64, eight: u64| {
-        let product = u128::from(mixed ^ eight) * u128::from(ODD);
-        product as u64 ^ (product >> 64) as u64
-    };
-    let start = fold(u64::from(parent), token.len() as u64 + 1);
+    let product = u128::from(mixed ^ eight) * u128::from(ODD);
+    product as u64 ^ (product >> 64) as u64
+}
+
+#[inline]
+fn hash(token: &[u8]) -> u64 {
+    let start = token.len() as u64 + 1;
     match token.last_chunk::<8>() {
         // The last eight bytes overlap those before them.
         Some(last) => {
@@ -188,28 +201,43 @@ impl WordEncoder {
     pub(in super::super) fn encode(&self, text: &[u8], out: &mut Vec<u8>) {
         let mut bits = Bits { out, pending: 0, pending_bits: 0 };
         let mut open = NO_PHRASE;
-        for token in Tokens::new(text) {
-            if open != NO_PHRASE {
-                if token.class != Class::Raw
-                    && let Some(longer) = self.phrases.longer(open, token.bytes)
-                {
-                    open = longer;
-                    continue;
-                }
-                self.put(&mut bits, FIRST_PHRASE + open);
+        let mut tokens = Tokens::new(text);
+        loop {
+            let mut batch = [(Token { class: Class::Raw, bytes: &[] }, 0); BATCH];
+            let mut count = 0;
+            for (place, token) in batch.iter_mut().zip(&mut tokens) {
+                *place = (token, hash(token.bytes));
+                self.phrases.fetch(place.1);
+                count += 1;
             }
-            open = match self.phrases.find(NO_PHRASE, token.bytes) {
-                Some(phrase) if token.class != Class::Raw => phrase,
-                _ => {
-                    self.spell(&mut bits, token);
-                    NO_PHRASE
-                }
-            };
+            if count == 0 {
+                break;
+            }
+            batch[..count].iter().for_each(|&(token, hash)| open = self.encode_token(open, token, hash, &mut bits));
         }
         if open != NO_PHRASE {
             self.put(&mut bits, FIRST_PHRASE + open);
         }
         bits.finish();
+    }
+
+    /// The phrase that is open behind a token, or [`NO_PHRASE`].
+    #[inline]
+    fn encode_token(&self, open: u32, token: Token<'_>, hash: u64, bits: &mut Bits<'_>) -> u32 {
+        let is_of_phrases = token.class != Class::Raw;
+        if open != NO_PHRASE {
+            if is_of_phrases && let Some(longer) = self.phrases.longer(open, token.bytes, hash) {
+                return longer;
+            }
+            self.put(bits, FIRST_PHRASE + open);
+        }
+        match self.phrases.find(NO_PHRASE, token.bytes, hash) {
+            Some(phrase) if is_of_phrases => phrase,
+            _ => {
+                self.spell(bits, token);
+                NO_PHRASE
+            }
+        }
     }
 
     #[inline]

@@ -73,57 +73,59 @@ pub(super) fn codes(lengths: &[u8]) -> Vec<u32> {
     lengths.iter().map(&mut code_of).collect()
 }
 
-/// Finds the symbol that bits begin with.
+/// Symbols in the order of their codes; the lengths are [complete](is_complete).
+pub(super) fn in_code_order(lengths: &[u8]) -> Vec<u32> {
+    let mut next = firsts(lengths).map(|(_, before)| before);
+    let mut sorted = vec![0_u32; lengths.len()];
+    for (symbol, &length) in (0..).zip(lengths) {
+        let place = &mut next[usize::from(length)];
+        sorted[*place as usize] = symbol;
+        *place += 1;
+    }
+    sorted
+}
+
+/// Finds the code that bits begin with. Codes have ranks, from 0 in their order: what belongs to frequent ones lies side by
+/// side, where it is kept by rank.
 pub(super) struct CodeTable {
-    /// By first bits: symbol and length; length 0 where the code is longer.
-    short: Box<[(u32, u8)]>,
+    /// By first bits: rank and, in the lowest byte, length; 0 where the code is longer.
+    short: Box<[u32]>,
     short_bits: u8,
     firsts: [(u32, u32); BITS_MAX + 2],
-    /// Symbols in the order of their codes.
-    sorted: Box<[u32]>,
 }
 
 impl CodeTable {
     /// The lengths are [complete](is_complete).
     pub(super) fn new(lengths: &[u8], short_bits: u8) -> CodeTable {
-        let firsts = firsts(lengths);
-        let mut next = firsts.map(|(_, before)| before);
-        let mut sorted = vec![0_u32; lengths.len()];
-        for (symbol, &length) in (0..).zip(lengths) {
-            let place = &mut next[usize::from(length)];
-            sorted[*place as usize] = symbol;
-            *place += 1;
-        }
-        let mut short = vec![(0, 0); 1 << short_bits].into_boxed_slice();
+        let mut short = vec![0; 1 << short_bits].into_boxed_slice();
         let mut at = 0;
-        for &symbol in &sorted {
+        for (rank, symbol) in (0..).zip(in_code_order(lengths)) {
             let length = lengths[symbol as usize];
             if length > short_bits {
                 break;
             }
             let end = at + (1 << (short_bits - length));
-            short[at..end].fill((symbol, length));
+            short[at..end].fill(rank << 8 | u32::from(length));
             at = end;
         }
-        CodeTable { short, short_bits, firsts, sorted: sorted.into() }
+        CodeTable { short, short_bits, firsts: firsts(lengths) }
     }
 
-    /// The symbol that `bits` begin with, from the highest, and the length of its code.
+    /// The rank of the code that `bits` begin with, from the highest, and its length, at most [`BITS_MAX`].
     #[inline(always)]
-    pub(super) fn symbol(&self, bits: u64) -> (u32, u8) {
+    pub(super) fn rank(&self, bits: u64) -> (u32, u32) {
         let found = self.short[(bits >> (64 - self.short_bits)) as usize];
-        if found.1 != 0 { found } else { self.long(bits) }
+        if found != 0 { (found >> 8, found & 0xff) } else { self.long(bits) }
     }
 
-    fn long(&self, bits: u64) -> (u32, u8) {
+    fn long(&self, bits: u64) -> (u32, u32) {
         let code = (bits >> (64 - BITS_MAX)) as u32;
         let mut length = usize::from(self.short_bits) + 1;
         while length < BITS_MAX && code >= self.firsts[length + 1].0 {
             length += 1;
         }
         let (first, before) = self.firsts[length];
-        let index = before + (code.wrapping_sub(first) >> (BITS_MAX - length));
-        (self.sorted.get(index as usize).copied().unwrap_or(0), length as u8)
+        (before + (code.wrapping_sub(first) >> (BITS_MAX - length)), length as u32)
     }
 }
 
@@ -140,11 +142,12 @@ mod tests {
             let codes = codes(&lengths);
             let last = codes.len() - 1;
             prop_assert_eq!(codes[last], (1 << lengths[last]) - 1, "the last one is all ones");
-            let table = CodeTable::new(&lengths, short);
+            let (table, sorted) = (CodeTable::new(&lengths, short), in_code_order(&lengths));
             for (symbol, (&code, &length)) in codes.iter().zip(&lengths).enumerate() {
                 for rest in [0, u64::MAX >> length] {
                     let bits = u64::from(code) << (64 - length) | rest;
-                    prop_assert_eq!(table.symbol(bits), (symbol as u32, length));
+                    let (rank, width) = table.rank(bits);
+                    prop_assert_eq!((sorted[rank as usize], width), (symbol as u32, u32::from(length)));
                 }
             }
         }
