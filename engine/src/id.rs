@@ -10,9 +10,9 @@ pub type FieldId = u16;
 pub type InternalId = u64;
 
 /// In the token column: a hard separator or the next array element. Adds 7 to the position and is no word.
-pub const GAP: TermOrdinal = 0;
+pub(crate) const GAP: TermOrdinal = 0;
 /// In the token column: a word that takes a position but is not indexed (longer than 250 bytes).
-pub const HOLE: TermOrdinal = 1;
+pub(crate) const HOLE: TermOrdinal = 1;
 /// Ordinal of a segment's first term.
 pub const FIRST_TERM: TermOrdinal = 2;
 

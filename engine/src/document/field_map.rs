@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::id::FieldId;
 
 /// Most fields an index can have.
-pub const FIELD_COUNT_MAX: usize = 65_535;
+pub(crate) const FIELD_COUNT_MAX: usize = 65_535;
 
 /// The index has [`FIELD_COUNT_MAX`] fields already.
 #[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]

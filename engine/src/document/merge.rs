@@ -69,7 +69,7 @@ pub(super) fn key_text(object: &[u8], key: RawString) -> Result<Cow<'_, str>, Do
 ///
 /// # Errors
 /// `document` is no JSON object.
-pub fn top_level_value<'d>(document: &'d [u8], name: &str) -> Result<Option<&'d [u8]>, DocumentError> {
+pub(crate) fn top_level_value<'d>(document: &'d [u8], name: &str) -> Result<Option<&'d [u8]>, DocumentError> {
     let mut found = None;
     fields(document, |key, value| {
         if key_text(document, key)? == name {

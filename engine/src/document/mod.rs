@@ -19,14 +19,13 @@ mod vectors;
 mod visit;
 
 pub use error::{DocumentError, IdError, InferError, PayloadError, PayloadReason};
-pub use field_map::{FIELD_COUNT_MAX, FieldMap, FieldMapSnapshot, TooManyFields};
-pub use merge::{merge_documents, top_level_value};
+pub use field_map::{FieldMap, FieldMapSnapshot, TooManyFields};
+pub use merge::merge_documents;
+pub(crate) use merge::top_level_value;
 pub use number::Number;
 pub use payload::{PayloadFormat, normalize_payload};
 pub use primary_key::{DocumentId, ID_BYTES_MAX, document_id, infer_primary_key};
 pub use shape::{GeoJsonError, Part, Position, Ring, Shape};
-pub use vectors::{
-    SuppliedVectors, VECTORS_MAX, VectorsError, VectorsFault, VectorsPart, append_member, embedders_of,
-    merge_with_vectors, split_vectors, write_embedders,
-};
+pub use vectors::{SuppliedVectors, VECTORS_MAX, VectorsError, VectorsFault, VectorsPart};
+pub(crate) use vectors::{append_member, embedders_of, merge_with_vectors, split_vectors, write_embedders};
 pub use visit::{DocumentParser, DocumentVisitor, Leaf, PathId};

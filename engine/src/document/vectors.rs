@@ -88,7 +88,7 @@ pub struct SuppliedVectors {
 ///
 /// # Errors
 /// When the line is no JSON object.
-pub fn split_vectors(line: &[u8]) -> Result<(Cow<'_, [u8]>, Option<&str>), DocumentError> {
+pub(crate) fn split_vectors(line: &[u8]) -> Result<(Cow<'_, [u8]>, Option<&str>), DocumentError> {
     /// Made once: that costs more than looking through a document.
     static KEY: LazyLock<memmem::Finder<'_>> = LazyLock::new(|| memmem::Finder::new(VECTORS_KEY));
     if KEY.find(line).is_none() {
@@ -121,7 +121,7 @@ pub fn split_vectors(line: &[u8]) -> Result<(Cow<'_, [u8]>, Option<&str>), Docum
 ///
 /// # Errors
 /// When one of them is no JSON object.
-pub fn merge_with_vectors(old: &[u8], new: &[u8]) -> Result<Vec<u8>, DocumentError> {
+pub(crate) fn merge_with_vectors(old: &[u8], new: &[u8]) -> Result<Vec<u8>, DocumentError> {
     let mut merged = merge_documents(old, new)?;
     let (_, Some(old_vectors)) = split_vectors(old)? else { return Ok(merged) };
     let (_, Some(new_vectors)) = split_vectors(new)? else { return Ok(merged) };
@@ -143,7 +143,7 @@ pub fn merge_with_vectors(old: &[u8], new: &[u8]) -> Result<Vec<u8>, DocumentErr
 }
 
 /// The embedders that a `_vectors` names, in order, with their values as JSON text; `Err` when it is no object.
-pub fn embedders_of(vectors: &str) -> Result<Vec<(String, &RawValue)>, serde_json::Error> {
+pub(crate) fn embedders_of(vectors: &str) -> Result<Vec<(String, &RawValue)>, serde_json::Error> {
     struct Entries<'v>(Vec<(String, &'v RawValue)>);
     impl<'de: 'v, 'v> Deserialize<'de> for Entries<'v> {
         fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -170,7 +170,7 @@ pub fn embedders_of(vectors: &str) -> Result<Vec<(String, &RawValue)>, serde_jso
 }
 
 /// The JSON object of `entries`.
-pub fn write_embedders(entries: &[(String, &RawValue)]) -> Vec<u8> {
+pub(crate) fn write_embedders(entries: &[(String, &RawValue)]) -> Vec<u8> {
     let mut out = b"{".to_vec();
     for (place, (name, value)) in entries.iter().enumerate() {
         if place > 0 {
@@ -185,7 +185,7 @@ pub fn write_embedders(entries: &[(String, &RawValue)]) -> Vec<u8> {
 }
 
 /// Adds a member to the end of a JSON object; `value` is JSON.
-pub fn append_member(object: &mut Vec<u8>, key: &str, value: &[u8]) {
+pub(crate) fn append_member(object: &mut Vec<u8>, key: &str, value: &[u8]) {
     object.truncate(object.trim_ascii_end().len());
     let closing = object.pop();
     assert_eq!(closing, Some(b'}'), "members are added to objects");

@@ -20,8 +20,8 @@ mod values;
 pub use distribution::{FacetStats, FacetValues, FieldFacet, Listing, distribution, distributions, listed_values_max};
 pub use error::{FacetError, FacetSearchError};
 pub use measure::{
-    BUCKETS_MAX, Bucket, Calendar, Histogram, Key, Measure, Measured, Percentile, RANGES_MAX, Scale, Span, Statistics,
-    Steps, UnknownTimeZone, measure, measure_bytes, measure_together, merge_measured, read_date,
+    Bucket, Calendar, Histogram, Key, Measure, Measured, Percentile, RANGES_MAX, Scale, Span, Statistics, Steps,
+    UnknownTimeZone, measure, measure_bytes, measure_together, merge_measured, read_date,
 };
 pub use merge::merge_facets;
 pub use search::{FacetHit, FacetHits, search_facet};

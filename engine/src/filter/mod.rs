@@ -35,7 +35,7 @@ pub use error::{FilterError, FilterErrorKind};
 pub use location::{Located, Location};
 
 /// How deep parentheses, `NOT` and `_foreign` may nest, and brackets, which count eight times. Chains of `AND`, `OR` and the items of lists are flat.
-pub const MAX_DEPTH: usize = 200;
+pub(crate) const MAX_DEPTH: usize = 200;
 /// Conditions of one filter, in all texts of its JSON form.
 pub const CONDITIONS_MAX: usize = 100_000;
 /// Values of all lists of one filter, and corners of its polygons, taken together.

@@ -12,9 +12,9 @@ use crate::filter::Coordinates;
 use crate::segment::{BoxRelation, GeoBox, Shapes};
 
 /// Sides of the polygon that stands for a circle, when the filter says nothing.
-pub const CIRCLE_SIDES: usize = 125;
+pub(crate) const CIRCLE_SIDES: usize = 125;
 /// Bounds of that number.
-pub const CIRCLE_SIDES_RANGE: std::ops::RangeInclusive<usize> = 3..=1000;
+pub(crate) const CIRCLE_SIDES_RANGE: std::ops::RangeInclusive<usize> = 3..=1000;
 
 /// Corners from which an area is looked at only while there is time.
 const LARGE: usize = 128;

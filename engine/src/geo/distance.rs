@@ -1,7 +1,7 @@
 //! Great-circle distance.
 
 /// Radius of the sphere that stands for the earth, in metres.
-pub const EARTH_RADIUS_M: f64 = 6_371_000.0;
+pub(crate) const EARTH_RADIUS_M: f64 = 6_371_000.0;
 
 /// Metres between two points given as (latitude, longitude) in degrees, by the haversine formula. Any finite degrees
 /// are accepted: documents are not held to the usual ranges.

@@ -8,8 +8,9 @@ mod region;
 #[cfg(test)]
 mod tests;
 
-pub use area::{Area, CIRCLE_SIDES, CIRCLE_SIDES_RANGE, ShapeRegion};
-pub use distance::{EARTH_RADIUS_M, distance_m};
+pub use area::{Area, ShapeRegion};
+pub(crate) use area::{CIRCLE_SIDES, CIRCLE_SIDES_RANGE};
+pub use distance::distance_m;
 pub use nearest::{Extreme, nearest, opposite};
 pub use polygon::Polygon;
 pub use region::{BoundingBox, Circle, Region};

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::distance::EARTH_RADIUS_M;
 use super::*;
 use crate::document::{Part, Position, Shape};
 use crate::filter::Coordinates;

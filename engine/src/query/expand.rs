@@ -3,7 +3,7 @@
 //! Expansions are complete: every term of the dictionary within the accepted distance is found, by walking down the
 //! dictionary as far as its beginnings are near enough.
 
-use super::graph::{Node, WORD_BYTES_MAX};
+use super::graph::Node;
 use super::joined::{BeginningsFound, near_joined};
 use super::options::{QueryOptions, is_number};
 use super::walk::{first_character, other_first, visit_same_first};
@@ -11,7 +11,7 @@ use super::word_forms::{forms, phrases};
 use crate::caches::{CachedSegment, SegmentCaches, TypoKey, TypoTerms};
 use crate::id::TermOrdinal;
 use crate::segment::Terms;
-use crate::text::TypoPattern;
+use crate::text::{TypoPattern, WORD_BYTES_MAX};
 use std::ops::Range;
 
 /// Terms of one segment that a node stands for. Lists are ascending and disjoint.

@@ -5,11 +5,10 @@
 
 use super::options::QueryOptions;
 use super::parser::{QueryTerm, TermKind};
+use crate::text::WORD_BYTES_MAX;
 
-/// Longest normalised word that is indexed, in bytes.
-pub const WORD_BYTES_MAX: usize = 250;
 /// Terms joined into one word at most.
-pub const NGRAM_MAX: usize = 3;
+pub(crate) const NGRAM_MAX: usize = 3;
 
 /// One reading of `len` consecutive terms, starting at term `first`.
 #[derive(Clone, Debug)]

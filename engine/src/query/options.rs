@@ -9,7 +9,7 @@ use crate::index::settings::KnownForms;
 use crate::text::Language;
 
 /// Weight of a field that is not searched.
-pub const NOT_SEARCHED: u16 = u16::MAX;
+pub(crate) const NOT_SEARCHED: u16 = u16::MAX;
 
 /// What a query needs to know of its index's settings.
 #[derive(Clone, Debug, Default)]

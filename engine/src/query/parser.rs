@@ -8,9 +8,9 @@ use crate::text::{Language, Token, TokenKind, Tokenizer};
 /// Terms beyond this count are ignored: a bound on the work of one query, far above what people type.
 pub const TERMS_MAX: usize = 100;
 /// Terms of a question that are read; of the different ones among these, the [`TERMS_MAX`] with the highest weight count.
-pub const QUESTION_TERMS_MAX: usize = 1000;
+pub(crate) const QUESTION_TERMS_MAX: usize = 1000;
 /// Excluded words and phrases beyond this count are ignored.
-pub const EXCLUDED_MAX: usize = 500;
+pub(crate) const EXCLUDED_MAX: usize = 500;
 /// What is longer is cut: the terms that count fit in far less.
 pub const QUERY_BYTES_MAX: usize = 32 << 10;
 /// A hard separator (end of a sentence, comma) moves the next word this much further.

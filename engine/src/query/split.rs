@@ -6,10 +6,11 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::candidates::SegmentQuery;
-use super::graph::{Node, QueryGraph, WORD_BYTES_MAX};
+use super::graph::{Node, QueryGraph};
 use crate::bits::DocSet;
 use crate::caches::{CachedSegment, Cut};
 use crate::id::TermOrdinal;
+use crate::text::WORD_BYTES_MAX;
 
 /// Words to cut that take about as long as waking a thread.
 const CUTS_PER_JOB: usize = 16;

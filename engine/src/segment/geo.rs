@@ -212,10 +212,6 @@ impl GeoBuilder {
         self.points.push((doc, lat, lng));
     }
 
-    pub(crate) fn abandon_document(&mut self, doc: DocId) {
-        self.points.pop_if(|last| last.0 == doc);
-    }
-
     /// Adds the documents of `other`, numbered from `first_doc` on.
     pub(crate) fn absorb(&mut self, other: &GeoBuilder, first_doc: DocId) {
         self.points.extend(other.points.iter().map(|&(doc, lat, lng)| (doc + first_doc, lat, lng)));

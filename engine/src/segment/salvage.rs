@@ -213,7 +213,7 @@ fn sound_vectors(files: &[SectionTable], doc_count: u32) -> (Vec<Vectors>, Vec<S
 ///
 /// # Errors
 /// The frame of the first file is damaged, or its counts.
-pub fn meta_of_files(
+pub(crate) fn meta_of_files(
     directory: &dyn Directory,
     id: u64,
     files: &[String],

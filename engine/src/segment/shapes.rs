@@ -164,13 +164,8 @@ impl ShapesBuilder {
     }
 
     fn push_entry(&mut self, doc: DocId, start: usize, bounds: GeoBox) {
-        self.abandon_document(doc);
-        self.entries.push(Entry { doc, start, end: self.data.len(), bounds });
-    }
-
-    /// Forgets the shape of the document that was pushed last.
-    pub(crate) fn abandon_document(&mut self, doc: DocId) {
         self.entries.pop_if(|last| last.doc == doc);
+        self.entries.push(Entry { doc, start, end: self.data.len(), bounds });
     }
 
     /// Adds the documents of `other`, numbered from `first_doc` on.

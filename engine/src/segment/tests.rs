@@ -348,24 +348,6 @@ fn the_later_document_of_an_internal_id_wins() {
 }
 
 #[test]
-fn abandoned_documents_leave_nothing() {
-    let directory = MemoryDirectory::new();
-    let docs = many_docs(40);
-    let mut writer = SegmentWriter::new(SegmentWriterOptions::default());
-    for doc in &docs {
-        doc.write(&mut writer);
-        if doc.id % 3 == 0 {
-            writer.abandon_document();
-        } else {
-            writer.end_document();
-        }
-    }
-    let meta = writer.finish(&directory, SegmentId(1)).unwrap();
-    let kept: Vec<&Doc> = docs.iter().filter(|doc| doc.id % 3 != 0).collect();
-    check_segment(&SegmentReader::open(&directory, &meta).unwrap(), &kept);
-}
-
-#[test]
 fn positions_past_the_limit_are_not_written() {
     let directory = MemoryDirectory::new();
     let mut writer = SegmentWriter::new(SegmentWriterOptions::default());

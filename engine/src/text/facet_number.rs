@@ -11,7 +11,7 @@ pub fn facet_number(normalised: &str) -> Option<f64> {
 }
 
 /// As [`facet_number`], for a text that is exactly what the number is shown as: the two are one value of a facet.
-pub fn same_facet_number(normalised: &str) -> Option<f64> {
+pub(crate) fn same_facet_number(normalised: &str) -> Option<f64> {
     facet_number(normalised).filter(|number| number.to_string() == normalised)
 }
 

@@ -22,11 +22,13 @@ mod tokenizer;
 mod typos;
 
 pub use crate::id::Gap;
-pub use facet_number::{facet_number, same_facet_number};
+pub use facet_number::facet_number;
+pub(crate) use facet_number::same_facet_number;
 pub use language::Language;
 pub use moment::Moment;
 pub(crate) use moment::{NANOS_PER_SECOND, SECONDS_PER_DAY, local_text};
-pub use normalize::{normalize_facet, normalize_word, normalize_word_in};
+pub(crate) use normalize::normalize_word_in;
+pub use normalize::{normalize_facet, normalize_word};
 pub use segment::{dictionary_heap_bytes, holds_chinese, read_chinese_dictionary};
 pub use stem::has_stems;
 pub(crate) use stem::{Stemmer, language_of_words};
@@ -36,10 +38,10 @@ pub(crate) use typos::{Letters, TYPOS_MAX, TypoPattern};
 
 /// The version of the rules by which texts become words: raised whenever the same text gives other words than before. Segments
 /// remember it, and those of an earlier one are written anew in the background.
-pub const TEXT_RULES: u32 = 1;
+pub(crate) const TEXT_RULES: u32 = 1;
 /// Longest word that is indexed, in bytes of its normalised form. A longer one takes a position and nothing else.
-pub const WORD_BYTES_MAX: usize = 250;
+pub(crate) const WORD_BYTES_MAX: usize = 250;
 /// Longest facet string, in bytes of its normalised form; what lies beyond is cut off.
-pub const FACET_BYTES_MAX: usize = 468;
+pub(crate) const FACET_BYTES_MAX: usize = 468;
 /// As much of a facet string as is shown, in bytes.
-pub const FACET_SHOWN_BYTES_MAX: usize = 4096;
+pub(crate) const FACET_SHOWN_BYTES_MAX: usize = 4096;

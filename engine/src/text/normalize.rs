@@ -178,7 +178,7 @@ pub fn normalize_word(word: &str) -> String {
 }
 
 /// As [`normalize_word`], for text in one of `languages`; any, without one.
-pub fn normalize_word_in(word: &str, languages: &[Language]) -> String {
+pub(crate) fn normalize_word_in(word: &str, languages: &[Language]) -> String {
     let mut out = String::with_capacity(word.len());
     let mut from = 0;
     runs(word, |end, script| {

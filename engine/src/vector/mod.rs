@@ -4,4 +4,5 @@ mod nearest;
 mod scan;
 
 pub use nearest::nearest;
-pub use scan::{Pairing, QueryVector, nearest_by_scan, similarities};
+pub(crate) use scan::nearest_by_scan;
+pub use scan::{Pairing, QueryVector, similarities};

@@ -72,7 +72,7 @@ pub fn similarities(
 /// equal ones the first.
 ///
 /// Costs the comparisons, and next to nothing for documents that are farther than `count` others before them.
-pub fn nearest_by_scan(
+pub(crate) fn nearest_by_scan(
     vectors: &Vectors,
     queries: &[QueryVector],
     pairing: Pairing,

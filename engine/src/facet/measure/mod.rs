@@ -32,7 +32,7 @@ use crate::text::{Moment, NANOS_PER_SECOND};
 /// Ranges of one measure.
 pub const RANGES_MAX: usize = 100;
 /// Buckets of a histogram that have documents.
-pub const BUCKETS_MAX: usize = 1000;
+pub(crate) const BUCKETS_MAX: usize = 1000;
 
 /// What is asked of the values of one field.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,9 +7,8 @@ use super::super::transaction::DocumentTarget;
 use crate::document::{FieldMap, Shape};
 use crate::id::{DocId, FIRST_TERM, FieldId, GAP, Gap};
 use crate::segment::{Terms, TokenColumn};
+use crate::text::WORD_BYTES_MAX;
 
-/// Longer words are holes: they are not compared.
-const WORD_BYTES_MAX: usize = 250;
 /// Documents with fewer tokens in a field have all their words indexed.
 const TOKENS_CUT_MIN: usize = (1 << 16) / 8;
 

@@ -102,7 +102,7 @@ pub fn covers(parent: &str, field: &str) -> bool {
 }
 
 /// `field` and its ancestors, the longest first.
-pub fn lineage(field: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn lineage(field: &str) -> impl Iterator<Item = &str> {
     let parents = field.rmatch_indices('.').map(|(end, _)| &field[..end]);
     std::iter::once(field).chain(parents)
 }

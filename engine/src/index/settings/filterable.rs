@@ -117,7 +117,7 @@ fn decided_features(rules: &[FilterableAttribute], field: &str) -> Option<Filter
 }
 
 /// Reserved fields such as `_geo` must be listed as plain strings: patterns never reach them.
-pub fn is_listed_by_name(rules: &[FilterableAttribute], field: &str) -> bool {
+pub(crate) fn is_listed_by_name(rules: &[FilterableAttribute], field: &str) -> bool {
     rules.iter().any(|rule| matches!(rule, FilterableAttribute::Field(name) if name == field))
 }
 

@@ -238,7 +238,7 @@ settings! {
 /// | 1 | the same names and values, which stay as they are when the protocol's change |
 ///
 /// A version that reads earlier ones differently converts them in `manifest.rs`; one that only adds settings stays.
-pub const STORED_VERSION: u32 = 1;
+pub(crate) const STORED_VERSION: u32 = 1;
 
 struct StoredSettings;
 

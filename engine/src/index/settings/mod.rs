@@ -43,7 +43,8 @@ mod word_forms;
 
 use thiserror::Error;
 
-pub use attribute_list::{AttributeList, covers, lineage};
+pub(crate) use attribute_list::lineage;
+pub use attribute_list::{AttributeList, covers};
 pub use attribute_pattern::AttributePattern;
 pub use available::AvailableAttributes;
 pub use bm25::{Bm25, Bm25Patch};
@@ -59,13 +60,14 @@ pub use embedder::{
     INDEXING_FRAGMENTS, SEARCH_FRAGMENTS, fragments_of,
 };
 pub use faceting::{FacetOrder, Faceting, FacetingPatch};
+pub(crate) use filterable::is_listed_by_name;
 use filterable::uses_values;
 pub use filterable::{
     FilterOperators, FilterableAttribute, FilterableFeatures, FilterablePatterns, filterable_features,
-    is_listed_by_name,
 };
 pub use foreign_key::ForeignKey;
-pub use list::{STORED_VERSION, SettingId, Settings, SettingsPatch};
+pub(crate) use list::STORED_VERSION;
+pub use list::{SettingId, Settings, SettingsPatch};
 pub use localized::{LocalizedAttributes, locales_of};
 pub use matching_strategy::MatchingStrategy;
 pub use pagination::{Pagination, PaginationPatch};
@@ -76,14 +78,13 @@ pub use ranking_rule::{RankingRule, UnknownRankingRule};
 pub(crate) use resolved::KnownForms;
 pub use resolved::{ALTERNATIVES_MAX, ResolvedSettings};
 pub use search_cutoff::DEFAULT_SEARCH_CUTOFF_MS;
-pub use stop_words::normalize_stop_word;
 pub use typo_tolerance::{MinWordSizeForTypos, MinWordSizeForTyposPatch, TypoTolerance, TypoTolerancePatch};
 pub use word_forms::{WordForms, WordFormsPatch};
 
 /// The field that holds a document's position.
 pub const GEO_FIELD: &str = "_geo";
 /// The field that holds a document's shapes.
-pub const GEOJSON_FIELD: &str = "_geojson";
+pub(crate) const GEOJSON_FIELD: &str = "_geojson";
 /// The field that holds a document's own vectors.
 pub const VECTORS_FIELD: &str = "_vectors";
 

@@ -27,6 +27,6 @@ impl Definition for StopWords {
 }
 
 /// The stored form of a stop word: compatibility decomposition without control characters; case and accents stay.
-pub fn normalize_stop_word(word: &str) -> String {
+pub(crate) fn normalize_stop_word(word: &str) -> String {
     word.nfkd().filter(|character| !character.is_control()).collect()
 }

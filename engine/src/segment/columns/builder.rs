@@ -70,17 +70,6 @@ impl ColumnsBuilder {
         self.column(field);
     }
 
-    /// Forgets what the current document got.
-    pub(crate) fn abandon_document(&mut self) {
-        let doc = self.doc;
-        for column in self.columns.values_mut() {
-            while column.pairs.pop_if(|pair| pair.0 == doc).is_some() {}
-            for set in [&mut column.null, &mut column.empty, &mut column.exists, &mut column.blank] {
-                set.pop_if(|last| *last == doc);
-            }
-        }
-    }
-
     /// Adds the documents of `other`, numbered from `first_doc` on.
     pub(crate) fn absorb(&mut self, other: ColumnsBuilder, first_doc: DocId) {
         for (field, column) in other.columns {

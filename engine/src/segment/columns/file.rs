@@ -105,7 +105,7 @@ impl ColumnFileWriter {
 
 /// Writes the vectors of embedders for the documents of an existing segment, as a file beside it, synced. Add the
 /// answer to `meta.column_files` and reopen the segment.
-pub fn write_vector_file(
+pub(crate) fn write_vector_file(
     embedders: &[VectorsBuilder],
     directory: &dyn Directory,
     meta: &SegmentMeta,
@@ -121,7 +121,7 @@ pub fn write_vector_file(
 
 /// Writes patches of an existing segment, as a file beside it, synced. The answer takes the place of an earlier one in
 /// `meta.column_files`.
-pub fn write_patch_file(
+pub(crate) fn write_patch_file(
     patches: &Patches,
     directory: &dyn Directory,
     meta: &SegmentMeta,

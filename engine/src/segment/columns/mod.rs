@@ -18,7 +18,8 @@ mod section;
 
 pub(crate) use builder::ColumnsBuilder;
 pub use by_field::Columns;
-pub use file::{ColumnFileWriter, write_patch_file, write_vector_file};
+pub use file::ColumnFileWriter;
+pub(crate) use file::{write_patch_file, write_vector_file};
 pub use reader::Column;
 pub(crate) use section::{ColumnData, write_column};
 

@@ -141,7 +141,7 @@ impl Postings {
     }
 
     /// Field sets of the segment by code.
-    pub fn field_sets(&self) -> &FieldSets {
+    pub(crate) fn field_sets(&self) -> &FieldSets {
         &self.field_sets
     }
 

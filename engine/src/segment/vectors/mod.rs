@@ -73,7 +73,7 @@ impl VectorState {
     const ALL: u8 = 15;
 
     /// Nothing was ever said about the document's vectors.
-    pub const ABSENT: VectorState = VectorState(0);
+    pub(crate) const ABSENT: VectorState = VectorState(0);
 
     /// Vectors that came with the document, or the wish to have none.
     pub fn supplied(regenerate: bool) -> VectorState {
@@ -121,7 +121,7 @@ const FRAGMENT_BITS: u32 = 24;
 
 /// The hash of the texts of a document that is made of fragments: a bit for each that there was a text of, by its position
 /// (below 24), and the rest of `hash`.
-pub fn fragments_hash(hash: u64, fragments: u32) -> u64 {
+pub(crate) fn fragments_hash(hash: u64, fragments: u32) -> u64 {
     let mask = (1 << FRAGMENT_BITS) - 1;
     hash & !mask | u64::from(fragments) & mask
 }

@@ -83,18 +83,6 @@ impl Documents {
             + self.keys.heap_bytes()
     }
 
-    /// Forgets document `doc`, which was begun last and is not in the store yet.
-    pub(super) fn abandon(&mut self, doc: DocId) {
-        self.keys.pop();
-        self.columns.abandon_document();
-        if let Some(geo) = &mut self.geo {
-            geo.abandon_document(doc);
-        }
-        if let Some(shapes) = &mut self.shapes {
-            shapes.abandon_document(doc);
-        }
-    }
-
     /// Adds those of `other`, numbered from `first_doc` on. Neither has vectors.
     pub(super) fn absorb(&mut self, other: Documents, first_doc: DocId) -> Result<(), SegmentError> {
         self.keys.absorb(&other.keys);

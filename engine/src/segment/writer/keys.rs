@@ -18,12 +18,6 @@ impl DocumentKeys {
         self.ends.push(self.bytes.len());
     }
 
-    /// Forgets the last one.
-    pub(super) fn pop(&mut self) {
-        self.ends.pop();
-        self.bytes.truncate(self.ends.last().copied().unwrap_or(0));
-    }
-
     /// Adds those of other documents.
     pub(super) fn absorb(&mut self, other: &DocumentKeys) {
         let first = self.bytes.len();

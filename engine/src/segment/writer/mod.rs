@@ -111,7 +111,7 @@ impl SegmentWriter {
 
     /// The next word of `field` belongs to another value (array element): a hard gap comes before it.
     #[inline]
-    pub fn next_value(&mut self, field: FieldId) {
+    pub(crate) fn next_value(&mut self, field: FieldId) {
         self.text.next_value(field);
     }
 
@@ -126,17 +126,17 @@ impl SegmentWriter {
     }
 
     /// The field is null.
-    pub fn column_null(&mut self, field: FieldId) {
+    pub(crate) fn column_null(&mut self, field: FieldId) {
         self.documents.columns.null(field);
     }
 
     /// The field is an empty string, array or object.
-    pub fn column_empty(&mut self, field: FieldId) {
+    pub(crate) fn column_empty(&mut self, field: FieldId) {
         self.documents.columns.empty(field);
     }
 
     /// The field is there (an object with children, an array): nothing but its existence.
-    pub fn column_exists(&mut self, field: FieldId) {
+    pub(crate) fn column_exists(&mut self, field: FieldId) {
         self.documents.columns.exists(field);
     }
 
@@ -174,13 +174,6 @@ impl SegmentWriter {
         self.ids.push(id);
     }
 
-    /// Forgets the document begun last (before `end_document`), for a document that turns out to be unusable.
-    pub fn abandon_document(&mut self) {
-        if self.open.take().is_some() {
-            self.documents.abandon(self.ids.len() as DocId);
-        }
-    }
-
     /// Bytes this writer holds now and will need at most while finishing.
     pub fn memory_bytes(&self) -> usize {
         self.text.heap_bytes() + self.documents.memory_bytes() + self.ids.len() * 48
@@ -193,7 +186,7 @@ impl SegmentWriter {
 
     /// The next document comes from elsewhere in the payload: other writers get those between. Nothing depends on it but how
     /// much of the documents is copied when writers are joined.
-    pub fn end_run(&mut self) {
+    pub(crate) fn end_run(&mut self) {
         if let Err(failure) = self.documents.store.end_run() {
             self.failure.get_or_insert(failure);
         }
@@ -201,7 +194,7 @@ impl SegmentWriter {
 
     /// Whether [`finish_joined`](Self::finish_joined) can take `other`: both together do not exceed a segment, and neither
     /// has vectors, which may be in files because memory is short.
-    pub fn can_join(&self, other: &SegmentWriter) -> bool {
+    pub(crate) fn can_join(&self, other: &SegmentWriter) -> bool {
         let have_no_vectors = [self, other].iter().all(|writer| writer.documents.vectors.is_empty());
         self.ids.len() + other.ids.len() <= DOCS_MAX as usize && have_no_vectors
     }
@@ -212,7 +205,7 @@ impl SegmentWriter {
     }
 
     /// As [`finish`](Self::finish), given up between two steps once `cancelled` is set.
-    pub fn finish_unless(
+    pub(crate) fn finish_unless(
         self,
         cancelled: &AtomicBool,
         directory: &dyn Directory,
@@ -225,7 +218,7 @@ impl SegmentWriter {
     /// ([`can_join`](Self::can_join)), on two threads, in little more than half the time. Of equal internal ids those of
     /// `other` win. The dictionary and unions are held in memory until the rest is written. What joining costs: one look-up for
     /// each different word and value of `other`, and a copy of its numbers.
-    pub fn finish_joined(
+    pub(crate) fn finish_joined(
         self,
         other: SegmentWriter,
         threads: &impl TwoThreads,
