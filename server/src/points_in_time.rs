@@ -146,7 +146,7 @@ impl PointsInTime {
     pub fn not_over_network() -> ApiError {
         ApiError::new(
             Code::InvalidSearchPointInTime,
-            "`pointInTime` holds a state of this server, and other servers are asked as well: use one of them.",
+            "`pointInTime` holds a state of this server only, and cannot be combined with other servers.",
         )
     }
 

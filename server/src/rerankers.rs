@@ -196,7 +196,7 @@ fn scores(body: &[u8], count: usize) -> Result<Vec<(usize, f64)>, String> {
     let answer: Value = serde_json::from_slice(body).map_err(|error| format!("it is no JSON: {error}"))?;
     let lists = [Some(&answer), answer.get("results"), answer.get("data")];
     let list = lists.into_iter().flatten().find_map(Value::as_array);
-    let list = list.ok_or("it has no list of scores, by itself, as `results` or as `data`")?;
+    let list = list.ok_or("it has no list of scores, at the top level, as `results` or as `data`")?;
     let mut found: Vec<Option<f64>> = vec![None; count];
     for entry in list {
         let place = entry.get("index").and_then(Value::as_u64).and_then(|place| usize::try_from(place).ok());

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 /// A stored name that this program never writes.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{found:?} is no name of {kind}")]
+#[error("{found:?} is not a valid name of {kind}")]
 pub struct BadName {
     /// As it is stored, cut where it is long.
     found: String,

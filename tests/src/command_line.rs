@@ -362,7 +362,7 @@ fn variables_of_another_server_are_taken() {
     for wanted in [
         "MEILI_ENV, MEILI_HTTP_ADDR, MEILI_MASTER_KEY, MEILI_NO_ANALYTICS (taken as",
         "MEILI_DB_PATH (passed over, as",
-        "MEILI_NOTHING (passed over: there is no such option)",
+        "MEILI_NOTHING (ignored: there is no such option)",
     ] {
         assert!(said.contains(wanted), "no `{wanted}` in {said}");
     }

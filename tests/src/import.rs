@@ -418,7 +418,7 @@ fn the_content_says_the_format_and_the_delimiter() {
     failed(&output, "cannot detect the format from the name or the content; set it with --format");
     let output = import(&server, &["--csv-delimiter", "::"], b"");
     assert_eq!(output.status.code(), Some(2));
-    failed(&output, "`::` is no delimiter: expected one ASCII character");
+    failed(&output, "`::` is not a delimiter: expected one ASCII character");
 }
 
 #[test]

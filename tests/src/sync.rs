@@ -330,7 +330,7 @@ fn what_cannot_be_followed_is_said() {
     );
     refused(&[("FROM pg_replication_slots", vec![vec!["pgoutput", "shop", "lost"]])], &[], "--again");
     refused(&[("pg_publication_tables", vec![])], &[], "does not have the table");
-    refused(&[], &["--slot", "Not This"], "`Not This` is no name of a slot");
+    refused(&[], &["--slot", "Not This"], "`Not This` is not a valid slot name");
     let database = Database::start(State::default());
     let output = sync(&database, UNREACHABLE, &[]);
     assert!(said(&output).contains("cannot connect to http://127.0.0.1:1"), "{}", said(&output));

@@ -75,8 +75,6 @@ pub(crate) fn request_too_large(bytes_max: usize) -> ApiError {
 pub(crate) fn all_taken(what: &str) -> ApiError {
     ApiError::new(
         Code::TooManySearchRequests,
-        format!(
-            "Other requests take all the memory that there is for {what}. Retry after 10s, or ask for less at once."
-        ),
+        format!("Other requests use all the memory for {what}. Retry after 10s, or request less at once."),
     )
 }

@@ -66,7 +66,7 @@ impl Origins {
                 if !host.as_ref().is_some_and(|host| self.is_own(host.host())) {
                     let shown = host.map_or_else(|| "which cannot be read".to_owned(), |host| format!("`{host}`"));
                     return Verdict::Refused(format!(
-                        "It was sent to the host {shown}, which is no name of this server."
+                        "It was sent to the host {shown}, which is not a name of this server."
                     ));
                 }
             }

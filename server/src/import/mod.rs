@@ -92,7 +92,7 @@ fn delimiter(text: &str) -> Result<u8, String> {
         b"tab" | b"\\t" => Ok(b'\t'),
         [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\r' | b'\n') => Ok(*byte),
         _ => Err(format!(
-            "`{}` is no delimiter: expected one ASCII character other than quotes and line breaks, or `tab`",
+            "`{}` is not a delimiter: expected one ASCII character other than quotes and line breaks, or `tab`",
             text.escape_default()
         )),
     }

@@ -74,7 +74,7 @@ impl Plan {
             Some(Ok(ManifestSummary { name: Some(name), .. })) => format!("it says that it is `{name}`"),
             Some(Ok(_)) => "it does not say which index it is".to_owned(),
             Some(Err(error)) => error.to_string(),
-            None => "it is no folder".to_owned(),
+            None => "it is not a folder".to_owned(),
         };
         let aside = unnamed.iter().map(|of_index| (of_index.clone(), says(of_index))).collect();
         Ok(Plan { rebuilt, aside, named, interrupted, was_lost, is_empty, summaries })

@@ -41,7 +41,7 @@ fn notices(own: &[String], mut set: Vec<String>) -> Vec<String> {
     let all = [
         (taken, "taken as the variables of the same names with SVC_"),
         (beaten, "passed over, as the variables of the same names with SVC_ are set"),
-        (unknown, "passed over: there is no such option"),
+        (unknown, "ignored: there is no such option"),
     ];
     let lines = all.into_iter().filter(|(names, _)| !names.is_empty());
     lines.map(|(names, fate)| format!("Variables of Meilisearch: {} ({fate})", names.join(", "))).collect()

@@ -73,7 +73,7 @@ impl FromStr for Address {
             Some("require" | "verify-ca" | "verify-full") => {
                 if address.roots.is_none() {
                     return Err(
-                        "`sslmode` asks for TLS: name the file of its certificates with `sslrootcert`".to_owned()
+                        "`sslmode` requires TLS: set the file of its certificates with `sslrootcert`".to_owned()
                     );
                 }
             }

@@ -190,7 +190,7 @@ async fn with_tls(mut stream: TcpStream, host: &str, roots: &Path) -> Result<Box
 
     stream.write_all(&[8u32.to_be_bytes(), ASKS_FOR_TLS.to_be_bytes()].concat()).await?;
     if stream.read_u8().await? != b'S' {
-        return Err(PostgresError::SignIn("the database has no TLS, and `sslrootcert` asks for it".to_owned()));
+        return Err(PostgresError::SignIn("the database has no TLS, and `sslrootcert` requires it".to_owned()));
     }
     let failed = |reason: String| PostgresError::Certificates { file: roots.display().to_string(), reason };
     let mut trusted = RootCertStore::empty();

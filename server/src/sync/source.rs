@@ -31,7 +31,7 @@ fn slot_of(followed: &Followed) -> Result<String, SyncError> {
     match (1..=SLOT_BYTES_MAX).contains(&named.len()) && named.bytes().all(is_fine) {
         true => Ok(named),
         false => Err(SyncError::Table(format!(
-            "`{named}` is no name of a slot: expected at most {SLOT_BYTES_MAX} of a to z, 0 to 9 and _; give one with --slot"
+            "`{named}` is not a valid slot name: expected at most {SLOT_BYTES_MAX} of a to z, 0 to 9 and _; set one with --slot"
         ))),
     }
 }

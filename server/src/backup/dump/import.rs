@@ -228,7 +228,7 @@ impl Unpacked<'_> {
             }
             if !is_index(&index_uid) {
                 return Err(malformed(format!(
-                    "the alias `{name}` stands for `{index_uid}`, which is no index of the dump"
+                    "the alias `{name}` stands for `{index_uid}`, which is not an index of the dump"
                 )));
             }
             aliases.insert(name, Alias { index_uid, updated_at });

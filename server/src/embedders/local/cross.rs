@@ -175,7 +175,7 @@ impl CrossEncoder {
             };
             for (place, score) in batch.iter().zip(run().map_err(|error| failed(error.to_string()))?) {
                 if !score.is_finite() {
-                    return Err(failed("a score is no number".to_owned()));
+                    return Err(failed("a score is not a number".to_owned()));
                 }
                 scores[*place] = 1.0 / (1.0 + (-f64::from(score)).exp());
             }

@@ -217,7 +217,7 @@ impl Batcher<'_> {
             return Ok(());
         }
         let hint = match self.format {
-            Format::Ndjson => "Each document needs a line of its own",
+            Format::Ndjson => "Each document needs its own line",
             Format::Json => "A string or a brace in it may not be closed",
             Format::Csv | Format::Tsv => "A quote at the start of one of its cells may have no other at the end",
         };

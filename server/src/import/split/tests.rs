@@ -181,7 +181,7 @@ fn a_document_without_end_is_given_up() {
             &(message + "--batch-bytes here and a larger --http-payload-size-limit to the server"),
         );
     };
-    let hint = "Each document needs a line of its own";
+    let hint = "Each document needs its own line";
     refused(Format::Ndjson, &long, &[], "document 1, from line 1 on", hint);
     refused(Format::Ndjson, &format!("{{}}\n\n{{{long}\n"), &["{}\n\n"], "document 2, from line 3 on", hint);
     refused(Format::Ndjson, &"{\"id\":1},\n".repeat(200), &[], "document 1, from line 1 on", hint);

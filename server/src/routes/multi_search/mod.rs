@@ -136,7 +136,7 @@ impl Several {
 fn not_here() -> ApiError {
     ApiError::new(
         Code::InvalidSearchAt,
-        "`at` names states of this server by itself: leave `pointInTime`, `useNetwork` and `remote` out of the request.",
+        "`at` names states of this server: leave `pointInTime`, `useNetwork` and `remote` out of the request.",
     )
 }
 

@@ -105,7 +105,7 @@ pub(super) fn check_state(query: &SearchQuery, context: &Context) -> ApiResult<(
     if query.at.is_some() && (query.point_in_time.is_some() || query.use_network) {
         return Err(ApiError::new(
             Code::InvalidSearchAt,
-            "`at` names a state of this index by itself: leave `pointInTime` and `useNetwork` out.",
+            "`at` names a state of this index: leave `pointInTime` and `useNetwork` out.",
         ));
     }
     check_may_look_back(query.at, &context.rights)

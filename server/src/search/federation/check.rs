@@ -83,7 +83,7 @@ fn of_one_index(asked: &IndexQuery) -> Option<(Code, &'static str, &'static str)
         let hint = "a merged list has one hit of each value of `federation.distinct`";
         return Some((Code::InvalidSearchDistinctLimit, "distinctLimit", hint));
     }
-    let hint = "ask for it in a search of one index";
+    let hint = "use it in a search of one index";
     if asked.query.rerank.is_some() {
         return Some((Code::InvalidSearchRerank, "rerank", hint));
     }

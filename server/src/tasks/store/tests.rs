@@ -235,7 +235,7 @@ fn names_that_lead_elsewhere_are_damage() {
         tampered(&fixture, sql, bad);
         let error = fixture.store.payload_files().unwrap_err();
         assert!(matches!(error, StoreError::Corrupt { what: "content", .. }), "{bad:?}: {error}");
-        assert!(error.to_string().contains("is no name of a payload"), "{error}");
+        assert!(error.to_string().contains("is not a valid name of a payload"), "{error}");
     }
     tampered(&fixture, "UPDATE indexes SET folder = ?1", folder_of("a").as_str());
     tampered(&fixture, "UPDATE indexes SET uid = ?1", "../../x");

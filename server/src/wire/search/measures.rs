@@ -84,9 +84,7 @@ impl Parts {
         }
         let of_dates = dates > 0 || by_calendar == Some(true);
         if of_dates && self.statistics.is_some() {
-            return Err(
-                "Statistics are those of numbers and distances; ask for them in an entry of their own".to_owned()
-            );
+            return Err("Statistics are those of numbers and distances; use a separate entry for them".to_owned());
         }
         match (facet == GEO_FIELD, self.origin) {
             (true, _) if of_dates => Err(format!("Bounds and intervals of `{GEO_FIELD}` are metres")),
@@ -288,7 +286,7 @@ mod tests {
             (json!({"facet": "_geo", "statistics": true, "origin": {"lat": 91, "lng": 1}}), "latitude 91"),
             (json!({"facet": "_geo", "statistics": true, "origin": {"lat": 1}}), "Missing field `lng`"),
             (json!({"facet": "_geo", "histogram": {"interval": "day"}, "origin": {"lat": 1, "lng": 1}}), "are metres"),
-            (json!({"facet": "f", "statistics": true, "histogram": {"interval": "day"}}), "an entry of their own"),
+            (json!({"facet": "f", "statistics": true, "histogram": {"interval": "day"}}), "a separate entry"),
             (
                 json!({"facet": "f", "ranges": [{"from": 1}], "histogram": {"interval": "day"}}),
                 "must be numbers, or all dates",

@@ -233,7 +233,7 @@ impl SearchQuery {
         if self.use_network && self.distinct_limit.is_some() {
             return Err(ApiError::new(
                 Code::InvalidSearchDistinctLimit,
-                "`distinctLimit` cannot be used with `useNetwork`: each server would have groups of its own.",
+                "`distinctLimit` cannot be used with `useNetwork`: each server would have its own groups.",
             ));
         }
         Ok(())

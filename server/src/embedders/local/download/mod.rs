@@ -172,7 +172,7 @@ impl Hub {
             }
             404 => return Ok(Fetched::Missing),
             status @ (401 | 403) => {
-                let hint = "there is no such model, or it takes a key (`HF_TOKEN`) that may read it";
+                let hint = "the model does not exist, or needs a key (`HF_TOKEN`) that may read it";
                 return Err(Trouble::lasting(format!("it answered HTTP {status}: {hint}")));
             }
             status => {
