@@ -357,7 +357,7 @@ fn a_busy_server_is_asked_again_when_it_says() {
 
     let script = (0..100).map(|_| busy("Retry-After: 1\r\n")).collect();
     let (_receiver, output) = import_into(script, &["--patience", "1"]);
-    failed(&output, "did not answer for 1 seconds: it answers 503");
+    failed(&output, "did not answer for 1 seconds: it responded with 503");
     failed(&output, "documents 1 to 2 (lines 1 to 2) failed");
 }
 
@@ -366,7 +366,7 @@ fn tasks_that_cannot_be_asked_for_are_named() {
     let refused = json!({"message": "The provided API key is invalid.", "code": "invalid_api_key"}).to_string();
     let script = vec![Behaviour::Say(202, "", json!({"taskUid": 7}).to_string()), Behaviour::Say(403, "", refused)];
     let (_receiver, output) = import_into(script, &[]);
-    failed(&output, "documents 1 to 2 (lines 1 to 2) failed: task 7 has them, and what became of it is not known");
+    failed(&output, "documents 1 to 2 (lines 1 to 2) failed: they are in task 7, whose outcome is unknown");
     failed(&output, "the server did not report the outcome of the tasks: 403 The provided API key is invalid.");
 }
 

@@ -321,7 +321,7 @@ fn what_cannot_be_followed_is_said() {
     refused(&[("indisprimary", vec![])], &[], "has no primary key");
     refused(&[("indisprimary", vec![vec!["title"], vec!["id"]])], &[], "name that with --id-field");
     refused(&[], &["--table", "other"], "2 tables, 1 indexes");
-    refused(&[], &["--table", "other", "--index", "films"], "each --index is another one");
+    refused(&[], &["--table", "other", "--index", "films"], "each --table needs its own --index");
     refused(&[], &["--table", "other", "--index", "others"], "has no table `other`");
     refused(
         &[("FROM pg_replication_slots", vec![vec!["test_decoding", "shop", "reserved"]])],

@@ -187,7 +187,7 @@ impl Client {
             self.has_answered.fetch_or(answer.is_ok(), Ordering::Relaxed);
             let (reason, wait) = match answer {
                 Ok(response) if is_busy(response.status()) => {
-                    (format!("it answers {}", response.status()), retry_after(&response).unwrap_or(backoff))
+                    (format!("it responded with {}", response.status()), retry_after(&response).unwrap_or(backoff))
                 }
                 Ok(response) => return Ok(response),
                 Err(error) if error.is_builder() => return Err(ClientError::Setup(error).into()),

@@ -92,7 +92,7 @@ impl Import {
         again.run(&mut self.ledger, &self.client, args).await;
         if !args.no_wait {
             for (uid, part) in std::mem::take(&mut self.pending) {
-                self.ledger.failed(&part, format!("task {uid} has them, and what became of it is not known"));
+                self.ledger.failed(&part, format!("they are in task {uid}, whose outcome is unknown"));
             }
         }
         self.ledger.closed(args)

@@ -164,7 +164,9 @@ impl Destination {
                 None => request,
             };
             let reason = match request.send().await {
-                Ok(response) if is_busy(response.status()) => format!("the server answers {}", response.status()),
+                Ok(response) if is_busy(response.status()) => {
+                    format!("the server responded with {}", response.status())
+                }
                 Ok(response) => {
                     self.has_answered.store(true, Ordering::Relaxed);
                     let status = response.status();
@@ -183,7 +185,7 @@ impl Destination {
                 Err(error) => self.client.unanswered(&error).to_string(),
             };
             if !has_said {
-                self.voice.say(format_args!("{}; trying again", reason.lines().next().unwrap_or_default()));
+                self.voice.say(format_args!("{}; retrying", reason.lines().next().unwrap_or_default()));
                 has_said = true;
             }
             tokio::time::sleep(pause).await;

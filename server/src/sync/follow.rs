@@ -50,7 +50,7 @@ pub(super) async fn follow(
 fn shape(source: &Source) -> Result<Shape, SyncError> {
     source.shape().ok_or_else(|| {
         let reason = format!(
-            "a column that identified documents ({}) is gone: remove the index, and load with --again",
+            "a key column ({}) no longer exists: delete the index, and load with --again",
             source.key.join(", ")
         );
         SyncError::Table(reason)

@@ -79,12 +79,12 @@ impl SyncArgs {
         let (tables, indexes, slots) = (self.tables.len(), self.indexes.len(), self.slots.len());
         if tables != indexes || (slots > 0 && slots != tables) {
             return Err(SyncError::Table(format!(
-                "there are {tables} tables, {indexes} indexes and {slots} slots: each --table has an --index, and all or none a --slot"
+                "there are {tables} tables, {indexes} indexes and {slots} slots: each --table needs an --index, and all or none a --slot"
             )));
         }
         let different: BTreeSet<&String> = self.indexes.iter().collect();
         if different.len() < indexes {
-            return Err(SyncError::Table("an index holds one table: each --index is another one".to_owned()));
+            return Err(SyncError::Table("an index holds one table: each --table needs its own --index".to_owned()));
         }
         let pairs = self.tables.iter().zip(&self.indexes).enumerate();
         Ok(pairs
@@ -160,7 +160,7 @@ async fn follow_patiently(args: &SyncArgs, address: &Address, followed: &Followe
         match attempt(args, followed, address, voice, &mut progress).await {
             // At the beginning the address is wrong most often, or the database was not started.
             Err(SyncError::Database(error)) if error.is_momentary() && progress.is_known => {
-                voice.say(format_args!("{error}; trying again"));
+                voice.say(format_args!("{error}; retrying"));
             }
             ended => return ended,
         }

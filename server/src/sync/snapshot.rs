@@ -41,7 +41,7 @@ pub(super) async fn load(source: &Source, destination: &Destination, voice: Voic
     replicating.query(&sql).await?;
     let seconds = start.elapsed().as_secs_f64();
     let removed =
-        if stale.is_empty() { String::new() } else { format!(", removed {} documents that are no row", stale.len()) };
+        if stale.is_empty() { String::new() } else { format!(", removed {} documents without a row", stale.len()) };
     voice.say(format_args!("loaded {count} rows in {seconds:.1} s{removed}"));
     Ok(())
 }
@@ -53,7 +53,7 @@ async fn send_rows(
     mut reading: Connection,
     with_keys: bool,
 ) -> Result<(u64, HashSet<String>), SyncError> {
-    let missing = || SyncError::Table(format!("the table has no column of its key: {}", source.key.join(", ")));
+    let missing = || SyncError::Table(format!("the table lacks a column of its key: {}", source.key.join(", ")));
     let shape = source.shape().ok_or_else(missing)?;
     let (mut count, mut keys, mut lines, mut tasks) = (0, HashSet::new(), Vec::new(), Vec::new());
     while let Some(line) = reading.copied().await? {
