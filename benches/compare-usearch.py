@@ -74,7 +74,7 @@ def main():
         size = os.path.getsize(graph)
     print(f"disk {size / vectors.nbytes:.2f} of the raw numbers; memory of the graph {index.memory_usage / 1e6:,.0f} MB", flush=True)
     every = numpy.arange(asked.documents)
-    for keeps, name in [(1, "no filter"), (10, "a tenth"), (100, "a hundredth")]:
+    for keeps, name in [(1, "no filter"), (10, "a tenth"), (100, "a hundredth"), (1000, "a thousandth")]:
         nearest = exact(vectors, every[every % keeps == 3 % keeps], queries)
         expansion = 64
         while True:

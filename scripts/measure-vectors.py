@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Measure vectors over HTTP: load, disk, memory, search with and without filters, one more document.
 
-usage: scripts/measure-vectors.py LAMINA [--count 100000] [--dimensions 128] [--queries 100]     (needs numpy)
+usage: scripts/measure-vectors.py LAMINA [--count 100000] [--dimensions 128] [--queries 100] [--saved FILE | --random]
+           [--memory-share 0.1]     (needs numpy)
 Starts the server LAMINA (a release build) on a folder of its own, twice: with vectors in full and with one bit a dimension. Vectors
-stand around 64 centres and have the length 1; documents have a number, of which a filter keeps 10 % or 1 %. Recall is of the ten
-nearest, against all vectors compared here. Times are the client's, one connection.
+stand around 64 centres (--random: nowhere) and have the length 1; FILE has them and behind them the queries instead, as
+`benches/src/bin/neighbours.rs` reads them. Documents have a number, of which a filter keeps 10 %, 1 % or 0.1 %. Recall is of the ten
+nearest, against all vectors compared here. Times are the client's, one connection. With --memory-share the searches come once more,
+from a server inside a memory limit of that share of the raw numbers (as root).
 """
-import argparse, http.client, json, os, pathlib, re, socket, subprocess, tempfile, time
+import argparse, http.client, importlib, json, os, pathlib, re, socket, subprocess, tempfile, time
 
 import numpy
 
@@ -15,9 +18,9 @@ HIT_COUNT = 10
 BATCH = 10_000
 
 
-def vectors(count, dimensions):
+def vectors(count, dimensions, random=False):
     """Rows with five digits behind the point, as they are sent. Others of another count."""
-    centres = numpy.random.default_rng(7).normal(size=(64, dimensions))
+    centres = numpy.random.default_rng(7).normal(size=(64, dimensions)) * (0 if random else 1)
     rng = numpy.random.default_rng(count)
     rows = numpy.empty((count, dimensions), dtype=numpy.float32)
     for start in range(0, count, BATCH):
@@ -32,16 +35,17 @@ def written(row):
 
 
 def document(number, row):
-    return {"id": number, "share": number * 7919 % 100, "_vectors": {"mine": written(row)}}
+    return {"id": number, "share": number * 7919 % 1000, "_vectors": {"mine": written(row)}}
 
 
 class Server:
-    def __init__(self, binary, folder):
+    def __init__(self, binary, folder, group=None):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         options = ["--db-path", str(folder), "--http-addr", f"127.0.0.1:{self.port}"]
-        self.process = subprocess.Popen([binary, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        enter = group.enter if group else None
+        self.process = subprocess.Popen([binary, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=enter)
         self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=3600)
         while True:
             try:
@@ -95,7 +99,28 @@ def section_bytes(binary, folder):
     return sizes
 
 
-def measure(binary, count, queries, others, all_vectors, binary_quantized):
+def search(server, queries, others, all_vectors, binary_quantized):
+    """Searches among all and under filters, and says what that took and found."""
+    every = numpy.arange(len(all_vectors))
+    numbers = {"all": None} | {f"{share / 10:g} %": every[every * 7919 % 1000 < share] for share in (100, 10, 1)}
+    for name, among in numbers.items():
+        asked = queries if name == "all" else queries[: len(queries) // 2]
+        times, found = [], 0
+        for query in [*others, *asked]:
+            body = {"vector": written(query), "hybrid": {"embedder": "mine", "semanticRatio": 1}, "limit": HIT_COUNT, "attributesToRetrieve": ["id"]}
+            if name != "all":
+                body["filter"] = f"share < {float(name.split()[0]) * 10:g}"
+            begin = time.perf_counter()
+            hits = server.call("POST", "/indexes/v/search", body)["hits"]
+            times.append(time.perf_counter() - begin)
+            if not binary_quantized and len(times) > len(others):
+                found += len({hit["id"] for hit in hits} & nearest(all_vectors, among, query))
+        times = times[len(others) :]
+        recall = "" if binary_quantized else f", recall@10 {found / (HIT_COUNT * len(asked)):.4f}"
+        print(f"search among {name}: p50 {percentile(times, 0.5):.2f} ms, p99 {percentile(times, 0.99):.2f} ms{recall}", flush=True)
+
+
+def measure(binary, count, queries, others, all_vectors, binary_quantized, memory_share):
     dimensions = all_vectors.shape[1]
     raw = count * dimensions * 4
     print(f"\n{count:,} x {dimensions}" + (", one bit a dimension" if binary_quantized else ""), flush=True)
@@ -128,23 +153,19 @@ def measure(binary, count, queries, others, all_vectors, binary_quantized):
             time.sleep(0.5)
             now = server.cpu_seconds()
             quiet, before = (quiet + 1 if now - before < 0.05 else 0), now
-        every = numpy.arange(count)
-        numbers = {"all": None} | {f"{share} %": every[every * 7919 % 100 < share] for share in (10, 1)}
-        for name, among in numbers.items():
-            asked = queries if name == "all" else queries[: len(queries) // 2]
-            times, found = [], 0
-            for query in [*others, *asked]:
-                body = {"vector": written(query), "hybrid": {"embedder": "mine", "semanticRatio": 1}, "limit": HIT_COUNT, "attributesToRetrieve": ["id"]}
-                if name != "all":
-                    body["filter"] = f"share < {name.split()[0]}"
-                begin = time.perf_counter()
-                hits = server.call("POST", "/indexes/v/search", body)["hits"]
-                times.append(time.perf_counter() - begin)
-                if not binary_quantized and len(times) > len(others):
-                    found += len({hit["id"] for hit in hits} & nearest(all_vectors, among, query))
-            times = times[len(others) :]
-            recall = "" if binary_quantized else f", recall@10 {found / (HIT_COUNT * len(asked)):.4f}"
-            print(f"search among {name}: p50 {percentile(times, 0.5):.2f} ms, p99 {percentile(times, 0.99):.2f} ms{recall}", flush=True)
+        search(server, queries, others, all_vectors, binary_quantized)
+        if memory_share:
+            server.stop()
+            megabytes = max(1, int(raw * memory_share / (1 << 20)))
+            group = importlib.import_module("hostile-requests").Group(megabytes)
+            assert group.path, "a limit needs root and control groups"
+            print(f"inside a limit of {megabytes} MiB", flush=True)
+            server = Server(binary, folder, group)
+            search(server, queries, others, all_vectors, binary_quantized)
+            print(f"heap and stacks after that: {server.status('RssAnon'):.0f} MB")
+            server.stop()
+            group.remove()
+            server = Server(binary, folder)
         times = []
         for extra in range(50):
             body = json.dumps(document(count + extra, queries[extra % len(queries)])).encode()
@@ -169,13 +190,21 @@ def main():
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--dimensions", type=int, default=128)
     parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--saved", help="a file of vectors and, behind them, queries")
+    parser.add_argument("--random", action="store_true")
+    parser.add_argument("--memory-share", type=float)
     asked = parser.parse_args()
-    made = vectors(asked.count, asked.dimensions)
-    queries = vectors(asked.queries, asked.dimensions)
-    # Asked before, and not counted: what is searched most is mapped then.
-    others = vectors(3 * asked.queries + 1, asked.dimensions)
+    if asked.saved:
+        rows = numpy.fromfile(asked.saved, dtype="<f4").reshape(-1, asked.dimensions).round(5)
+        made, queries = rows[: asked.count], rows[asked.count : asked.count + asked.queries]
+        others = rows[asked.count + asked.queries :][: 3 * asked.queries]
+    else:
+        made = vectors(asked.count, asked.dimensions, asked.random)
+        queries = vectors(asked.queries, asked.dimensions, asked.random)
+        # Asked before, and not counted: what is searched most is mapped then.
+        others = vectors(3 * asked.queries + 1, asked.dimensions, asked.random)
     for binary_quantized in (False, True):
-        measure(asked.lamina, asked.count, queries, others, made, binary_quantized)
+        measure(asked.lamina, len(made), queries, others, made, binary_quantized, asked.memory_share)
 
 
 main()
