@@ -34,6 +34,7 @@ mod failover;
 mod foreign_keys;
 mod fusion;
 mod generations;
+mod golden;
 mod groups;
 mod helm;
 mod http;

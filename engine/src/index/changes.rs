@@ -71,7 +71,7 @@ impl Snapshot {
 /// Nothing has to be looked at then.
 fn is_equal(view: &SegmentView, same: Option<&SegmentView>) -> bool {
     let Some(same) = same else { return false };
-    if view.reader.meta().patch_file() != same.reader.meta().patch_file() {
+    if view.reader.meta().last_patch_file() != same.reader.meta().last_patch_file() {
         return false;
     }
     match (&view.deleted, &same.deleted) {

@@ -16,9 +16,9 @@ pub struct SegmentSize {
     pub id: SegmentId,
     pub doc_count: u32,
     pub deleted_count: u32,
-    /// Documents that got values since the segment was written.
-    pub patched_count: u32,
     pub bytes: u64,
+    /// Those of `bytes` that are what documents got since the segment was written.
+    pub patch_bytes: u64,
 }
 
 /// Bounds of the policy.
@@ -43,8 +43,10 @@ const MERGE_COUNT_MAX: usize = 32;
 const RUN_GROWTH: u64 = 3;
 /// A run is at most this part of the largest merge: it has to be worth its time.
 const RUN_BYTES_DIVISOR: u64 = 8;
-/// A segment is rewritten alone once documents that are deleted or got values since are more than one in this many.
+/// A segment is rewritten alone once documents that are deleted are more than one in this many ...
 const DELETED_SHARE_DIVISOR: u32 = 3;
+/// ... or what documents got since is more than one byte in this many: it costs searches nothing that a rewrite would save.
+const PATCH_SHARE_DIVISOR: u64 = 2;
 
 impl Default for MergePolicy {
     fn default() -> MergePolicy {
@@ -72,13 +74,9 @@ impl SegmentSize {
         live * BYTES_PER_DOCUMENT + self.live_bytes() / BYTES_DIVISOR
     }
 
-    /// Of the documents, those that a rewrite would drop, or write with what they got since.
-    fn changed_count(&self) -> u32 {
-        self.deleted_count.saturating_add(self.patched_count)
-    }
-
     fn is_mostly_changed(&self) -> bool {
-        self.changed_count() > self.doc_count / DELETED_SHARE_DIVISOR
+        self.deleted_count > self.doc_count / DELETED_SHARE_DIVISOR
+            || self.patch_bytes > self.bytes / PATCH_SHARE_DIVISOR
     }
 }
 
@@ -117,11 +115,11 @@ impl MergePolicy {
                 return Some(chosen);
             }
         }
-        // The largest share of changed documents first.
+        // The largest share of deleted documents first.
         segments
             .iter()
             .filter(|segment| segment.is_mostly_changed())
-            .max_by_key(|segment| u64::from(segment.changed_count()) * 1000 / u64::from(segment.doc_count.max(1)))
+            .max_by_key(|segment| u64::from(segment.deleted_count) * 1000 / u64::from(segment.doc_count.max(1)))
             .map(|segment| vec![segment.id])
     }
 
@@ -203,8 +201,8 @@ mod tests {
                 id: SegmentId(self.next_id),
                 doc_count,
                 deleted_count: 0,
-                patched_count: 0,
                 bytes,
+                patch_bytes: 0,
             });
             self.next_id += 1;
         }
@@ -257,11 +255,15 @@ mod tests {
     fn deleted_documents_are_reclaimed() {
         let policy = MergePolicy::default();
         let mut segment =
-            SegmentSize { id: SegmentId(7), doc_count: 900, deleted_count: 300, patched_count: 0, bytes: 1 << 20 };
+            SegmentSize { id: SegmentId(7), doc_count: 900, deleted_count: 300, bytes: 1 << 20, patch_bytes: 0 };
         assert_eq!(policy.choose(&[segment]), None);
         segment.deleted_count = 301;
         assert_eq!(policy.choose(&[segment]), Some(vec![SegmentId(7)]));
         assert_eq!(segment.live_bytes(), (1 << 20) * 599 / 900);
+        let mut segment = SegmentSize { deleted_count: 0, patch_bytes: 1 << 19, ..segment };
+        assert_eq!(policy.choose(&[segment]), None);
+        segment.patch_bytes += 1;
+        assert_eq!(policy.choose(&[segment]), Some(vec![SegmentId(7)]));
     }
 
     #[test]
@@ -300,8 +302,8 @@ mod tests {
             id: SegmentId(id),
             doc_count: 9,
             deleted_count: 0,
-            patched_count: 0,
             bytes,
+            patch_bytes: 0,
         };
         let ids = |runs: &[&[u64]]| -> Vec<Vec<SegmentId>> {
             runs.iter().map(|run| run.iter().map(|&id| SegmentId(id)).collect()).collect()
@@ -339,7 +341,7 @@ mod tests {
     fn an_empty_or_single_segment_needs_no_merge() {
         let policy = MergePolicy::default();
         assert_eq!(policy.choose(&[]), None);
-        let segment = SegmentSize { id: SegmentId(0), doc_count: 1, deleted_count: 0, patched_count: 0, bytes: 10 };
+        let segment = SegmentSize { id: SegmentId(0), doc_count: 1, deleted_count: 0, bytes: 10, patch_bytes: 0 };
         assert_eq!(policy.choose(&[segment]), None);
     }
 }

@@ -213,7 +213,7 @@ fn sizes(snapshot: &Snapshot) -> Vec<SegmentSize> {
         id: segment.id(),
         doc_count: segment.reader.doc_count(),
         deleted_count: segment.deleted_count(),
-        patched_count: segment.patched_count(),
+        patch_bytes: segment.patch_bytes(),
         bytes: segment.reader.meta().total_bytes(),
     };
     snapshot.segments.iter().map(size).collect()
@@ -238,7 +238,7 @@ impl<'a> Merging<'a> {
             let snapshot = self.shared.snapshot();
             let is_compact = match &*snapshot.segments {
                 [] => true,
-                [only] => only.deleted_count() + only.patched_count() == 0,
+                [only] => only.deleted_count() == 0 && only.reader.patches().is_none(),
                 _ => false,
             };
             let all: Vec<SegmentId> = snapshot.segments.iter().map(SegmentView::id).collect();

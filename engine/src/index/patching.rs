@@ -1,5 +1,5 @@
-//! Segments that documents get new values in, without being written anew: a small file beside the segment, which each commit
-//! that adds to it replaces.
+//! Segments that documents get new values in, without being written anew: each commit puts a small file beside the segment, which
+//! takes in those before it that are not much larger.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,24 +20,23 @@ impl SegmentView {
         new: &NewPatches,
     ) -> Result<SegmentView, IndexError> {
         let none = Patches::default();
-        let patches = self.reader.patches().unwrap_or(&none).with(new);
-        let meta = self.reader.meta();
-        let file = write_patch_file(&patches, &**directory, meta)?;
+        let layer = self.reader.patches().unwrap_or(&none).over_these(new);
+        let file = write_patch_file(&layer, &**directory, self.reader.meta())?;
         let guard = FileGuard::provisional(Arc::clone(directory), file.file.name.clone());
-        let before = meta.patch_file();
-        let files = self.files.iter().filter(|file| Some(file.name()) != before).cloned().chain([guard]).collect();
-        let reader = Arc::new(self.reader.with_patches(&**directory, file, patches)?);
-        Ok(SegmentView { reader, files, ..self.clone() })
+        let reader = self.reader.with_patches(&**directory, file, layer.replaced)?;
+        let is_kept = |file: &&Arc<FileGuard>| reader.meta().files().any(|named| named.name == file.name());
+        let files = self.files.iter().filter(is_kept).cloned().chain([guard]).collect();
+        Ok(SegmentView { reader: Arc::new(reader), files, ..self.clone() })
     }
 
-    /// Number of documents that got values since the segment was written, deleted ones included.
-    pub(crate) fn patched_count(&self) -> u32 {
-        self.reader.patches().map_or(0, |patches| patches.docs().len())
+    /// Bytes of what documents got since the segment was written.
+    pub(super) fn patch_bytes(&self) -> u64 {
+        self.reader.meta().patch_files().map(|file| file.bytes).sum()
     }
 
     /// Whether the document has got other values here than in `other`, which is the same segment.
     pub(super) fn is_patched_otherwise(&self, other: &SegmentView, doc: DocId) -> bool {
-        if self.reader.meta().patch_file() == other.reader.meta().patch_file() {
+        if self.reader.meta().last_patch_file() == other.reader.meta().last_patch_file() {
             return false;
         }
         let none = Patches::default();
@@ -53,7 +52,7 @@ pub(super) fn patched_since(
     renumber: impl Fn(DocId) -> Option<DocId>,
 ) -> NewPatches {
     match now.reader.patches() {
-        Some(patches) if before.reader.meta().patch_file() != now.reader.meta().patch_file() => {
+        Some(patches) if before.reader.meta().last_patch_file() != now.reader.meta().last_patch_file() => {
             patches.since(before.reader.patches(), renumber)
         }
         _ => NewPatches::new(),

@@ -52,7 +52,7 @@ pub struct ColumnFileMeta {
     /// Embedders whose vectors it holds; they replace those of the same embedders in the segment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub embedders: Vec<String>,
-    /// Whether it holds what documents got since; it replaces an earlier one.
+    /// Whether it holds what documents got since; that of earlier such files is below it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub patches: bool,
 }
@@ -115,17 +115,27 @@ impl SegmentMeta {
         self.shapes || self.column_files.iter().any(|f| f.shapes)
     }
 
-    /// The same segment, with this file of patches.
-    pub(crate) fn with_patch_file(&self, file: ColumnFileMeta) -> SegmentMeta {
+    /// The same segment, with this file of patches in the place of the last `replaced` ones.
+    pub(crate) fn with_patch_file(&self, file: ColumnFileMeta, replaced: usize) -> SegmentMeta {
+        let mut kept = self.patch_files().count().saturating_sub(replaced);
         let mut meta = self.clone();
-        meta.column_files.retain(|earlier| !earlier.patches);
+        meta.column_files.retain(|earlier| {
+            let is_kept = !earlier.patches || kept > 0;
+            kept -= usize::from(earlier.patches && is_kept);
+            is_kept
+        });
         meta.column_files.push(file);
         meta
     }
 
-    /// Name of the file of patches.
-    pub(crate) fn patch_file(&self) -> Option<&str> {
-        self.column_files.iter().find(|file| file.patches).map(|file| file.file.name.as_str())
+    /// The files of patches, oldest first.
+    pub(crate) fn patch_files(&self) -> impl Iterator<Item = &FileMeta> {
+        self.column_files.iter().filter(|file| file.patches).map(|file| &file.file)
+    }
+
+    /// Name of the last file of patches: each change of them has another one.
+    pub(crate) fn last_patch_file(&self) -> Option<&str> {
+        self.patch_files().last().map(|file| file.name.as_str())
     }
 
     /// Every file of the segment.

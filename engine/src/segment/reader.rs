@@ -13,13 +13,13 @@ use super::tokens::FieldLengths;
 use super::vectors::Vectors;
 use super::verify::{agree_with_tokens, unions_agree_with_postings};
 use super::{
-    ColumnFileMeta, Columns, Damaged, FileMeta, Geo, Keys, Patches, Postings, SegmentError, SegmentMeta, Shapes, Store,
-    Terms, TextFields, TokenColumn,
+    ColumnFileMeta, Columns, Damaged, FileMeta, Geo, Keys, Layer, Patches, Postings, SegmentError, SegmentMeta, Shapes,
+    Store, Terms, TextFields, TokenColumn,
 };
 use crate::bits::monotone::Monotone;
 use crate::id::{DocId, FIRST_TERM, InternalId};
 use crate::storage::{Directory, OwnedBytes};
-use opening::{Text, Values, open_file, open_info, open_internal_ids, open_store};
+use opening::{Text, Values, damaged, open_file, open_info, open_internal_ids, open_store};
 
 /// The sections that hold what clients have sent.
 const SOURCES: [SectionKind; 5] = [
@@ -120,8 +120,8 @@ impl SegmentReader {
         }
     }
 
-    /// The segment with what documents got since it was written: `file` holds these patches and was just written. What is open
-    /// stays open.
+    /// The segment with what documents got since it was written: `file` was just written, and has taken in the last `replaced`
+    /// files of patches. What is open stays open.
     ///
     /// # Errors
     /// The file cannot be opened.
@@ -129,15 +129,15 @@ impl SegmentReader {
         &self,
         directory: &dyn Directory,
         file: ColumnFileMeta,
-        patches: Patches,
+        replaced: usize,
     ) -> Result<SegmentReader, SegmentError> {
-        let meta = self.meta.with_patch_file(file);
-        let open = |named: &FileMeta| match self.files.iter().find(|open| open.name() == named.name) {
-            Some(open) => Ok(Arc::clone(open)),
-            None => open_file(directory, named, COMPARED_AT_OPENING_MAX).map(Arc::new),
-        };
-        let files = meta.files().map(open).collect::<Result<_, _>>()?;
-        let patches = Arc::new(patches);
+        let new = Arc::new(open_file(directory, &file.file, COMPARED_AT_OPENING_MAX)?);
+        let layer = Layer::read(new.required(SectionKind::Patches)?, self.doc_count());
+        let layer = layer.map_err(damaged(&new, SectionKind::Patches))?;
+        let patches = Arc::new(self.patches.as_deref().unwrap_or(&Patches::default()).with(replaced, layer));
+        let meta = self.meta.with_patch_file(file, replaced);
+        let is_kept = |open: &&Arc<SectionTable>| meta.files().any(|named| named.name == open.name());
+        let files = self.files.iter().filter(is_kept).cloned().chain([new]).collect();
         Ok(SegmentReader {
             files,
             columns: self.columns.with_patches(&patches),

@@ -4,7 +4,9 @@
 use super::format::{SectionKind, SectionTable};
 use super::info::Info;
 use super::store::{StoreSections, walked_index};
-use super::{FileMeta, Keys, Patches, SegmentError, SegmentMeta, Store, Terms, TextFields, TokenColumn, Vectors};
+use super::{
+    FileMeta, Keys, Layer, Patches, SegmentError, SegmentMeta, Store, Terms, TextFields, TokenColumn, Vectors,
+};
 use crate::bits::monotone::Monotone;
 use crate::id::{DocId, FIRST_TERM, FieldId, InternalId};
 use crate::storage::{Directory, OwnedBytes};
@@ -58,7 +60,7 @@ impl Salvage {
                 None => store,
             }),
             is_store_sound: STORE_SECTIONS.into_iter().all(|kind| is_sound(file, kind, None))
-                && patches.is_some() == meta.patch_file().is_some(),
+                && patches.as_ref().map_or(0, |patches| patches.layer_count()) == meta.patch_files().count(),
             internal_ids: sound_internal_ids(file, doc_count),
             keys: sound_keys(file, doc_count),
             text: sound_text(file, doc_count),
@@ -183,10 +185,12 @@ fn sound_text(file: &SectionTable, doc_count: u32) -> Option<(Terms, TokenColumn
     Some((terms, tokens.ok()?))
 }
 
-/// What documents got since the segment was written: the last that can be read.
+/// What documents got since the segment was written, as far as it can be read.
 fn sound_patches(files: &[SectionTable], doc_count: u32) -> Option<Arc<Patches>> {
-    let mut sound = files.iter().rev().filter_map(|file| sound(file, SectionKind::Patches));
-    sound.find_map(|bytes| Patches::decode(&bytes, doc_count).ok()).map(Arc::new)
+    let sound = files.iter().filter_map(|file| sound(file, SectionKind::Patches));
+    let mut patches = Patches::default();
+    sound.filter_map(|bytes| Layer::read(bytes, doc_count).ok()).for_each(|layer| patches.push(layer));
+    (patches.layer_count() > 0).then(|| Arc::new(patches))
 }
 
 /// Of each embedder the last section counts; and the names of those whose last section is damaged.

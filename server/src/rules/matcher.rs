@@ -101,17 +101,34 @@ impl Matcher {
     }
 }
 
-/// The first `most` of two lists by rank.
-pub(super) fn first_of_both(lists: [(&Matcher, DocSet); 2], most: usize) -> Vec<Arc<Rule>> {
-    let [one, other] =
-        lists.each_ref().map(|(matcher, numbers)| numbers.iter().map(move |number| matcher.rule(number)));
-    let (mut one, mut other) = (one.peekable(), other.peekable());
-    let next = || {
-        let takes_other = match (one.peek(), other.peek()) {
-            (Some((first, _)), Some((second, _))) => second < first,
-            (first, _) => first.is_none(),
+/// The rules that act in a search. No rule is looked at before it is asked for.
+#[derive(Debug)]
+pub(crate) struct Acting<'a> {
+    pub(super) lists: [(&'a Matcher, DocSet); 2],
+    /// So many at most.
+    pub(super) most: usize,
+}
+
+impl<'a> Acting<'a> {
+    /// Whether none does.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.most == 0 || self.lists.iter().all(|(_, numbers)| numbers.is_empty())
+    }
+
+    /// By rank.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &'a Arc<Rule>> {
+        let [one, other] = self.lists.each_ref().map(|(matcher, numbers)| {
+            let matcher = *matcher;
+            numbers.iter().map(move |number| matcher.rule(number))
+        });
+        let (mut one, mut other) = (one.peekable(), other.peekable());
+        let next = move || {
+            let takes_other = match (one.peek(), other.peek()) {
+                (Some((first, _)), Some((second, _))) => second < first,
+                (first, _) => first.is_none(),
+            };
+            if takes_other { other.next() } else { one.next() }
         };
-        if takes_other { other.next() } else { one.next() }
-    };
-    std::iter::from_fn(next).take(most).map(|(_, rule)| Arc::clone(rule)).collect()
+        std::iter::from_fn(next).take(self.most).map(|(_, rule)| rule)
+    }
 }

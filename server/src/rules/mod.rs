@@ -8,6 +8,7 @@ mod draft;
 mod fuel;
 mod listing;
 mod matcher;
+mod numbers;
 mod set;
 #[cfg(test)]
 mod tests;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use lamina_engine::bits::DocSet;
 use lamina_engine::filter::Filter;
 
+use super::All;
 use super::alternatives::alternatives;
 use super::fuel::Fuel;
-use super::matcher::{Matcher, first_of_both};
-use super::{All, Rule};
+use super::matcher::{Acting, Matcher};
 
 /// So many changed rules are kept apart, and one part in [`APART_DIVISOR`] of all where that is more: then all are joined anew.
 const APART_MIN: usize = 128;
@@ -78,10 +78,10 @@ impl RuleSet {
     }
 
     /// The rules that act in a search, the first ones first.
-    pub fn acting(&self, asked: &Asked<'_>, fuel: &Fuel) -> Vec<Arc<Rule>> {
+    pub(crate) fn acting(&self, asked: &Asked<'_>, fuel: &Fuel) -> Acting<'_> {
         let filter = asked.filter.map(|filter| alternatives(filter, fuel)).unwrap_or_default();
         let of_base = self.base.acting(asked, &filter, fuel, &self.gone);
         let of_changed = self.changed.acting(asked, &filter, fuel, &DocSet::empty());
-        first_of_both([(&self.base, of_base), (&self.changed, of_changed)], fuel.active_rules)
+        Acting { lists: [(&self.base, of_base), (&self.changed, of_changed)], most: fuel.active_rules }
     }
 }

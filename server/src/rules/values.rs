@@ -9,6 +9,7 @@ use lamina_engine::text::{facet_number, normalize_facet};
 use serde_json::{Map, Value};
 
 use super::alternatives::{Alternative, Test};
+use super::numbers::Numbers;
 
 /// The values of all rules.
 #[derive(Debug, Default)]
@@ -24,8 +25,7 @@ pub(super) struct Values {
 struct FieldValues {
     all: DocSet,
     texts: BTreeMap<String, DocSet>,
-    /// Sorted by number; a rule is there with each of its numbers.
-    numbers: Vec<(f64, u32)>,
+    numbers: Numbers,
 }
 
 /// Values while they are gathered.
@@ -56,12 +56,12 @@ impl Values {
         let set = |rules: Vec<u32>| DocSet::from_sorted(rules);
         let fields = fields.into_iter().map(|(name, mut gathered)| {
             gathered.all.dedup();
-            gathered.numbers.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
             let texts = gathered.texts.into_iter().map(|(text, mut rules)| {
                 rules.dedup();
                 (text, set(rules))
             });
-            let values = FieldValues { all: set(gathered.all), texts: texts.collect(), numbers: gathered.numbers };
+            let numbers = Numbers::new(gathered.numbers, rule_count);
+            let values = FieldValues { all: set(gathered.all), texts: texts.collect(), numbers };
             (name, values)
         });
         let fields = fields.collect();
@@ -152,8 +152,10 @@ impl FieldValues {
 
     fn passing(&self, test: Test<'_>, rule_count: u32) -> DocSet {
         let passing = match test.condition {
-            Condition::Equal(value) | Condition::NotEqual(value) => self.one_of(std::slice::from_ref(value)),
-            Condition::In(values) => self.one_of(values),
+            Condition::Equal(value) | Condition::NotEqual(value) => {
+                self.one_of(std::slice::from_ref(value), rule_count)
+            }
+            Condition::In(values) => self.one_of(values, rule_count),
             Condition::Compare(comparison, value) => {
                 let (from, to) = match comparison {
                     Comparison::Greater => (Bound::Excluded(value), Bound::Unbounded),
@@ -173,7 +175,7 @@ impl FieldValues {
         if is_opposite { self.all.and_not(&passing) } else { passing }
     }
 
-    fn one_of(&self, values: &[String]) -> DocSet {
+    fn one_of(&self, values: &[String], rule_count: u32) -> DocSet {
         let mut found = DocSet::empty();
         for value in values {
             let text = normalize_facet(value);
@@ -181,9 +183,10 @@ impl FieldValues {
                 found.or_assign(rules);
             }
             if let Some(number) = facet_number(&text) {
-                let from = self.numbers.partition_point(|(known, _)| *known < number);
-                let equal = self.numbers[from..].iter().take_while(|(known, _)| *known == number);
-                found.or_assign(&equal.map(|(_, rule)| *rule).collect());
+                let mut equal = BitsetBuilder::new(rule_count);
+                let places = self.numbers.place(|known| known < number)..self.numbers.place(|known| known <= number);
+                self.numbers.add(places, &mut equal);
+                found.or_assign(&equal.finish());
             }
         }
         found
@@ -200,16 +203,16 @@ impl FieldValues {
         let mut found = BitsetBuilder::new(rule_count);
         if let (Some(from), Some(to)) = (number(&from), number(&to)) {
             let start = match from {
-                Bound::Included(from) => self.numbers.partition_point(|(known, _)| *known < from),
-                Bound::Excluded(from) => self.numbers.partition_point(|(known, _)| *known <= from),
+                Bound::Included(from) => self.numbers.place(|known| known < from),
+                Bound::Excluded(from) => self.numbers.place(|known| known <= from),
                 Bound::Unbounded => 0,
             };
             let end = match to {
-                Bound::Included(to) => self.numbers.partition_point(|(known, _)| *known <= to),
-                Bound::Excluded(to) => self.numbers.partition_point(|(known, _)| *known < to),
-                Bound::Unbounded => self.numbers.len(),
+                Bound::Included(to) => self.numbers.place(|known| known <= to),
+                Bound::Excluded(to) => self.numbers.place(|known| known < to),
+                Bound::Unbounded => self.numbers.place(|_| true),
             };
-            self.numbers.get(start..end).into_iter().flatten().for_each(|(_, rule)| found.insert(*rule));
+            self.numbers.add(start..end, &mut found);
             return found.finish();
         }
         let is_in_order = match (&from, &to) {

@@ -91,21 +91,20 @@ pub(super) fn pinned(
     }
     let mut admitted = Admitted::new(target.snapshot, request).map_err(refuse)?;
     let names = [target.uid, rules.aliases.target(target.uid)];
-    let mut pinned = kept(names, &acting, rules.fuel.pin_actions, |id| admitted.find(id));
+    let mut pinned = kept(names, acting.iter(), rules.fuel.pin_actions, |id| admitted.find(id));
     pinned.sort_by_key(|pin| pin.position);
     Ok(pinned)
 }
 
 /// The pins of an index, by its names, whose documents `find` finds, each document once, `most` at most.
-fn kept(
+fn kept<'a>(
     names: [&str; 2],
-    acting: &[Arc<Rule>],
+    acting: impl Iterator<Item = &'a Arc<Rule>>,
     most: usize,
     mut find: impl FnMut(&str) -> Option<DocumentAddress>,
 ) -> Vec<Pinned> {
     let (mut kept, mut seen) = (Vec::new(), HashSet::new());
     for rule in acting {
-        let name: Arc<str> = rule.uid.as_str().into();
         for action in &rule.actions {
             if kept.len() >= most {
                 return kept;
@@ -116,7 +115,7 @@ fn kept(
             let Some(address) = find(&action.selector.id) else { continue };
             if seen.insert(address) {
                 let (position, id) = (action.action.position(), action.selector.id.clone());
-                kept.push(Pinned { address, position, id, rule: Arc::clone(&name) });
+                kept.push(Pinned { address, position, id, rule: rule.uid.as_str().into() });
             }
         }
     }

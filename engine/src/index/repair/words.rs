@@ -66,6 +66,8 @@ impl DocumentTarget for Words {
 
     fn column_string(&mut self, _field: FieldId, _normalised: &str, _original: &str) {}
 
+    fn column_inexact(&mut self, _field: FieldId) {}
+
     fn column_null(&mut self, _field: FieldId) {}
 
     fn column_empty(&mut self, _field: FieldId) {}

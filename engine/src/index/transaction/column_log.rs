@@ -21,6 +21,7 @@ enum Event {
     Number(FieldId, f64),
     /// Lengths of the normalised and the original string in bytes; the texts follow each other.
     String(FieldId, u32, u32),
+    Inexact(FieldId),
     Null(FieldId),
     Empty(FieldId),
     Exists(FieldId),
@@ -53,6 +54,7 @@ impl ColumnLog {
                     writer.column_string(field, normalised, original);
                     text = rest;
                 }
+                Event::Inexact(field) => writer.column_inexact(field),
                 Event::Null(field) => writer.column_null(field),
                 Event::Empty(field) => writer.column_empty(field),
                 Event::Exists(field) => writer.column_exists(field),
@@ -78,6 +80,10 @@ impl DocumentTarget for ColumnLog {
         self.events.push(Event::String(field, bytes(normalised), bytes(original)));
         self.text.push_str(normalised);
         self.text.push_str(original);
+    }
+
+    fn column_inexact(&mut self, field: FieldId) {
+        self.events.push(Event::Inexact(field));
     }
 
     fn column_null(&mut self, field: FieldId) {

@@ -9,6 +9,7 @@ pub(in super::super) trait DocumentTarget {
     fn next_value(&mut self, field: FieldId);
     fn column_number(&mut self, field: FieldId, value: f64);
     fn column_string(&mut self, field: FieldId, normalised: &str, original: &str);
+    fn column_inexact(&mut self, field: FieldId);
     fn column_null(&mut self, field: FieldId);
     fn column_empty(&mut self, field: FieldId);
     fn column_exists(&mut self, field: FieldId);
@@ -31,6 +32,10 @@ impl DocumentTarget for SegmentWriter {
 
     fn column_string(&mut self, field: FieldId, normalised: &str, original: &str) {
         self.column_string(field, normalised, original);
+    }
+
+    fn column_inexact(&mut self, field: FieldId) {
+        self.column_inexact(field);
     }
 
     fn column_null(&mut self, field: FieldId) {

@@ -12,7 +12,7 @@ use super::document_target::DocumentTarget;
 use super::geo::{document_id_json, parse_geo, parse_shape};
 use crate::document::{DocumentParser, DocumentVisitor, FieldMap, Leaf, Number, PathId};
 use crate::id::{FieldId, Gap, InternalId};
-use crate::segment::SegmentWriter;
+use crate::segment::{SegmentWriter, is_plain_number};
 use crate::text::{self, FACET_SHOWN_BYTES_MAX, Language, TextBuffer, Tokenizer, normalize_facet};
 
 /// What documents are read with: the same for all threads of a batch.
@@ -183,12 +183,13 @@ impl Paths<'_> {
         Ok(())
     }
 
-    fn count_top_level(&mut self, path: PathId) {
+    /// Answers whether this document did not have it before.
+    fn count_top_level(&mut self, path: PathId) -> bool {
         let path = &mut self.known[path.index()];
-        if path.counted_in != self.document_count {
-            path.counted_in = self.document_count;
-            path.top_level_count += 1;
-        }
+        let is_first = path.counted_in != self.document_count;
+        path.counted_in = self.document_count;
+        path.top_level_count += u64::from(is_first);
+        is_first
     }
 }
 
@@ -239,11 +240,12 @@ impl<T: DocumentTarget> DocumentVisitor for Sink<'_, '_, T> {
     }
 
     fn key(&mut self, path: PathId, top_level: bool) -> Result<(), IndexError> {
-        if top_level {
-            self.paths.count_top_level(path);
-        }
+        let is_repeated = top_level && !self.paths.count_top_level(path);
         if let Some(field) = self.column(path) {
             self.target.column_exists(field);
+            if is_repeated {
+                self.target.column_inexact(field);
+            }
         }
         Ok(())
     }
@@ -260,6 +262,9 @@ impl<T: DocumentTarget> DocumentVisitor for Sink<'_, '_, T> {
         self.text(leaf, number.text);
         if let Some(field) = self.column(leaf.path).filter(|_| number.value.is_finite()) {
             self.target.column_number(field, number.value);
+            if leaf.in_array || !is_plain_number(number.text, number.value) {
+                self.target.column_inexact(field);
+            }
         }
         Ok(())
     }

@@ -160,7 +160,9 @@ impl Transaction<'_> {
             }
         };
         let is_scalar = !matches!(held, Held::Other(_));
-        if is_scalar && self.is_patchable(gathering, name) {
+        // What is written anew stays so for the whole operation.
+        let is_written = gathering.rewritten.get(&address).is_some_and(|fields| fields.contains_key(name));
+        if is_scalar && !is_written && self.is_patchable(gathering, name) {
             if matches!(held, Held::Absent) {
                 *gathering.own.added.entry(name.to_owned()).or_default() += 1;
             }
@@ -193,6 +195,11 @@ impl Transaction<'_> {
         let stored = || segment.reader.patches().and_then(|patches| patches.get(field, address.doc));
         if let Some(value) = rewritten.or(gathered).or_else(stored) {
             return Ok(Held::Value(value));
+        }
+        // Where a name leads nowhere but to its top-level field, the column may know.
+        let column = segment.reader.columns().as_written(field).filter(|_| !name.contains('.'));
+        if let Some(number) = column.and_then(|column| column.plain_number(address.doc)) {
+            return Ok(Held::Value(PatchValue::of_column(number)));
         }
         if gathering.read != Some(address) {
             gathering.read = None;

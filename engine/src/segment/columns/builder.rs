@@ -61,6 +61,11 @@ impl ColumnsBuilder {
         push_once(&mut self.column(field).null, doc);
     }
 
+    /// The field of the document may be something else than one number that its column gives back.
+    pub(crate) fn inexact(&mut self, field: FieldId) {
+        self.column(field).is_inexact = true;
+    }
+
     pub(crate) fn empty(&mut self, field: FieldId) {
         let doc = self.doc;
         push_once(&mut self.column(field).empty, doc);
@@ -127,6 +132,7 @@ struct ColumnBuilder {
     empty: Vec<DocId>,
     exists: Vec<DocId>,
     blank: Vec<DocId>,
+    is_inexact: bool,
 }
 
 /// Where a string is in the texts: the normalised form, then the original (nothing when they are equal).
@@ -187,6 +193,7 @@ impl ColumnBuilder {
         for (docs, others) in sets {
             docs.extend(others.iter().map(|doc| doc + first_doc));
         }
+        self.is_inexact |= other.is_inexact;
     }
 
     fn heap_bytes(&self) -> usize {
@@ -245,6 +252,7 @@ impl ColumnBuilder {
             pairs.dedup();
         }
         let (null, empty, exists, blank) = (self.null, self.empty, self.exists, Some(self.blank));
-        ColumnData { doc_count, numbers, strings, originals, pairs, null, empty, exists, blank }
+        let is_plain = !self.is_inexact;
+        ColumnData { doc_count, numbers, strings, originals, pairs, null, empty, exists, blank, is_plain }
     }
 }

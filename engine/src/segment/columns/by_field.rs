@@ -52,13 +52,18 @@ impl Columns {
     /// The column of a field, or `None` when the segment was written without it, and no document got a value since. Cost: that
     /// of writing a column, the first time after a document got one.
     pub fn get(&self, field: FieldId) -> Option<Column> {
-        let written = self.written.binary_search_by_key(&field, |entry| entry.0).ok().map(|at| &self.written[at].1);
+        let written = self.as_written(field);
         let Ok(at) = self.patched.binary_search_by_key(&field, |entry| entry.0) else { return written.cloned() };
         let patched = self.patched[at].1.get_or_init(|| match written {
             Some(written) => self.patches.column(field, written),
             None => self.patches.column(field, &Column::without_values(self.doc_count)),
         });
         Some(patched.clone())
+    }
+
+    /// As [`Columns::get`], without what documents got since.
+    pub(crate) fn as_written(&self, field: FieldId) -> Option<&Column> {
+        self.written.binary_search_by_key(&field, |entry| entry.0).ok().map(|at| &self.written[at].1)
     }
 
     /// The fields that have a column, ascending.

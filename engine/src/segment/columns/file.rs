@@ -7,7 +7,7 @@ use crate::segment::format::{SectionKind, SectionWriter, column_file_name};
 use crate::segment::geo::GeoBuilder;
 use crate::segment::shapes::ShapesBuilder;
 use crate::segment::vectors::VectorsBuilder;
-use crate::segment::{ColumnFileMeta, FileMeta, ListThresholds, Patches, SegmentError, SegmentMeta};
+use crate::segment::{ColumnFileMeta, FileMeta, ListThresholds, NewLayer, SegmentError, SegmentMeta};
 use crate::storage::Directory;
 
 /// Builds columns for the documents of an existing segment, as a file beside it.
@@ -48,6 +48,11 @@ impl ColumnFileWriter {
     /// `normalised` is the facet form of `original`.
     pub fn column_string(&mut self, field: FieldId, normalised: &str, original: &str) {
         self.columns.string(field, normalised, original);
+    }
+
+    /// The field of the document may be something else than one number that its column gives back.
+    pub(crate) fn column_inexact(&mut self, field: FieldId) {
+        self.columns.inexact(field);
     }
 
     /// The field is null.
@@ -119,15 +124,15 @@ pub(crate) fn write_vector_file(
     Ok(ColumnFileMeta { embedders, ..ColumnFileMeta::of(file) })
 }
 
-/// Writes patches of an existing segment, as a file beside it, synced. The answer takes the place of an earlier one in
-/// `meta.column_files`.
+/// Writes patches of an existing segment, as a file beside it, synced. Add the answer to `meta.column_files`, in place of
+/// the files whose patches it has taken in.
 pub(crate) fn write_patch_file(
-    patches: &Patches,
+    patches: &NewLayer,
     directory: &dyn Directory,
     meta: &SegmentMeta,
 ) -> Result<ColumnFileMeta, SegmentError> {
     let (file, ()) = written(directory, next_file_name(directory, meta), |file| {
-        file.section(SectionKind::Patches, 0, &patches.encode())
+        file.section(SectionKind::Patches, 0, &patches.bytes)
     })?;
     Ok(ColumnFileMeta { patches: true, ..ColumnFileMeta::of(file) })
 }

@@ -7,9 +7,18 @@ use crate::id::DocId;
 use crate::storage::OwnedBytes;
 
 impl Column {
-    /// The column as it would be if the field of these documents (ascending) had been these values. Cost: writing a column of
-    /// all documents of the segment.
-    pub(crate) fn with_values(&self, new: &[(DocId, NewValue)]) -> Column {
+    /// The number that the field of a document is, if the column knows that it is one.
+    pub(crate) fn plain_number(&self, doc: DocId) -> Option<f64> {
+        let mut found = None;
+        if self.is_plain() {
+            self.for_each_ordinal(doc, |ordinal| found = Some(ordinal));
+        }
+        found.filter(|ordinal| *ordinal < self.number_count()).map(|ordinal| self.number(ordinal))
+    }
+
+    /// The column as it would be if the field of these documents (ascending) had been these values. `is_plain`: their numbers
+    /// are, see [`Column::plain_number`]. Cost: writing a column of all documents of the segment.
+    pub(crate) fn with_values(&self, new: &[(DocId, NewValue)], is_plain: bool) -> Column {
         let docs = DocSet::from_sorted(new.iter().map(|(doc, _)| *doc).collect());
         let mut kept: Vec<(DocId, u32)> = Vec::with_capacity(self.pair_count() as usize + new.len());
         let mut used = vec![false; self.value_count() as usize];
@@ -22,7 +31,8 @@ impl Column {
                 });
             }
         }
-        let mut data = ColumnData { doc_count: self.doc_count(), ..ColumnData::default() };
+        let is_plain = is_plain && self.is_plain();
+        let mut data = ColumnData { doc_count: self.doc_count(), is_plain, ..ColumnData::default() };
         let mut ordinals = vec![u32::MAX; used.len()];
         let numbers = self.join_numbers(new, &used, &mut data, &mut ordinals);
         let texts = self.join_texts(new, &used, &mut data, &mut ordinals);
@@ -222,7 +232,7 @@ mod tests {
                 Held::Truth(value) => NewValue::Text(truth(*value)),
                 _ => unreachable!("no other kind is drawn"),
             })).collect();
-            let patched = column(&all).with_values(&values);
+            let patched = column(&all).with_values(&values, true);
             let mut as_written = all.clone();
             new.into_iter().for_each(|(doc, held)| as_written[doc] = held);
             let expected = column(&as_written);

@@ -26,6 +26,7 @@ pub struct Column {
     forward_width: u8,
     inverted_width: u8,
     is_multi: bool,
+    is_plain: bool,
     /// Where each part starts and, last, where they end.
     parts: [usize; PART_COUNT + 1],
     numbers: Numbers,
@@ -68,14 +69,15 @@ impl Column {
 
     /// A column in which no document has a value.
     pub(crate) fn without_values(doc_count: u32) -> Column {
-        let bytes = encode_column(&ColumnData { doc_count, blank: Some(Vec::new()), ..ColumnData::default() });
+        let bytes =
+            encode_column(&ColumnData { doc_count, blank: Some(Vec::new()), is_plain: true, ..ColumnData::default() });
         Column::parse(OwnedBytes::from(bytes), doc_count).expect("the writer writes what the reader reads")
     }
 
     fn parse(bytes: OwnedBytes, doc_count: u32) -> Option<Column> {
         let word = |index: usize| read_u32(&bytes, 4 * index);
         let [value_count, number_count, pair_count, dense_count] = [word(1)?, word(2)?, word(3)?, word(4)?];
-        let [forward_width, inverted_width, is_multi] = [*bytes.get(20)?, *bytes.get(21)?, *bytes.get(22)?];
+        let [forward_width, inverted_width, is_multi, is_plain] = *bytes.get(20..)?.first_chunk()?;
         if word(0)? != doc_count || number_count > value_count || forward_width > 32 || inverted_width > 32 {
             return None;
         }
@@ -119,6 +121,7 @@ impl Column {
             forward_width,
             inverted_width,
             is_multi,
+            is_plain: is_plain != 0,
             parts,
             numbers,
             strings,
@@ -136,6 +139,11 @@ impl Column {
     /// What the column takes where it is in memory and not mapped.
     pub(crate) fn bytes_len(&self) -> usize {
         self.bytes.as_slice().len()
+    }
+
+    /// Whether the field of each document that has a number here is that number, as it is read from JSON.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.is_plain
     }
 
     /// Number of documents of the segment.

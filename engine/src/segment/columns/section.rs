@@ -32,6 +32,9 @@ pub(crate) struct ColumnData {
     pub(crate) exists: Vec<DocId>,
     /// `None`: not known, as the documents come from a column without this set.
     pub(crate) blank: Option<Vec<DocId>>,
+    /// Where a document has a number here, its field is that number, and neither a list nor written with more digits than a
+    /// column keeps.
+    pub(crate) is_plain: bool,
 }
 
 /// Texts one after the other.
@@ -109,7 +112,8 @@ pub(super) fn encode_column(data: &ColumnData) -> Vec<u8> {
     put_u32(&mut header, data.numbers.len() as u32);
     put_u32(&mut header, data.pairs.len() as u32);
     put_u32(&mut header, dense.len() as u32);
-    header.extend_from_slice(&[forward_width, inverted_width, u8::from(is_multi), 0]);
+    let is_plain = data.is_plain && !is_multi;
+    header.extend_from_slice(&[forward_width, inverted_width, u8::from(is_multi), u8::from(is_plain)]);
     ends.iter().for_each(|&end| put_u64(&mut header, end));
     parts[..HEADER_BYTES].copy_from_slice(&header);
     parts

@@ -44,7 +44,8 @@ impl Merger<'_> {
         for (input, doc) in self.docs() {
             columns[input].for_each_ordinal(doc, |ordinal| ordinals[input][ordinal as usize] = USED);
         }
-        let mut data = ColumnData { doc_count: self.doc_count, ..ColumnData::default() };
+        let is_plain = columns.iter().all(Column::is_plain);
+        let mut data = ColumnData { doc_count: self.doc_count, is_plain, ..ColumnData::default() };
         let numbers = columns.iter().map(|column| 0..column.number_count()).collect();
         let by_number =
             |a: (usize, u32), b: (usize, u32)| columns[a.0].number(a.1).total_cmp(&columns[b.0].number(b.1));

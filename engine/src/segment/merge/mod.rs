@@ -249,16 +249,19 @@ impl Merger<'_> {
     /// The keys of all documents, if they are numbers.
     fn numbered_keys(&self) -> Result<Option<NumberedKeys>, SegmentError> {
         let mut keys = NumberedKeys::with_capacity(self.doc_count as usize);
+        let mut are_in_range = true;
         for (segment, docs) in self.inputs().zip(&self.doc_maps) {
             self.check_cancelled()?;
             let are_numbers = segment.keys().numbers(|number, doc| {
+                are_in_range &= number <= MONOTONE_SPAN_MAX;
                 docs.get(doc).into_iter().for_each(|new| keys.push(number, new));
             });
             if !are_numbers {
                 return Ok(None);
             }
         }
-        if keys.len() == self.doc_count as usize { Ok(Some(keys)) } else { Err(self.keys_and_documents_differ()) }
+        let is_sound = are_in_range && keys.len() == self.doc_count as usize;
+        if is_sound { Ok(Some(keys)) } else { Err(self.keys_and_documents_differ()) }
     }
 
     fn keys_and_documents_differ(&self) -> SegmentError {

@@ -13,8 +13,8 @@ use crate::segment::neighbours::StoredNeighbours;
 use crate::segment::store::StoreSections;
 use crate::segment::vectors::Vectors;
 use crate::segment::{
-    Column, Columns, FileMeta, Geo, Patches, Postings, SegmentError, SegmentMeta, Shapes, Store, Terms, TokenColumn,
-    VectorCodes,
+    Column, Columns, FileMeta, Geo, Layer, Patches, Postings, SegmentError, SegmentMeta, Shapes, Store, Terms,
+    TokenColumn, VectorCodes,
 };
 use crate::storage::{Directory, OwnedBytes};
 
@@ -126,8 +126,8 @@ impl Values {
                 values.shapes = Some(Shapes::open(bytes, doc_count).map_err(damaged(file, SectionKind::Shapes))?);
             }
             if let Some(bytes) = file.optional(SectionKind::Patches) {
-                let patches = Patches::decode(&bytes, doc_count).map_err(damaged(file, SectionKind::Patches))?;
-                values.patches = Some(patches);
+                let layer = Layer::read(bytes, doc_count).map_err(damaged(file, SectionKind::Patches))?;
+                values.patches.get_or_insert_default().push(layer);
             }
             for (number, bytes) in file.all(SectionKind::Vectors) {
                 let added = open_vectors(file, number, bytes, doc_count, health)?;

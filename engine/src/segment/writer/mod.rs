@@ -125,6 +125,11 @@ impl SegmentWriter {
         self.documents.columns.string(field, normalised, original);
     }
 
+    /// The field of the document may be something else than one number that its column gives back.
+    pub(crate) fn column_inexact(&mut self, field: FieldId) {
+        self.documents.columns.inexact(field);
+    }
+
     /// The field is null.
     pub(crate) fn column_null(&mut self, field: FieldId) {
         self.documents.columns.null(field);

@@ -267,7 +267,7 @@ pub(in crate::wire) fn is_personalized(at: At<'_>) -> ApiResult<bool> {
             context = Some(field.code(Code::InvalidSearchPersonalizeUserContext).string()?);
             Ok(())
         })?;
-        required(context, &at, "userContext", Code::InvalidSearchPersonalizeUserContext)
+        required(context, &at, "userContext", Code::InvalidSearchPersonalize)
     })?;
     Ok(context.is_some())
 }

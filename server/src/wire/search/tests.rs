@@ -478,3 +478,15 @@ fn vectors_are_of_numbers_that_32_bits_hold() {
     let expected = "Invalid value in parameter `vector[1]`: `-1e39` is too large for 32 bits".to_owned();
     assert_eq!(refused_get("vector=1,-1e39"), (Code::InvalidSearchVector, expected));
 }
+
+#[test]
+fn personalisation_names_what_is_wrong_with_it() {
+    for (personalize, code) in [
+        (json!({}), Code::InvalidSearchPersonalize),
+        (json!([]), Code::InvalidSearchPersonalize),
+        (json!({"userContext": 1}), Code::InvalidSearchPersonalizeUserContext),
+        (json!({"userContext": "likes lamps"}), Code::FeatureNotEnabled),
+    ] {
+        assert_eq!(refused(json!({"personalize": personalize})).0, code);
+    }
+}
