@@ -47,6 +47,22 @@ pub(super) struct Token<'a> {
     pub(super) bytes: &'a [u8],
 }
 
+/// The highest bit of each of eight bytes that are not of the class [`Class::Word`].
+#[inline]
+fn not_of_words(eight: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * ONES;
+    // Sums of seven bits do not reach the next byte. The highest bit of a sum: the byte is at least so large.
+    let low = eight & !HIGH;
+    let lower = low | 0x20 * ONES;
+    let from_a = lower + (0x80 - u64::from(b'a')) * ONES;
+    let beyond_z = lower + (0x80 - u64::from(b'z') - 1) * ONES;
+    let letters = from_a & !beyond_z & !eight;
+    let from_lead = low + (0x100 - u64::from(FIRST_LEAD)) * ONES;
+    let beyond_ascii = eight & !from_lead;
+    !(letters | beyond_ascii) & HIGH
+}
+
 /// The tokens of a text, which cover it but for spaces between two words.
 pub(super) struct Tokens<'a> {
     text: &'a [u8],
@@ -61,7 +77,14 @@ impl<'a> Tokens<'a> {
 
     /// Where the word that starts at `at` ends.
     #[inline]
-    fn word_end(&self, at: usize) -> usize {
+    fn word_end(&self, mut at: usize) -> usize {
+        while let Some(eight) = self.text[at..].first_chunk::<8>() {
+            let others = not_of_words(u64::from_le_bytes(*eight));
+            if others != 0 {
+                return at + others.trailing_zeros() as usize / 8;
+            }
+            at += 8;
+        }
         let rest = &self.text[at..];
         at + rest.iter().position(|&byte| class_of(byte) != Class::Word).unwrap_or(rest.len())
     }
@@ -105,5 +128,23 @@ impl<'a> Iterator for Tokens<'a> {
         self.at = end;
         self.is_behind_word = class == Class::Word;
         Some(Token { class, bytes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eight_bytes_have_the_classes_of_each() {
+        for byte in 0..=u8::MAX {
+            for (place, others) in [(0, 0xff), (3, b'a'), (7, 0)] {
+                let mut eight = [others; 8];
+                eight[place] = byte;
+                let found = not_of_words(u64::from_le_bytes(eight)).to_le_bytes();
+                let expected = eight.map(|byte| if class_of(byte) == Class::Word { 0 } else { 0x80 });
+                assert_eq!(found, expected, "{eight:x?}");
+            }
+        }
     }
 }
