@@ -15,6 +15,7 @@ mod asked;
 mod backup;
 mod banner;
 mod budget;
+pub mod build;
 pub mod bus_error;
 mod cancellation;
 mod chat;

@@ -102,6 +102,14 @@ fn list(place: &Place) -> Result<bool, StoreError> {
             let (generation, files, size) = (&index["generation"], &index["files"], human_size(bytes));
             let _ = writeln!(out, "{uid:<24} generation {generation:>8} {files:>5} files {size:>12}");
         }
+        if let Some(journal) = found["journal"].as_object() {
+            let (tasks, records) = (&journal["waitingTasks"], &journal["waitingRecords"]);
+            let _ = writeln!(out, "journal: {tasks} acknowledged tasks in {records} records are not published yet");
+            let damaged = journal["damaged"].as_u64().unwrap_or(0);
+            if damaged > 0 {
+                let _ = writeln!(out, "journal: {damaged} records are DAMAGED");
+            }
+        }
         let _ = writeln!(out, "{} objects, {} of them not named by this root", found["objects"], found["unnamed"]);
         Ok(console::print(&out)?)
     })?;

@@ -8,7 +8,9 @@ use lamina_server::command_line::{self, Command, OptionsError};
 use lamina_server::console::Severity;
 use lamina_server::memory::Counting;
 use lamina_server::options::LogsMode;
-use lamina_server::{bus_error, commands, console, evaluate, import, inspect, look_after, repair, run, sync, verify};
+use lamina_server::{
+    build, bus_error, commands, console, evaluate, import, inspect, look_after, repair, run, sync, verify,
+};
 
 #[global_allocator]
 static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
     }
     match cli.command {
         Some(Command::Import(args)) => import::run(&args),
+        Some(Command::Build(args)) => build::run(&args),
         Some(Command::Search(args)) => commands::search(&args),
         Some(Command::Settings(args)) => commands::settings(&args),
         Some(Command::Evaluate(args)) => evaluate::run(&args),

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::server::{Answer, Server};
+use crate::server::{Answer, Server, binary};
 
 const KEY: &str = "a-master-key-for-groups";
 
@@ -112,6 +112,14 @@ fn files(store: &TempDir, folder: &str) -> usize {
     std::fs::read_dir(store.path().join("store").join(folder)).map_or(0, Iterator::count)
 }
 
+/// What `lamina store ls` says of the journal.
+fn journal(store: &TempDir) -> Value {
+    let address = format!("file://{}/store", store.path().display());
+    let output = std::process::Command::new(binary()).args(["store", "ls", "--json", &address]).output().expect("runs");
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    found["journal"].clone()
+}
+
 #[test]
 fn what_is_acknowledged_in_the_store_is_carried_out_after_a_takeover() {
     let store = tempfile::tempdir().unwrap();
@@ -127,6 +135,8 @@ fn what_is_acknowledged_in_the_store_is_carried_out_after_a_takeover() {
     let last = first.post(&format!("{documents}?customMetadata=mine"), json!([{"id": 3}]));
     assert_eq!((large.status, last.status), (202, 202));
     first.kill();
+    let waiting = journal(&store);
+    assert!(waiting["waitingTasks"].as_u64() <= Some(3) && waiting["objects"].as_u64() > Some(0), "{waiting}");
     let answer = soon(|| try_write(&mut second, 4));
     second.done(&answer);
     assert_eq!(ids(&mut second), Some(vec![1, 2, 3, 4]));
@@ -137,6 +147,7 @@ fn what_is_acknowledged_in_the_store_is_carried_out_after_a_takeover() {
     assert_eq!(task["customMetadata"], "mine");
     // Two fences are left when all of it is published.
     soon(|| (files(&store, "journal") == 2 && files(&store, "journal-payload") == 0).then_some(()));
+    assert_eq!(journal(&store), json!({"objects": 2, "waitingRecords": 0, "waitingTasks": 0, "damaged": 0}));
     first.start_again();
     soon(|| ids(&mut first).filter(|ids| *ids == [1, 2, 3, 4]));
     // The writer itself, killed and started again.

@@ -220,6 +220,7 @@ const ROUTES: &[(&str, &str, &[&str])] = &[
     ("GET", "/indexes/a/generations", &["indexes.get", "indexes.*", "*.get"]),
     ("GET", "/indexes/a/changes", &["documents.get", "documents.*", "*.get"]),
     ("POST", "/indexes/a/clone", &["indexes.create", "indexes.*"]),
+    ("POST", "/indexes/a/attach", &["indexes.create", "indexes.*"]),
     // It needs two: see `generations`.
     ("POST", "/indexes/a/restore", &[]),
     ("GET", "/aliases", &["indexes.get", "indexes.*", "*.get"]),

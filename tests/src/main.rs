@@ -6,6 +6,7 @@
 mod server;
 
 mod aliases;
+mod attach;
 mod backups;
 mod bad_input;
 mod boosts;
@@ -13,6 +14,7 @@ mod bounds;
 mod changes;
 mod chats;
 mod clones;
+mod clouds;
 mod collector;
 mod command_line;
 mod commands;

@@ -445,7 +445,10 @@ fn stores_that_cannot_be_used_are_refused_at_the_start() {
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
     for (options, reason) in [
-        (["--publish", "gs://bucket/prefix"], "expected `s3://BUCKET/PREFIX` or `file:///FOLDER`"),
+        (
+            ["--publish", "ftp://bucket/prefix"],
+            "expected `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX` or",
+        ),
         (["--publish", "s3://bucket/prefix"], "`--s3-bucket-url` is missing"),
         (["--follow", "s3://bucket/prefix"], "`--s3-bucket-url` is missing"),
         (["--publish", &format!("file://{}/store", file.display())], "cannot use the store"),

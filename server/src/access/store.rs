@@ -87,8 +87,9 @@ impl KeyStore {
         }
         // An empty master key would be no secret.
         let master_key: Option<Box<str>> = master_key.filter(|key| !key.is_empty()).map(Into::into);
-        let digest_key = hmac::Key::generate(hmac::HMAC_SHA256, &aws_lc_rs::rand::SystemRandom::new())
-            .expect("the system has random bytes");
+        // Random bytes of the system. The library's own source is only ready after 50 ms, which a start need not wait for.
+        let random = [Uuid::new_v4().into_bytes(), Uuid::new_v4().into_bytes()].concat();
+        let digest_key = hmac::Key::new(hmac::HMAC_SHA256, &random);
         let master_digest = master_key.as_deref().map(|master| digest(&digest_key, master.as_bytes()));
         let store = KeyStore {
             connection: Mutex::new(connection),

@@ -36,6 +36,8 @@ pub struct BackupPlaces {
     pub dumps: PathBuf,
     /// First part of the names of snapshots.
     pub database_name: String,
+    /// Where indexes are that `lamina build` has made.
+    pub attached: PathBuf,
     /// Where snapshots go instead of into their folder.
     pub(crate) remote: Option<RemoteSnapshots>,
 }
@@ -52,6 +54,7 @@ impl BackupPlaces {
             snapshots: options.backups.snapshot_dir.clone(),
             snapshots_kept: options.backups.snapshots_kept.get(),
             dumps: options.backups.dump_dir.clone(),
+            attached: options.backups.attach_dir.clone(),
             database_name,
         })
     }

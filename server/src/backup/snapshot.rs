@@ -173,6 +173,7 @@ mod tests {
             snapshots: folder.join("snapshots"),
             snapshots_kept: 2,
             dumps: folder.join("dumps"),
+            attached: PathBuf::new(),
             database_name: "data".into(),
             remote: None,
         }

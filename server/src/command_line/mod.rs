@@ -17,7 +17,7 @@ pub use early::asks_for_json;
 pub use paper::{completions, manual};
 
 use crate::options::{Options, read_variable, variable_of};
-use crate::{commands, evaluate, import, inspect, look_after, repair, sync, verify};
+use crate::{build, commands, evaluate, import, inspect, look_after, repair, sync, verify};
 
 /// The command line of `lamina`.
 #[derive(Debug, Parser)]
@@ -48,6 +48,8 @@ pub struct Cli {
 pub enum Command {
     /// Load documents from files or standard input into an index of a running server.
     Import(import::Args),
+    /// Make an index of files without a server, in a folder that a server can attach.
+    Build(build::BuildArgs),
     /// Search an index of a running server.
     Search(commands::SearchArgs),
     /// Read or change the settings of an index of a running server.
@@ -65,7 +67,7 @@ pub enum Command {
     /// Report damage in a database folder, and repair it with --apply.
     Repair(repair::RepairArgs),
     /// Inspect the store that replicas follow, verify it, and remove unreferenced files.
-    Store(look_after::StoreArgs),
+    Store(Box<look_after::StoreArgs>),
     /// Print the completion script for a shell.
     Completions {
         /// The one that reads them.

@@ -11,7 +11,7 @@ use super::{command, config_file};
 use crate::options::Options;
 
 /// A value, other than the default, for each option that has one; the rest are switches.
-const VALUES: [(&str, &str); 68] = [
+const VALUES: [(&str, &str); 75] = [
     ("db_path", "elsewhere"),
     ("http_addr", "0.0.0.0:1234"),
     ("master_key", "a key of sixteen bytes"),
@@ -32,6 +32,7 @@ const VALUES: [(&str, &str); 68] = [
     ("max_queue_delay", "5m"),
     ("experimental_limit_batched_tasks_total_size", "3 MiB"),
     ("dump_dir", "there/dumps"),
+    ("attach_dir", "there/built"),
     ("import_dump", "a.dump"),
     ("snapshot_dir", "there/snapshots"),
     ("schedule_snapshot", "6h"),
@@ -51,6 +52,12 @@ const VALUES: [(&str, &str); 68] = [
     ("experimental_s3_compression_level", "9"),
     ("experimental_s3_signature_duration_seconds", "60"),
     ("experimental_s3_multipart_part_size", "8 MiB"),
+    ("gcs_url", "https://gcs.example.org"),
+    ("gcs_credentials_file", "key.json"),
+    ("azure_url", "https://azure.example.org"),
+    ("azure_account", "films"),
+    ("azure_access_key", "a2V5"),
+    ("azure_sas_token", "sv=1&sig=2"),
     ("ssl_cert_path", "cert.pem"),
     ("ssl_key_path", "key.pem"),
     ("ssl_auth_path", "roots.pem"),

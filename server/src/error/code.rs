@@ -95,6 +95,8 @@ codes! {
     MissingIndexUid = "missing_index_uid", InvalidRequest, 400;
     InvalidIndexUid = "invalid_index_uid", InvalidRequest, 400;
     InvalidIndexPrimaryKey = "invalid_index_primary_key", InvalidRequest, 400;
+    MissingIndexFolder = "missing_index_folder", InvalidRequest, 400;
+    InvalidIndexFolder = "invalid_index_folder", InvalidRequest, 400;
     InvalidIndexOffset = "invalid_index_offset", InvalidRequest, 400;
     InvalidIndexLimit = "invalid_index_limit", InvalidRequest, 400;
     InvalidIndexCustomMetadata = "invalid_index_custom_metadata", InvalidRequest, 400;

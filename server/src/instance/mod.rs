@@ -15,6 +15,7 @@
 //! ([`names`]), and what is lost for good is said at the start; see `docs/decisions/0034-when-sqlite-is-lost.md`.
 
 mod aliases;
+mod clones;
 mod durably;
 mod error;
 mod folder;
@@ -345,35 +346,6 @@ impl Instance {
             return Err(error.into());
         }
         Ok((folder, index))
-    }
-
-    /// As [`Instance::create_unnamed`], of the files of `source`.
-    ///
-    /// # Errors
-    /// What the file system says, or that `source` is damaged.
-    pub(crate) fn clone_unnamed(
-        &self,
-        store: &Store,
-        source: &Index,
-        uid: &str,
-        batch: u32,
-    ) -> ApiResult<(FolderName, Arc<Index>)> {
-        let folder = FolderName::random();
-        store.intend_folder(&folder)?;
-        let path = self.index_folder(&folder);
-        let clone = || {
-            fs::create_dir(&path)?;
-            source.snapshot().clone_to(source.directory(), &path, uid, u64::from(batch))?;
-            File::open(self.folder.join("indexes")).and_then(|indexes| indexes.sync_all())?;
-            Index::open(&path, self.options.clone())
-        };
-        match clone() {
-            Ok(index) => Ok((folder, Arc::new(index))),
-            Err(error) => {
-                self.remove_index_folder(&folder);
-                Err(error.into())
-            }
-        }
     }
 
     /// Gives up an index that got no name.

@@ -1,10 +1,14 @@
-//! Large objects in an S3-compatible store.
+//! Objects in stores: those that speak the protocol of S3, Google's, and Azure's.
 //!
 //! Few requests of its protocol are needed. For large objects: an upload is begun, its parts are sent, and it is completed or
 //! aborted; and a fifth where the keys for them have to be fetched first. They are made here rather than by a client of
 //! the store, which would bring a second HTTP client along, one that goes around the guard of [`Outbound`].
 
 mod account;
+mod any;
+mod azure;
+mod google;
+mod google_account;
 mod objects;
 mod signature;
 mod upload;
@@ -26,6 +30,7 @@ use crate::secret::shown_url;
 use account::{Account, Role};
 use signature::{Credentials, Unsigned, content_hash, encoded_path, encoded_query};
 
+pub(crate) use any::AnyBucket;
 pub(crate) use upload::Upload;
 
 const ATTEMPTS: u32 = 5;
@@ -36,6 +41,8 @@ const PART_TIME: Duration = Duration::from_secs(600);
 /// For one attempt at a request without a large body.
 const REQUEST_TIME: Duration = Duration::from_secs(60);
 const ANSWER_BYTES_MAX: usize = 1 << 20;
+/// Of a listing, whose keys are as long as the store allows.
+const LISTING_BYTES_MAX: usize = 4 << 20;
 
 /// Why an object is not in the store.
 #[derive(Debug, Error)]
@@ -44,6 +51,9 @@ pub(crate) enum StorageError {
     /// The options cannot work.
     #[error("invalid S3 snapshot parameters: {0}")]
     Parameters(String),
+    /// The options of a store of another kind cannot work; names them.
+    #[error("{0}")]
+    Options(String),
     /// The store refuses.
     #[error("the object store refused ({status}): {text}")]
     Refused {
@@ -77,7 +87,7 @@ impl From<OutboundError> for StorageError {
 impl From<StorageError> for ApiError {
     fn from(error: StorageError) -> ApiError {
         let code = match error {
-            StorageError::Parameters(_) => Code::InvalidS3SnapshotParameters,
+            StorageError::Parameters(_) | StorageError::Options(_) => Code::InvalidS3SnapshotParameters,
             StorageError::Refused { .. } => Code::InvalidS3SnapshotRequest,
             StorageError::Failed(_) => Code::S3SnapshotServerError,
             StorageError::Cancelled => Code::Internal,
@@ -98,8 +108,6 @@ pub(crate) struct Bucket {
     /// Between the host and the key.
     folder: String,
     account: Account,
-    /// Of each answer that is waited for.
-    limit: Option<Duration>,
 }
 
 impl std::fmt::Debug for Bucket {
@@ -139,28 +147,7 @@ impl Bucket {
                 region,
             })),
         };
-        Ok(Some(Bucket { outbound: outbound.clone(), origin, host, folder, account, limit: None }))
-    }
-
-    /// The same, which is given so long for each answer.
-    pub(crate) fn within(&self, limit: Duration) -> Bucket {
-        Bucket { limit: Some(limit), ..self.clone() }
-    }
-
-    /// How long an answer is waited for; `None`: as long as the attempts take.
-    pub(crate) fn limit(&self) -> Option<Duration> {
-        self.limit
-    }
-
-    /// As [`Bucket::wait_for`], for as long as the limit says.
-    ///
-    /// # Errors
-    /// Those of the answer, or that there was none.
-    pub(crate) fn answer<T>(&self, answer: impl Future<Output = Result<T, StorageError>>) -> Result<T, StorageError> {
-        let Some(limit) = self.limit else { return self.wait_for(answer) };
-        let limited = async { tokio::time::timeout(limit, answer).await };
-        self.wait_for(limited)
-            .unwrap_or_else(|_| Err(StorageError::Failed(format!("no answer within {} seconds", limit.as_secs_f64()))))
+        Ok(Some(Bucket { outbound: outbound.clone(), origin, host, folder, account }))
     }
 
     /// Waits for an answer of the store. Blocks; not for threads of the runtime.
@@ -277,6 +264,19 @@ fn said(reply: &Reply) -> String {
 fn element<'a>(xml: &'a str, name: &str) -> Option<&'a str> {
     let after = xml.split_once(&format!("<{name}>"))?.1;
     Some(after.split_once(&format!("</{name}>"))?.0)
+}
+
+/// `None` where there is no such object.
+fn found<T>(answer: Result<T, StorageError>) -> Result<Option<T>, StorageError> {
+    match answer {
+        Ok(reply) => Ok(Some(reply)),
+        Err(StorageError::Refused { status: StatusCode::NOT_FOUND, .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn unescaped(text: &str) -> String {
+    text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&apos;", "'").replace("&amp;", "&")
 }
 
 #[cfg(test)]

@@ -5,12 +5,10 @@ use std::ops::Range;
 use bytes::Bytes;
 use reqwest::{Method, StatusCode};
 
-use super::{Ask, Bucket, StorageError, said};
+use super::{Ask, Bucket, LISTING_BYTES_MAX, StorageError, found, said, unescaped};
 
 /// Keys that one listing answers with at most.
 const LISTED_MAX: &str = "1000";
-/// Of a listing, whose keys are as long as the store allows.
-const LISTING_BYTES_MAX: usize = 4 << 20;
 
 impl Bucket {
     /// Creates an object, if there is none of this key. Whether there was none; after a failure it may be there.
@@ -83,16 +81,4 @@ impl Bucket {
     pub(crate) async fn remove(&self, key: &str) -> Result<(), StorageError> {
         found(self.ask_for(Ask::new(Method::DELETE, key)).await).map(drop)
     }
-}
-
-fn found<T>(answer: Result<T, StorageError>) -> Result<Option<T>, StorageError> {
-    match answer {
-        Ok(reply) => Ok(Some(reply)),
-        Err(StorageError::Refused { status: StatusCode::NOT_FOUND, .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-fn unescaped(text: &str) -> String {
-    text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&apos;", "'").replace("&amp;", "&")
 }

@@ -101,7 +101,8 @@ pub(super) fn encoded_query(query: &[(&str, &str)]) -> String {
     pairs.join("&")
 }
 
-fn encoded(text: &str) -> String {
+/// With everything encoded that is special anywhere, slashes as well.
+pub(super) fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
     text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }

@@ -28,6 +28,10 @@ pub struct Backups {
     #[arg(long, action = ArgAction::SetTrue)]
     pub ignore_dump_if_db_exists: bool,
 
+    /// Folder of the indexes that `lamina build` has made, from which they are attached: on the file system of the database.
+    #[arg(long, default_value = "attach/", value_name = "FOLDER")]
+    pub attach_dir: PathBuf,
+
     /// Folder of the snapshots.
     #[arg(long, default_value = "snapshots/", value_name = "FOLDER")]
     pub snapshot_dir: PathBuf,

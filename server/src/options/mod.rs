@@ -2,6 +2,7 @@
 
 mod backups;
 mod byte_size;
+mod clouds;
 mod experimental;
 mod feature;
 mod indexing;
@@ -31,6 +32,7 @@ use crate::error::ErrorDocs;
 
 pub use backups::Backups;
 pub use byte_size::{ByteSize, human_disk_size, human_size};
+pub use clouds::CloudOptions;
 pub use experimental::Experimental;
 pub use feature::Feature;
 pub use indexing::Indexing;
@@ -40,7 +42,7 @@ pub use master_key::{MasterKeyError, check_master_key, suggested_master_key};
 pub use memory::usable_memory_bytes;
 pub use object_storage::ObjectStorageOptions;
 pub use outbound::{OutboundRequests, RateLimits};
-pub use replication::{Replication, StoreAddress};
+pub use replication::{BucketKind, Replication, StoreAddress};
 pub use rules_fuel::RulesFuel;
 pub use scrubbing::Scrubbing;
 pub use searching::Searching;
@@ -117,7 +119,8 @@ impl Options {
     pub(crate) fn secrets(&self) -> Vec<String> {
         let store = &self.object_storage;
         let of_store = [&store.s3_access_key, &store.s3_secret_key, &store.s3_session_token];
-        let all = of_store.into_iter().chain([&self.service.master_key]).flatten().cloned();
+        let all =
+            of_store.into_iter().chain([&self.service.master_key]).flatten().chain(store.clouds.secrets()).cloned();
         all.chain(self.outbound.secrets()).collect()
     }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::byte_size::ByteSize;
+use super::clouds::CloudOptions;
 
 /// Where snapshots go instead of a folder.
 #[derive(Clone, Debug, Args)]
@@ -67,6 +68,10 @@ pub struct ObjectStorageOptions {
     /// the indexing memory.
     #[arg(long, default_value = "375 MiB", value_name = "SIZE")]
     pub experimental_s3_multipart_part_size: ByteSize,
+
+    /// Stores of other kinds, for replicas.
+    #[command(flatten)]
+    pub clouds: CloudOptions,
 }
 
 fn compression_level(text: &str) -> Result<u32, String> {

@@ -11,8 +11,10 @@ use clap::{Args, ValueEnum};
 pub enum StoreAddress {
     /// `file:///folder`: on this machine, or shared.
     Folder(PathBuf),
-    /// `s3://bucket/prefix`; the other options of the bucket are those of snapshots.
+    /// `s3://bucket/prefix`, whose other options are those of snapshots; `gs://bucket/prefix`; `az://container/prefix`.
     Bucket {
+        /// Of the store.
+        kind: BucketKind,
         /// Of the bucket.
         name: String,
         /// What all keys begin with: empty, or it ends with a slash.
@@ -20,23 +22,39 @@ pub enum StoreAddress {
     },
 }
 
+/// Whose protocol a store speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BucketKind {
+    /// S3, by whomever it is offered.
+    S3,
+    /// Google Cloud Storage.
+    Google,
+    /// Azure Blob Storage.
+    Azure,
+}
+
 impl FromStr for StoreAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<StoreAddress, String> {
-        let refused = || format!("`{text}` is not a store: expected `s3://BUCKET/PREFIX` or `file:///FOLDER`");
+        let refused = || {
+            let known = "`s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX` or `file:///FOLDER`";
+            format!("`{text}` is not a store: expected {known}")
+        };
         if let Some(path) = text.strip_prefix("file://") {
             let path = PathBuf::from(path);
             return if path.is_absolute() { Ok(StoreAddress::Folder(path)) } else { Err(refused()) };
         }
-        let rest = text.strip_prefix("s3://").ok_or_else(refused)?;
+        let kinds = [("s3://", BucketKind::S3), ("gs://", BucketKind::Google), ("az://", BucketKind::Azure)];
+        let found = kinds.into_iter().find_map(|(scheme, kind)| Some((kind, text.strip_prefix(scheme)?)));
+        let (kind, rest) = found.ok_or_else(refused)?;
         let (name, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         if name.is_empty() {
             return Err(refused());
         }
         let prefix = prefix.trim_matches('/');
         let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
-        Ok(StoreAddress::Bucket { name: name.to_owned(), prefix })
+        Ok(StoreAddress::Bucket { kind, name: name.to_owned(), prefix })
     }
 }
 
@@ -54,8 +72,9 @@ pub enum Durability {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Replicas")]
 pub struct Replication {
-    /// Publish every commit to this store for replicas: `s3://BUCKET/PREFIX` (with the bucket options below) or
-    /// `file:///FOLDER`. Only one server publishes: after another one takes over, this one accepts no more writes.
+    /// Publish every commit to this store for replicas: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX`
+    /// (with the options of the store below) or `file:///FOLDER`. Only one server publishes: after another one takes over, this
+    /// one accepts no more writes.
     #[arg(long, value_name = "STORE")]
     pub publish: Option<StoreAddress>,
 
@@ -127,11 +146,14 @@ mod tests {
 
     #[test]
     fn addresses_are_read() {
-        let bucket = |name: &str, prefix: &str| StoreAddress::Bucket { name: name.into(), prefix: prefix.into() };
-        assert_eq!("s3://b/a/c/".parse(), Ok(bucket("b", "a/c/")));
-        assert_eq!("s3://b".parse(), Ok(bucket("b", "")));
+        let bucket =
+            |kind, name: &str, prefix: &str| StoreAddress::Bucket { kind, name: name.into(), prefix: prefix.into() };
+        assert_eq!("s3://b/a/c/".parse(), Ok(bucket(BucketKind::S3, "b", "a/c/")));
+        assert_eq!("s3://b".parse(), Ok(bucket(BucketKind::S3, "b", "")));
+        assert_eq!("gs://b/p".parse(), Ok(bucket(BucketKind::Google, "b", "p/")));
+        assert_eq!("az://b/p/q".parse(), Ok(bucket(BucketKind::Azure, "b", "p/q/")));
         assert_eq!("file:///srv/store".parse(), Ok(StoreAddress::Folder("/srv/store".into())));
-        for bad in ["", "s3://", "s3:///x", "file://relative", "/srv/store", "gs://b/p", "http://b/p"] {
+        for bad in ["", "s3://", "s3:///x", "file://relative", "/srv/store", "gs:///p", "azure://b/p", "http://b/p"] {
             assert!(bad.parse::<StoreAddress>().unwrap_err().contains("expected `s3://BUCKET/PREFIX`"), "{bad}");
         }
     }

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::carried::{Carried, carried_key};
 use super::chain::{Chain, Holder, Setback, newest_root};
+use super::journal::{JOURNAL, PAYLOADS, Record, record_number};
 use super::root::{INDEXES, PublishedIndex, ROOTS, Root};
 use super::store::{ObjectError, ObjectStore, blocking};
 use crate::options::{ObjectStorageOptions, StoreAddress};
@@ -23,6 +24,45 @@ pub(crate) struct Inventory {
     root_count: usize,
     indexes: Vec<(PublishedIndex, Manifest)>,
     objects: BTreeSet<String>,
+    journal: Waiting,
+}
+
+/// What the journal holds that the newest root does not cover.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// Objects of the journal, fences and documents included.
+    objects: usize,
+    /// Records that may be needed by who takes over.
+    records: usize,
+    tasks: usize,
+    /// Key and reason.
+    damaged: Vec<(String, String)>,
+}
+
+impl Waiting {
+    fn read(store: &ObjectStore, root: &Root) -> Result<Waiting, ObjectError> {
+        let records = keys(store, JOURNAL)?;
+        let mut found = Waiting { objects: records.len() + keys(store, PAYLOADS)?.len(), ..Waiting::default() };
+        let Some(position) = &root.journal else { return Ok(found) };
+        for (key, number) in records.iter().filter_map(|key| Some((key, record_number(key)?))) {
+            if number < position.from {
+                continue;
+            }
+            match store.read(key).and_then(|bytes| Record::read(number, &bytes)) {
+                Ok(record) => {
+                    let uncovered = record.tasks.iter().filter_map(|(task, _)| task.uid);
+                    let count = uncovered.filter(|uid| !position.covers(*uid)).count();
+                    found.records += usize::from(count > 0);
+                    found.tasks += count;
+                }
+                // A publication has covered it meanwhile.
+                Err(ObjectError::Missing(_)) => {}
+                Err(error @ ObjectError::Damaged { .. }) => found.damaged.push((key.clone(), error.to_string())),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found)
+    }
 }
 
 /// What the manifest of an index names, or why that is not known.
@@ -53,7 +93,8 @@ impl Inventory {
         let objects = keys(&store, INDEXES)?;
         let root_count = keys(&store, ROOTS)?.len();
         let indexes = root.indexes.iter().map(|index| (index.clone(), manifest(&store, index))).collect();
-        Ok(Some(Inventory { store, root, root_count, indexes, objects }))
+        let journal = Waiting::read(&store, &root)?;
+        Ok(Some(Inventory { store, root, root_count, indexes, objects, journal }))
     }
 
     /// What it is, as JSON.
@@ -77,6 +118,12 @@ impl Inventory {
             "takeoverAfterMs": self.root.takeover_after_ms,
             "keys": self.root.keys.len(),
             "indexes": indexes.collect::<Vec<_>>(),
+            "journal": self.root.journal.as_ref().map(|_| json!({
+                "objects": self.journal.objects,
+                "waitingRecords": self.journal.records,
+                "waitingTasks": self.journal.tasks,
+                "damaged": self.journal.damaged.len(),
+            })),
             "objects": self.objects.len(),
             "unnamed": self.unnamed().len(),
         })
@@ -108,6 +155,9 @@ impl Inventory {
     /// # Errors
     /// What the store says of anything but the objects.
     pub(crate) fn verify(&self, mut found: impl FnMut(Damage)) -> Result<(), ObjectError> {
+        for (key, reason) in &self.journal.damaged {
+            found(Damage { key: key.clone(), reason: reason.clone() });
+        }
         if let Some(name) = &self.root.carried {
             let key = carried_key(name);
             let read = self.store.read(&key).and_then(|bytes| Carried::read(name, &bytes));

@@ -120,6 +120,14 @@ impl Record {
     }
 }
 
+impl Record {
+    /// The record, unless it is of a later epoch than this: then a server has taken over since this one created its root, and has
+    /// ended the journal. A fence behind that one would have this server acknowledge what no other reads.
+    fn of_epoch(self, epoch: u64) -> Result<Record, Setback> {
+        if self.epoch > epoch { Err(Setback::TakenOver) } else { Ok(self) }
+    }
+}
+
 /// What is known of the records that are there.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
@@ -253,11 +261,14 @@ impl<S: Objects> Journal<S> {
                 }
                 journal.next = number + 1;
                 if from.is_some() {
-                    let record = journal.read(number).await?;
+                    let record = journal.read(number).await?.of_epoch(epoch)?;
                     ledger.learn(number, &record);
                     records.push(record);
                 }
             }
+        }
+        if from.is_none() && journal.next > 1 {
+            journal.read(journal.next - 1).await?.of_epoch(epoch)?;
         }
         let fence = journal.bytes(true, &[], Timestamp::now());
         loop {
@@ -271,9 +282,7 @@ impl<S: Objects> Journal<S> {
             if record.nonce == nonce {
                 break;
             }
-            if record.epoch > epoch {
-                return Err(Setback::TakenOver);
-            }
+            let record = record.of_epoch(epoch)?;
             ledger.learn(number, &record);
             records.push(record);
             journal.next += 1;

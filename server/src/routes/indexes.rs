@@ -27,6 +27,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let delete = warp::path!("indexes" / String).and(warp::delete()).and(request(state));
     let compact = warp::path!("indexes" / String / "compact").and(warp::post()).and(request(state));
     let clone = warp::path!("indexes" / String / "clone").and(warp::post()).and(request(state));
+    let attach = warp::path!("indexes" / String / "attach").and(warp::post()).and(request(state));
     let swap = warp::path!("swap-indexes").and(warp::post()).and(request(state));
 
     let list = list.then(self::all);
@@ -38,8 +39,10 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
         compact.then(|uid: String, request| respond(request, async move |request| self::compact(&uid, &request).await));
     let clone =
         clone.then(|uid: String, request| respond(request, async move |request| self::clone(&uid, request).await));
+    let attach =
+        attach.then(|uid: String, request| respond(request, async move |request| self::attach(&uid, request).await));
     let swap = swap.then(|request| respond(request, self::swap));
-    let one = get.or(update).unify().or(delete).unify().or(compact).unify().or(clone).unify();
+    let one = get.or(update).unify().or(delete).unify().or(compact).unify().or(clone).unify().or(attach).unify();
     list.or(create).unify().or(one).unify().or(swap).unify().boxed()
 }
 
@@ -123,6 +126,13 @@ async fn clone(uid: &str, request: Request) -> ApiResult<Response> {
     let new_uid = indexes::clone(&*request.json().await?)?;
     rights.check_index(&new_uid)?;
     enqueue(&state, NewTask::for_index(uid, Content::CloneIndex { new_uid })).await
+}
+
+async fn attach(uid: &str, request: Request) -> ApiResult<Response> {
+    let uid = request.own_index_uid(uid)?;
+    let state = Arc::clone(request.state());
+    let folder = indexes::attach(&*request.json().await?)?;
+    enqueue(&state, NewTask::for_index(uid, Content::AttachIndex { folder })).await
 }
 
 async fn swap(request: Request) -> ApiResult<Response> {

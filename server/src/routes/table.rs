@@ -21,6 +21,7 @@ pub const ROUTES: &[(&str, &str)] = &[
     ("GET", "/indexes/{indexUid}/generations"),
     ("GET", "/indexes/{indexUid}/changes"),
     ("POST", "/indexes/{indexUid}/clone"),
+    ("POST", "/indexes/{indexUid}/attach"),
     ("POST", "/indexes/{indexUid}/restore"),
     ("POST", "/swap-indexes"),
     ("GET", "/aliases"),

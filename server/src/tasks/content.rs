@@ -54,6 +54,11 @@ pub enum Content {
         /// How the other index is called.
         new_uid: String,
     },
+    /// Make an index of the files that `lamina build` has made.
+    AttachIndex {
+        /// A folder in the one of the option `--attach-dir`.
+        folder: String,
+    },
     /// Make a state before the present one the present one again.
     RestoreIndex {
         /// Its number, or a time; JSON value of the request.
@@ -258,6 +263,7 @@ impl Content {
             Content::SwapIndexes { .. } => Kind::IndexSwap,
             Content::UpdateAliases { .. } => Kind::AliasUpdate,
             Content::CloneIndex { .. } => Kind::IndexClone,
+            Content::AttachIndex { .. } => Kind::IndexAttachment,
             Content::RestoreIndex { .. } => Kind::IndexRestoration,
             Content::CompactIndex => Kind::IndexCompaction,
             Content::CreateSnapshot => Kind::SnapshotCreation,

@@ -61,6 +61,7 @@ pub(crate) fn details(content: &Content, progress: Progress) -> Map<String, Valu
         Content::UpdateIndex { primary_key, .. } => json!({ "primaryKey": primary_key }),
         Content::SwapIndexes { swaps } => json!({ "swaps": swaps.iter().map(swap).collect::<Vec<_>>() }),
         Content::CloneIndex { new_uid } => json!({ "newIndexUid": new_uid }),
+        Content::AttachIndex { folder } => json!({ "folder": folder }),
         Content::RestoreIndex { at } => json!({ "at": at }),
         Content::UpdateAliases { moves } => json!({ "aliases": moves }),
         Content::UpgradeDatabase { from, to } => {

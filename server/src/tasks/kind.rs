@@ -42,6 +42,7 @@ numbered! {
         AliasUpdate = 18;
         IndexRestoration = 19;
         IndexClone = 20;
+        IndexAttachment = 21;
     }
 }
 

@@ -57,6 +57,32 @@ pub fn clone(body: &Value) -> ApiResult<String> {
     required(uid, &root, "uid", Code::MissingIndexUid)
 }
 
+/// The body of POST `/indexes/{uid}/attach`: the name of a folder.
+///
+/// # Errors
+/// `missing_index_folder`, `invalid_index_folder`
+pub fn attach(body: &Value) -> ApiResult<String> {
+    let mut folder = None;
+    let root = At::root(body);
+    root.fields(&["folder"], |_, field| {
+        let field = field.code(Code::InvalidIndexFolder);
+        let name = field.string()?;
+        if !is_folder_name(&name) {
+            let text = "expected the name of a folder in `--attach-dir`, not a path, and not starting with a dot";
+            return Err(field.invalid(text));
+        }
+        folder = Some(name);
+        Ok(())
+    })?;
+    required(folder, &root, "folder", Code::MissingIndexFolder)
+}
+
+/// Names of one part, which lead nowhere else.
+fn is_folder_name(name: &str) -> bool {
+    let is_short = name.chars().count() <= 255;
+    !name.is_empty() && is_short && !name.starts_with('.') && !name.contains(['/', '\\'])
+}
+
 /// The body of PATCH `/indexes/{uid}`: primary key and new uid.
 ///
 /// # Errors

@@ -70,6 +70,7 @@ named_enum! {
         AliasUpdate = "aliasUpdate";
         IndexRestoration = "indexRestoration";
         IndexClone = "indexClone";
+        IndexAttachment = "indexAttachment";
     }
 }
 

@@ -58,7 +58,7 @@ const SERVER_LAYERS: [&[&str]; 18] = [
     &["routes"],
     &["front"],
     // The server, and the commands beside it.
-    &["commands", "evaluate", "import", "look_after", "run", "sync", "verify"],
+    &["build", "commands", "evaluate", "import", "look_after", "run", "sync", "verify"],
     &["inspect", "repair"],
     &["command_line"],
 ];

@@ -36,6 +36,7 @@ impl Process {
             for (uid, task) in records.iter().flat_map(|record| &record.tasks).map(|(task, _)| numbers(task)) {
                 let is_needed = if has_followed { !position.covers(uid) } else { uid >= next };
                 if is_needed {
+                    self.trace(format_args!("brings {uid} (task {task})"));
                     disk.queue.entry(uid).or_insert(task);
                     disk.next_task = disk.next_task.max(uid + 1);
                     self.world.counts.borrow_mut().replayed += 1;
@@ -86,6 +87,7 @@ impl Process {
             desk.next_task += 1;
         }
         let all: Vec<NewTask> = tasks.iter().map(|(uid, task)| task_of(*uid, *task)).collect();
+        self.trace(format_args!("begins record {} of {tasks:?}", desk.journal.next()));
         desk.ledger.borrow_mut().begin(desk.journal.next(), all.iter());
         let bytes = desk.journal.record(&all, Timestamp::from_nanos(0));
         let attempts = 1 + self.world.below(3);
@@ -93,6 +95,7 @@ impl Process {
             match desk.journal.append(&bytes).await {
                 Ok(appended) => {
                     assert_eq!(appended, Appended::This, "what came before is settled");
+                    self.trace(format_args!("acknowledges {tasks:?}, is over: {}", desk.is_over.get()));
                     self.enqueue(desk, &tasks);
                     self.world.is_acknowledged(tasks.iter().map(|(_, task)| *task));
                     return Ok(());

@@ -165,6 +165,8 @@ impl Process {
             ledger = Some((known, desk));
         }
         self.disk.borrow_mut().followed = None;
+        let queue = self.disk.borrow().queue.clone();
+        self.trace(format_args!("writes, from {queue:?}, accepts: {accepts}, {:?}", chain.last()));
         let is_over = self.pulse(&chain);
         let ledger = ledger.map(|(known, desk)| {
             if accepts {
@@ -185,6 +187,10 @@ impl Process {
         }
         is_over.set(true);
         Ok(())
+    }
+
+    pub(super) fn trace(&self, what: std::fmt::Arguments<'_>) {
+        self.world.trace(format_args!("server {}: {what}", self.server));
     }
 
     fn note(&self, setback: &Setback) {
@@ -217,6 +223,7 @@ impl Process {
             let place = self.world.below(disk.queue.len().max(1) as u64) as usize;
             let Some(uid) = disk.queue.keys().nth(place).copied() else { break };
             let task = disk.queue.remove(&uid).expect("it is there");
+            self.trace(format_args!("carries out {uid} (task {task})"));
             assert!(!disk.films.has(task), "task {uid} ({task}) is carried out twice");
             disk.batches += 1;
             disk.films.commit(task);
@@ -317,6 +324,7 @@ impl Process {
         }
         let mut disk = self.disk.borrow_mut();
         disk.next_task = disk.next_task.max(root.next_task);
+        self.trace(format_args!("has followed to {root:?}"));
         disk.followed = Some(root.number);
         self.world.counts.borrow_mut().followed += 1;
         Ok(())

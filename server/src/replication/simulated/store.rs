@@ -66,6 +66,16 @@ enum Effect {
     Remove(String),
 }
 
+impl Effect {
+    fn named(&self) -> (&'static str, &String) {
+        match self {
+            Effect::Create(key, _) => ("create", key),
+            Effect::Put(key, _) => ("put", key),
+            Effect::Remove(key) => ("remove", key),
+        }
+    }
+}
+
 /// The clock, the chance and the store of one schedule.
 pub(super) struct World {
     base: Instant,
@@ -81,11 +91,14 @@ pub(super) struct World {
     /// Tasks that were acknowledged, and are in no root yet.
     acknowledged: RefCell<BTreeSet<u32>>,
     pub(super) counts: RefCell<Counts>,
+    /// Whether what happens is printed.
+    is_traced: bool,
 }
 
 impl World {
-    pub(super) fn new(seed: u64, base: Instant, is_journaled: bool) -> World {
+    pub(super) fn new(seed: u64, base: Instant, is_journaled: bool, is_traced: bool) -> World {
         World {
+            is_traced,
             is_journaled,
             acknowledged: RefCell::default(),
             base,
@@ -96,6 +109,13 @@ impl World {
             late: RefCell::default(),
             valid: RefCell::default(),
             counts: RefCell::default(),
+        }
+    }
+
+    /// Prints what happens, in the schedule that is repeated.
+    pub(super) fn trace(&self, what: std::fmt::Arguments<'_>) {
+        if self.is_traced {
+            println!("{:>12} {what}", self.now.get());
         }
     }
 
@@ -149,6 +169,8 @@ impl World {
     }
 
     fn carry_out(&self, effect: &Effect) -> Result<(), ObjectError> {
+        let (what, key) = effect.named();
+        self.trace(format_args!("{what} {key}, there: {}", self.objects.borrow().contains_key(key)));
         match effect {
             Effect::Create(key, bytes) => {
                 if self.objects.borrow().contains_key(key) {

@@ -16,7 +16,7 @@ use thiserror::Error;
 
 pub use traffic::{Call, Traffic};
 
-use crate::object_storage::{Bucket, StorageError};
+use crate::object_storage::{AnyBucket, StorageError};
 use crate::options::{ObjectStorageOptions, StoreAddress};
 use crate::outbound::Outbound;
 
@@ -71,7 +71,7 @@ pub(super) struct ObjectStore {
 #[derive(Clone, Debug)]
 enum Place {
     Folder(PathBuf),
-    Bucket { bucket: Bucket, prefix: String },
+    Bucket { bucket: Box<AnyBucket>, prefix: String },
 }
 
 /// Why the store does not do what it is asked.
@@ -151,10 +151,8 @@ impl ObjectStore {
     ) -> Result<ObjectStore, ObjectError> {
         let place = match address {
             StoreAddress::Folder(folder) => Place::Folder(folder.clone()),
-            StoreAddress::Bucket { name, prefix } => {
-                let options = ObjectStorageOptions { s3_bucket_name: Some(name.clone()), ..options.clone() };
-                let missing = || StorageError::Parameters("`--s3-bucket-url` is missing".to_owned());
-                let bucket = Bucket::of(&options, outbound)?.ok_or_else(missing)?;
+            StoreAddress::Bucket { kind, name, prefix } => {
+                let bucket = Box::new(AnyBucket::open(*kind, name, options, outbound)?);
                 Place::Bucket { bucket, prefix: prefix.clone() }
             }
         };
@@ -165,7 +163,9 @@ impl ObjectStore {
     pub(super) fn within(&self, limit: Duration) -> ObjectStore {
         let place = match &self.place {
             Place::Folder(folder) => Place::Folder(folder.clone()),
-            Place::Bucket { bucket, prefix } => Place::Bucket { bucket: bucket.within(limit), prefix: prefix.clone() },
+            Place::Bucket { bucket, prefix } => {
+                Place::Bucket { bucket: Box::new(bucket.within(limit)), prefix: prefix.clone() }
+            }
         };
         ObjectStore { place, traffic: Arc::clone(&self.traffic) }
     }
@@ -264,7 +264,9 @@ impl ObjectStore {
         let (found, listed) = (self.read(&key), self.list("probe/", "probe/"));
         self.remove(&key)?;
         if !matches!(again, Err(ObjectError::Exists(_))) {
-            return Err(ObjectError::Unfit("it lets an object be created twice (`If-None-Match: *` is ignored)"));
+            return Err(ObjectError::Unfit(
+                "it lets an object be created twice (it ignores the condition: `If-None-Match: *`, or the generation 0)",
+            ));
         }
         if found? != b"one" || !listed?.contains(&key) {
             return Err(ObjectError::Unfit("an object that was created is not found"));

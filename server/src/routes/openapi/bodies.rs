@@ -12,6 +12,11 @@ use crate::wire::schema::{
 };
 use crate::wire::{chats, documents, render, rules, search, value_updates};
 
+/// The name of a folder: one part, not hidden.
+fn folder_name() -> Value {
+    json!({ "type": "string", "pattern": "^[^./\\\\][^/\\\\]{0,254}$" })
+}
+
 /// The schema of the JSON body of a route.
 pub(super) fn body_of(method: &str, pattern: &str) -> Value {
     match (method, pattern) {
@@ -21,6 +26,7 @@ pub(super) fn body_of(method: &str, pattern: &str) -> Value {
         }
         ("POST", "/indexes/{indexUid}/fields") => fields(),
         ("POST", "/indexes/{indexUid}/clone") => exactly([("uid", index_uid())], &["uid"]),
+        ("POST", "/indexes/{indexUid}/attach") => exactly([("folder", folder_name())], &["folder"]),
         ("POST", "/indexes/{indexUid}/restore") => exactly([("at", state())], &["at"]),
         ("POST", "/swap-indexes") => {
             let pair = json!({ "type": "array", "items": index_uid(), "minItems": 2, "maxItems": 2 });

@@ -90,6 +90,7 @@ fn of_indexes(method: &str, pattern: &str) -> Option<Row> {
         ("POST", "/indexes/{indexUid}/clone") => {
             ("Clone an index without copying its files", Body::Json, Task(202), &[])
         }
+        ("POST", "/indexes/{indexUid}/attach") => ("Attach an index built offline", Body::Json, Task(202), &[]),
         ("POST", "/indexes/{indexUid}/restore") => ("Restore a kept state", Body::Json, Task(202), &[]),
         ("POST", "/swap-indexes") => ("Swap or rename indexes", Body::Json, Task(202), &[]),
         ("GET", "/aliases") => ("List aliases", Body::None, Ok("AliasPage"), PAGE),

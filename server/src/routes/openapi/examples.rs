@@ -27,6 +27,7 @@ fn of_index(method: &str, pattern: &str) -> Option<Value> {
         ("PATCH", "/indexes/{indexUid}") => json!({ "primaryKey": "id" }),
         ("POST", "/indexes/{indexUid}/fields") => json!({ "limit": 50, "filter": { "filterable": true } }),
         ("POST", "/indexes/{indexUid}/clone") => json!({ "uid": "films-copy" }),
+        ("POST", "/indexes/{indexUid}/attach") => json!({ "folder": "films-2026-11" }),
         ("POST", "/indexes/{indexUid}/restore") => json!({ "at": 12 }),
         ("POST", "/swap-indexes") => json!([{ "indexes": ["films", "films-new"] }]),
         ("PATCH", "/aliases") => json!({ "current": "films" }),

@@ -34,6 +34,7 @@ impl Server {
             snapshots: self.instance.folder().join("snapshots"),
             snapshots_kept: 1,
             dumps: self.instance.folder().join("dumps"),
+            attached: self.instance.folder().join("attach"),
             database_name: "data".to_owned(),
             remote: None,
         }

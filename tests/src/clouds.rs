@@ -1,0 +1,263 @@
+//! Replicas over Google Cloud Storage and Azure Blob Storage: small ones in this process, which check what they are asked.
+
+use std::collections::BTreeMap;
+use std::io::{BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use crate::receiver::{Received, read};
+use crate::server::{Server, binary};
+
+type Answer = (u16, Vec<u8>);
+
+#[derive(Default)]
+struct Contents {
+    objects: BTreeMap<String, Vec<u8>>,
+    /// Creates what is there again, as a store does that knows no conditions.
+    has_no_conditions: bool,
+    tokens: usize,
+}
+
+struct Store {
+    url: String,
+    contents: Arc<Mutex<Contents>>,
+}
+
+impl Store {
+    fn start() -> Store {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let url = format!("http://{}", listener.local_addr().expect("a bound address"));
+        let contents = Arc::new(Mutex::new(Contents::default()));
+        let shared = Arc::clone(&contents);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let contents = Arc::clone(&shared);
+                std::thread::spawn(move || serve(stream, &contents));
+            }
+        });
+        Store { url, contents }
+    }
+
+    fn contents(&self) -> std::sync::MutexGuard<'_, Contents> {
+        self.contents.lock().expect("no thread panicked")
+    }
+}
+
+fn serve(mut stream: TcpStream, contents: &Mutex<Contents>) {
+    let mut reader = BufReader::new(stream.try_clone().expect("a second handle"));
+    while let Some(request) = read(&mut reader) {
+        let (status, body) = contents.lock().expect("no thread panicked").answer(&request);
+        let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n", body.len());
+        if stream.write_all(&[head.as_bytes(), &body].concat()).is_err() {
+            return;
+        }
+    }
+}
+
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        match (first, tail) {
+            (b'%', [high, low, after @ ..]) => {
+                let digits = [*high, *low];
+                let digits = std::str::from_utf8(&digits).expect("ASCII");
+                bytes.push(u8::from_str_radix(digits, 16).expect("two digits"));
+                rest = after;
+            }
+            _ => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8(bytes).expect("UTF-8")
+}
+
+fn parameters(query: &str) -> BTreeMap<String, String> {
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.map(|(name, value)| (decoded(name), decoded(value))).collect()
+}
+
+fn position(bytes: &[u8], what: &[u8]) -> usize {
+    bytes.windows(what.len()).position(|window| window == what).expect("it is there")
+}
+
+impl Contents {
+    fn answer(&mut self, request: &Received) -> Answer {
+        let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
+        let query = parameters(query);
+        match request.header("x-ms-version") {
+            Some(_) => self.azure(request, path, &query),
+            None => self.google(request, path, &query),
+        }
+    }
+
+    fn create(&mut self, key: String, body: &[u8], if_none: bool, exists: Answer) -> Answer {
+        if if_none && !self.has_no_conditions && self.objects.contains_key(&key) {
+            return exists;
+        }
+        self.objects.insert(key, body.to_vec());
+        (200, b"{}".to_vec())
+    }
+
+    fn read(&self, key: &str, range: Option<&str>) -> Answer {
+        let Some(object) = self.objects.get(key) else { return (404, b"none".to_vec()) };
+        let Some((first, last)) = range.and_then(|range| range.strip_prefix("bytes=")?.split_once('-')) else {
+            return (200, object.clone());
+        };
+        let (first, last): (usize, usize) = (first.parse().expect("a number"), last.parse().expect("a number"));
+        (206, object[first..object.len().min(last + 1)].to_vec())
+    }
+
+    /// The names of a page of three behind `after`, and whether there are more.
+    fn page(&self, prefix: &str, from: &str) -> (Vec<&String>, Option<&String>) {
+        let mut all = self.objects.keys().filter(|key| key.starts_with(prefix) && key.as_str() >= from);
+        (all.by_ref().take(3).collect(), all.next())
+    }
+
+    fn google(&mut self, request: &Received, path: &str, query: &BTreeMap<String, String>) -> Answer {
+        if path == "/token" {
+            let claim = parameters(request.text());
+            assert_eq!(claim["grant_type"], "urn:ietf:params:oauth:grant-type:jwt-bearer");
+            assert_eq!(claim["assertion"].split('.').count(), 3);
+            self.tokens += 1;
+            return (200, json!({"access_token": "a token", "expires_in": 3600}).to_string().into_bytes());
+        }
+        assert_eq!(request.header("authorization"), Some("Bearer a token"));
+        if path == "/upload/storage/v1/b/films/o" {
+            let boundary = request.header("content-type").unwrap().split_once("boundary=").unwrap().1;
+            let body = &request.body;
+            let name = position(body, b"\r\n\r\n") + 4;
+            let name_end = name + position(&body[name..], format!("\r\n--{boundary}").as_bytes());
+            let name: Value = serde_json::from_slice(&body[name..name_end]).expect("JSON");
+            let content = name_end + position(&body[name_end..], b"\r\n\r\n") + 4;
+            let content = &body[content..body.len() - format!("\r\n--{boundary}--").len()];
+            let if_none = query.get("ifGenerationMatch").is_some_and(|number| number == "0");
+            let exists = (412, b"{\"error\": {\"message\": \"conditionNotMet\"}}".to_vec());
+            return self.create(name["name"].as_str().unwrap().to_owned(), content, if_none, exists);
+        }
+        match path.strip_prefix("/storage/v1/b/films/o/").map(decoded) {
+            None => {
+                assert_eq!((request.method.as_str(), path), ("GET", "/storage/v1/b/films/o"));
+                let from = query.get("pageToken").unwrap_or(&query["startOffset"]);
+                let (page, next) = self.page(&query["prefix"], from);
+                let items: Vec<Value> = page.iter().map(|name| json!({ "name": name })).collect();
+                (200, json!({"items": items, "nextPageToken": next}).to_string().into_bytes())
+            }
+            Some(key) if request.method == "DELETE" => {
+                self.objects.remove(&key).map_or((404, Vec::new()), |_| (204, Vec::new()))
+            }
+            Some(key) => self.read(&key, request.header("range")),
+        }
+    }
+
+    fn azure(&mut self, request: &Received, path: &str, query: &BTreeMap<String, String>) -> Answer {
+        assert!(request.header("authorization").unwrap().starts_with("SharedKey films:"), "{request:?}");
+        assert!(request.header("x-ms-date").unwrap().ends_with(" GMT"));
+        match (request.method.as_str(), path.strip_prefix("/container/").map(decoded)) {
+            ("GET", None) => {
+                assert_eq!((path, query["comp"].as_str()), ("/container", "list"));
+                let from = query.get("marker").map_or("", String::as_str);
+                let (page, next) = self.page(&query["prefix"], from);
+                let blobs: String = page.iter().map(|name| format!("<Blob><Name>{name}</Name></Blob>")).collect();
+                let next = next.map_or("", String::as_str);
+                let text = format!(
+                    "<EnumerationResults><Blobs>{blobs}</Blobs><NextMarker>{next}</NextMarker></EnumerationResults>"
+                );
+                (200, text.into_bytes())
+            }
+            ("PUT", Some(key)) => {
+                assert_eq!(request.header("x-ms-blob-type"), Some("BlockBlob"));
+                let if_none = request.header("if-none-match") == Some("*");
+                let exists = (409, b"<Error><Code>BlobAlreadyExists</Code></Error>".to_vec());
+                self.create(key, &request.body, if_none, exists)
+            }
+            ("DELETE", Some(key)) => self.objects.remove(&key).map_or((404, Vec::new()), |_| (202, Vec::new())),
+            (_, Some(key)) => self.read(&key, request.header("x-ms-range")),
+            (method, None) => panic!("{method} {path}"),
+        }
+    }
+}
+
+/// The options for a store, by the name of its scheme, and what has to live as long as they are used.
+fn options(store: &Store, scheme: &str) -> (Vec<String>, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let networks = "--experimental-allowed-ip-networks=127.0.0.1".to_owned();
+    let options = if scheme == "gs" {
+        let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_RSA_SHA256).unwrap().serialize_pem();
+        let file = folder.path().join("key.json");
+        let account = json!({"client_email": "a@b", "private_key": key, "token_uri": format!("{}/token", store.url)});
+        std::fs::write(&file, account.to_string()).unwrap();
+        vec![networks, format!("--gcs-url={}", store.url), format!("--gcs-credentials-file={}", file.display())]
+    } else {
+        let url = format!("--azure-url={}", store.url);
+        vec![networks, url, "--azure-account=films".to_owned(), "--azure-access-key=a2V5".to_owned()]
+    };
+    (options, folder)
+}
+
+fn replicates(scheme: &str, address: &str) {
+    let store = Store::start();
+    let (options, _kept) = options(&store, scheme);
+    let start = |role: &str| {
+        let all: Vec<&str> = [role, address].into_iter().chain(options.iter().map(String::as_str)).collect();
+        Server::with_options(&all)
+    };
+    let writer = start("--publish");
+    writer.add("films", (0..50).map(|id| json!({"id": id, "title": format!("film {id}")})).collect());
+    let task = writer.add("films", json!([{"id": 50, "title": "the last one"}]));
+    let replica = start("--follow");
+    let found = replica.get(&format!("/indexes/films/search?q=last&minGeneration={}", task["batchUid"])).ok();
+    assert_eq!(found["hits"][0]["id"], 50);
+    assert_eq!(replica.document_count("films"), 51);
+    let command = Command::new(binary()).args(["store", "verify", "--json", address]).args(&options[1..]).output();
+    let sound: Value = serde_json::from_slice(&command.expect("runs").stdout).expect("JSON");
+    assert!(sound["sound"] == true && sound["objects"].as_u64() >= Some(3), "{sound}");
+    let tokens = store.contents().tokens;
+    assert_eq!((1..10).contains(&tokens), scheme == "gs", "{tokens} tokens: one is used for many requests");
+    assert!(store.contents().objects.keys().all(|key| key.starts_with("a b/")), "all below the prefix");
+}
+
+#[test]
+fn replicas_follow_over_google_cloud_storage() {
+    replicates("gs", "gs://films/a b");
+}
+
+#[test]
+fn replicas_follow_over_azure_blob_storage() {
+    replicates("az", "az://container/a b");
+}
+
+/// What a start says that fails.
+fn refusal(options: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(binary());
+    for name in ["AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT", "GOOGLE_APPLICATION_CREDENTIALS"] {
+        command.env_remove(name);
+    }
+    let output = command.arg("--db-path").arg(folder.path().join("data")).args(options).output().expect("runs");
+    assert!(!output.status.success());
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_store_that_cannot_be_used_is_refused_at_the_start() {
+    for (scheme, address) in [("gs", "gs://films/p"), ("az", "az://container/p")] {
+        let store = Store::start();
+        store.contents().has_no_conditions = true;
+        let (options, _kept) = options(&store, scheme);
+        let all: Vec<&str> = ["--publish", address].into_iter().chain(options.iter().map(String::as_str)).collect();
+        let said = refusal(&all);
+        assert!(said.contains("it lets an object be created twice"), "{said}");
+    }
+    let said = refusal(&["--publish", "az://container/p"]);
+    assert!(said.contains("`--azure-account` is missing"), "{said}");
+    let said = refusal(&["--publish", "az://container/p", "--azure-account", "a"]);
+    assert!(said.contains("`--azure-access-key` is missing"), "{said}");
+    let said = refusal(&["--follow", "gs://films/p", "--gcs-credentials-file", "/nowhere.json"]);
+    assert!(said.contains("`--gcs-credentials-file /nowhere.json`"), "{said}");
+}
