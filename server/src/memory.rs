@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_free_goes_back_before_anybody_else_has_to_do_it() {
+    fn what_is_free_goes_back_before_another_thread_has_to_do_it() {
         const MIB: usize = 256;
         let blocks: Vec<Vec<u8>> = (0..MIB * 16).map(|_| vec![1; 64 * KIB]).collect();
         let full = heap();

@@ -104,7 +104,7 @@ fn phrases_of_questions_are_words_unless_they_are_insisted_on() {
 
 /// Long questions are cut to their most significant words, wherever they stand; what is said again is one word that counts as often.
 #[test]
-fn the_most_telling_words_of_a_long_question_count() {
+fn the_rarest_words_of_a_long_question_count() {
     let server = Server::start();
     let documents = (0..120).map(|id| json!({"id": id, "text": format!("{} rare{id}", "common ".repeat(2))}));
     server.add("notes", documents.collect());

@@ -27,7 +27,7 @@ pub(super) fn search_any(
 ) -> Result<SearchResult, SearchError> {
     let Prepared { mut parsed, options, rules, filtering, distinct, mut clock } = prepared;
     let statistics = Statistics::new(snapshot, options);
-    parsed.is_cut |= keep_most_telling(snapshot, &statistics, &mut parsed.terms);
+    parsed.is_cut |= keep_most_selective(snapshot, &statistics, &mut parsed.terms);
     clock.lap("parse", None);
     // Boosts are no rules: the score is multiplied by them.
     let plan = Plan::new(&without_boosts(rules), &request.sort, true, true);
@@ -97,7 +97,7 @@ fn plain_graph(mut graph: QueryGraph) -> QueryGraph {
 /// Where a question has more terms than a search looks for: a word that it repeats becomes one that counts as often, and of
 /// different words those are kept that can add most to a score. Words that no document holds say nothing; phrases and a word
 /// that is still being typed stay. `true` when words were left out.
-fn keep_most_telling(snapshot: &Snapshot, statistics: &Statistics, terms: &mut Vec<QueryTerm>) -> bool {
+fn keep_most_selective(snapshot: &Snapshot, statistics: &Statistics, terms: &mut Vec<QueryTerm>) -> bool {
     if terms.len() > TERMS_MAX {
         join_repeated(terms);
     }

@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(said.len(), 3);
         assert!(said[0].contains(": MEILI_ENV, MEILI_MASTER_KEY (taken as"), "{said:?}");
         assert!(said[1].contains(": MEILI_HTTP_ADDR (passed over, as"), "{said:?}");
-        assert!(said[2].contains(": MEILI_FOO (passed over: there is no"), "{said:?}");
+        assert!(said[2].contains(": MEILI_FOO (ignored: there is no"), "{said:?}");
         assert!(notices(&own, vec!["SVC_ENV".to_owned()]).is_empty());
     }
 }

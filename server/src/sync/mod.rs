@@ -234,7 +234,7 @@ mod tests {
         assert!(two.iter().all(|one| one.slot.is_none() && one.id_field == "id"));
         for (wrong, says) in [
             (&["--table", "a", "--index", "x", "--table", "b"][..], "2 tables, 1 indexes"),
-            (&["--table", "a", "--index", "x", "--table", "b", "--index", "x"], "another one"),
+            (&["--table", "a", "--index", "x", "--table", "b", "--index", "x"], "its own --index"),
             (&["--table", "a", "--index", "x", "--table", "b", "--index", "y", "--slot", "s"], "1 slots"),
         ] {
             let said = read(wrong).unwrap_err();

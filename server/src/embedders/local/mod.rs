@@ -166,10 +166,10 @@ impl LocalEmbedder {
     /// # Errors
     /// When the model can't make one of them, or it was `cancelled`.
     pub(super) fn embed(&self, texts: &[String], cancelled: &AtomicBool) -> Result<Vec<Vec<f32>>, EmbedFailure> {
-        self.embed_telling(texts, cancelled, &|_, _| ())
+        self.embed_reporting(texts, cancelled, &|_, _| ())
     }
 
-    fn embed_telling(
+    fn embed_reporting(
         &self,
         texts: &[String],
         cancelled: &AtomicBool,
@@ -203,7 +203,7 @@ impl VectorMaker for LocalEmbedder {
     }
 
     fn make(&self, texts: &[String], cancelled: &AtomicBool, answered: &Answered<'_>) -> Vec<Answer> {
-        match self.embed_telling(texts, cancelled, answered) {
+        match self.embed_reporting(texts, cancelled, answered) {
             Ok(vectors) => vectors.into_iter().map(Ok).collect(),
             Err(failure) => vec![Err(failure); texts.len()],
         }
