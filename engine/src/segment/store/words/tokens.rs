@@ -54,7 +54,7 @@ fn not_of_words(eight: u64) -> u64 {
     const HIGH: u64 = 0x80 * ONES;
     // Sums of seven bits do not reach the next byte. The highest bit of a sum: the byte is at least so large.
     let low = eight & !HIGH;
-    let lower = low | 0x20 * ONES;
+    let lower = low | (0x20 * ONES);
     let from_a = lower + (0x80 - u64::from(b'a')) * ONES;
     let beyond_z = lower + (0x80 - u64::from(b'z') - 1) * ONES;
     let letters = from_a & !beyond_z & !eight;
