@@ -1,0 +1,68 @@
+//! New indexes from the files of others: clones, and what `lamina build` has made.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::Arc;
+
+use lamina_engine::index::{Index, IndexOptions};
+
+use super::Instance;
+use crate::error::{ApiError, ApiResult, Code};
+use crate::stored_names::FolderName;
+use crate::tasks::Store;
+
+impl Instance {
+    /// As [`Instance::create_unnamed`], of the files of `source`.
+    ///
+    /// # Errors
+    /// What the file system says, or that `source` is damaged.
+    pub(crate) fn clone_unnamed(
+        &self,
+        store: &Store,
+        source: &Index,
+        uid: &str,
+        batch: u32,
+    ) -> ApiResult<(FolderName, Arc<Index>)> {
+        let folder = FolderName::random();
+        store.intend_folder(&folder)?;
+        let path = self.index_folder(&folder);
+        let clone = || {
+            fs::create_dir(&path)?;
+            source.snapshot().clone_to(source.directory(), &path, uid, u64::from(batch))?;
+            File::open(self.folder.join("indexes")).and_then(|indexes| indexes.sync_all())?;
+            Index::open(&path, self.options.clone())
+        };
+        match clone() {
+            Ok(index) => Ok((folder, Arc::new(index))),
+            Err(error) => {
+                self.remove_index_folder(&folder);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// As [`Instance::clone_unnamed`], of the index in `folder`, which `lamina build` has made.
+    ///
+    /// # Errors
+    /// `invalid_index_folder` for one that cannot be attached, or what the file system says.
+    pub(crate) fn attach_unnamed(
+        &self,
+        store: &Store,
+        folder: &Path,
+        uid: &str,
+        batch: u32,
+    ) -> ApiResult<(FolderName, Arc<Index>)> {
+        let refused = |reason: &dyn std::fmt::Display| {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            let text = format!("The folder `{name}` in `--attach-dir` cannot be attached: {reason}.");
+            ApiError::new(Code::InvalidIndexFolder, text)
+        };
+        if !folder.is_dir() {
+            return Err(refused(&"there is no such folder"));
+        }
+        let options = IndexOptions { background_merges: false, locks_folder: true, ..self.options.clone() };
+        let source = Index::open(folder, options).map_err(|error| refused(&error))?;
+        source.snapshot().check_whole().map_err(|error| refused(&error))?;
+        self.clone_unnamed(store, &source, uid, batch)
+    }
+}
