@@ -8,6 +8,7 @@ use lamina_engine::bits::{BitsetBuilder, DocSet};
 
 use super::alternatives::Alternative;
 use super::fuel::Fuel;
+use super::sets::set_of;
 use super::timetable::Timetable;
 use super::values::Values;
 use super::words::RuleWords;
@@ -52,7 +53,7 @@ impl Matcher {
         let needing = |wanted: bool| -> DocSet {
             let asked =
                 (0..).zip(of_query()).filter(|(_, query)| query.and_then(|query| query.is_empty) == Some(wanted));
-            asked.map(|(number, _)| number).collect()
+            set_of(asked.map(|(number, _)| number).collect(), rules.len() as u32)
         };
         Matcher {
             numbers: (0..).zip(&rules).map(|(number, (_, rule))| (rule.uid.clone(), number)).collect(),

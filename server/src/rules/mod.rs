@@ -10,6 +10,7 @@ mod listing;
 mod matcher;
 mod numbers;
 mod set;
+mod sets;
 #[cfg(test)]
 mod tests;
 mod timetable;

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use lamina_engine::bits::{BitsetBuilder, DocSet};
 
+use super::sets::set_of;
+
 /// So many sets of a level are one of the next.
 const FAN_OUT: usize = 16;
 
@@ -27,9 +29,7 @@ impl Numbers {
                 let mut rules: Vec<u32> = numbers.iter().map(|(_, rule)| *rule).collect();
                 rules.sort_unstable();
                 rules.dedup();
-                let mut set = BitsetBuilder::new(rule_count);
-                rules.into_iter().for_each(|rule| set.insert(rule));
-                set.finish()
+                set_of(rules, rule_count)
             };
             levels.push(all.chunks(size).map(set).collect());
             size *= FAN_OUT;

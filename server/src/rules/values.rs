@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::alternatives::{Alternative, Test};
 use super::numbers::Numbers;
+use super::sets::set_of;
 
 /// The values of all rules.
 #[derive(Debug, Default)]
@@ -53,7 +54,7 @@ impl Values {
             by_count.entry(count).or_default().push(rule);
             rule_count = rule + 1;
         }
-        let set = |rules: Vec<u32>| DocSet::from_sorted(rules);
+        let set = |rules: Vec<u32>| set_of(rules, rule_count);
         let fields = fields.into_iter().map(|(name, mut gathered)| {
             gathered.all.dedup();
             let texts = gathered.texts.into_iter().map(|(text, mut rules)| {

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use lamina_engine::bits::{BitsetBuilder, DocSet};
 
 use super::listing::words;
+use super::sets::set_of;
 
 /// An automaton over the words of a query, whose states say which rules have all their words.
 #[derive(Debug)]
@@ -24,6 +25,7 @@ impl RuleWords {
         let mut numbers: HashMap<Box<str>, u32> = HashMap::new();
         let mut steps: HashMap<(u32, u32), u32> = HashMap::new();
         let mut ended: Vec<Vec<u32>> = vec![Vec::new()];
+        let mut rule_count = 0;
         for (rule, text) in (0u32..).zip(rules) {
             let mut wanted: Vec<u32> = Vec::new();
             for word in words(text.unwrap_or("")) {
@@ -41,8 +43,9 @@ impl RuleWords {
                 }
             }
             ended[state as usize].push(rule);
+            rule_count = rule + 1;
         }
-        RuleWords { numbers, steps, rules: ended.into_iter().map(DocSet::from_sorted).collect() }
+        RuleWords { numbers, steps, rules: ended.into_iter().map(|rules| set_of(rules, rule_count)).collect() }
     }
 
     /// Adds the rules that have all of their words among `words`, which are different. `fuel`: steps that are tried for each

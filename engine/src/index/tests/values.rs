@@ -289,8 +289,10 @@ fn step() -> impl Strategy<Value = Step> {
 /// The sum as documents have it; `None`: there is none.
 fn sum(value: Option<&Value>, by: &Value) -> Option<Value> {
     let Some(value) = value.filter(|value| !value.is_null()) else { return Some(by.clone()) };
-    if let (Some(value), Some(by)) = (value.as_i64(), by.as_i64()) {
-        return Some(json!(i64::try_from(i128::from(value) + i128::from(by)).ok()?));
+    let integer = |value: &Value| value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
+    if let (Some(value), Some(by)) = (integer(value), integer(by)) {
+        let sum = value + by;
+        return i64::try_from(sum).map(Value::from).or_else(|_| u64::try_from(sum).map(Value::from)).ok();
     }
     Some(json!(value.as_f64()? + by.as_f64()?))
 }
@@ -359,7 +361,7 @@ impl Pair {
         }
         let outcome = apply_one(&self.index, values(&lines));
         assert!(fails || outcome.is_ok(), "{outcome:?} for {lines:?}");
-        // A sum that no signed integer holds is none of `sum`: what it became is taken over.
+        // A sum that no integer of 64 bits holds is none of `sum`: what it became is taken over.
         if fails || outcome.is_err() {
             self.documents = before;
             if outcome.is_ok() {
