@@ -50,9 +50,11 @@ impl VectorCorpus {
     }
 }
 
-/// Appends a document with a vector of the embedder `e`, and numbers of which filters keep a tenth and a hundredth.
+/// Appends a document with a vector of the embedder `e`, and numbers of which filters keep a tenth, a hundredth and a thousandth.
 pub fn line(id: usize, vector: &[f32], out: &mut String) {
-    write!(out, r#"{{"id":{id},"tenth":{},"hundredth":{},"_vectors":{{"e":["#, id % 10, id % 100).expect("it is text");
+    let [tenth, hundredth, thousandth] = [10, 100, 1000].map(|keeps| id % keeps);
+    write!(out, r#"{{"id":{id},"tenth":{tenth},"hundredth":{hundredth},"thousandth":{thousandth},"_vectors":{{"e":["#)
+        .expect("it is text");
     for (place, value) in vector.iter().enumerate() {
         let comma = if place > 0 { "," } else { "" };
         write!(out, "{comma}{value:.5}").expect("it is text");
@@ -63,7 +65,7 @@ pub fn line(id: usize, vector: &[f32], out: &mut String) {
 /// The settings of an index of such documents.
 pub fn settings(dimensions: usize, is_binary: bool) -> String {
     format!(
-        r#"{{"filterableAttributes": ["tenth", "hundredth"], "embedders": {{"e": {{"source": "userProvided",
+        r#"{{"filterableAttributes": ["tenth", "hundredth", "thousandth"], "embedders": {{"e": {{"source": "userProvided",
             "dimensions": {dimensions}, "binaryQuantized": {is_binary}}}}}}}"#
     )
 }
