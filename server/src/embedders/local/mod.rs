@@ -241,9 +241,22 @@ fn lock_unless_cancelled<'a, T>(cancelled: &AtomicBool, mutex: &'a Mutex<T>) -> 
     None
 }
 
-/// The graphics card, if the server was built for one and there is one.
+/// The GPU, if the server was built for one and there is one.
 fn device() -> Device {
-    Device::cuda_if_available(0).unwrap_or(Device::Cpu)
+    match Device::cuda_if_available(0) {
+        Ok(device) => {
+            if device.is_cuda() {
+                tracing::info!("the model runs on the GPU");
+            }
+            device
+        }
+        Err(error) => {
+            // Behind the first line is where it was found.
+            let error = error.to_string().lines().next().unwrap_or_default().to_owned();
+            tracing::warn!(error, "no GPU can be used: the model runs on the CPU");
+            Device::Cpu
+        }
+    }
 }
 
 #[cfg(test)]
