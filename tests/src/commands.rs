@@ -101,7 +101,7 @@ fn settings_are_read_and_changed() {
     assert_eq!((get("stopWords"), get("distinctAttribute")), (json!(["the"]), json!("year")));
     printed(&ask(&server, &["settings", "reset", "stopWords"]));
     assert_eq!(get("stopWords"), json!([]));
-    refused(&ask(&server, &["settings", "get", "rankingRule"]), "there is no setting `rankingRule`, but: ");
+    refused(&ask(&server, &["settings", "get", "rankingRule"]), "there is no setting `rankingRule`. Settings are: ");
     refused(&ask(&server, &["settings", "set", "distinctAttribute", "year"]), "the value is not JSON");
     refused(&ask(&server, &["settings", "set", "stopWords", "1"]), "400");
     refused(&ask(&server, &["settings", "set", "stopWords", "@absent.json"]), "absent.json");

@@ -292,7 +292,7 @@ fn a_document_above_the_limit_of_the_server_does_not_end_the_rest() {
     failed(&output, "standard input: document 4 (line 4) failed: The provided payload reached the size limit.");
     assert_eq!(server.document_count("films"), 5);
     // All other requests would be as large.
-    failed(&import(&server, &[], &input), "give a smaller --batch-bytes: The provided payload reached the size limit.");
+    failed(&import(&server, &[], &input), "set a smaller --batch-bytes: The provided payload reached the size limit.");
 }
 
 #[test]

@@ -176,7 +176,7 @@ fn without_its_log_or_all_of_sqlite_the_indexes_keep_their_names() {
         let added = server.add("films", json!([{"id": 1000}]));
         assert!(added["uid"].as_u64().unwrap() > last, "{added}");
         assert!(added["batchUid"].as_u64().unwrap() > last, "{added}");
-        for line in ["the index `books` got its name back", "tasks.sqlite was lost", "API keys"] {
+        for line in ["recovered the name of the index `books`", "tasks.sqlite was lost", "API keys"] {
             server.wait_for_log(line);
         }
         // The next start has nothing more to say, and goes on from there.
@@ -324,7 +324,7 @@ fn damaged_documents_of_a_waiting_task_fail_that_task_only() {
     }
     server.start_again();
     server.release_queue(held);
-    for (uid, part) in [(tasks[0], "gone"), (tasks[1], "checksum")] {
+    for (uid, part) in [(tasks[0], "they are missing"), (tasks[1], "checksum")] {
         let task = server.wait_for(uid);
         assert_eq!(
             (&task["status"], &task["error"]["code"]),
@@ -363,7 +363,7 @@ fn what_nothing_leads_to_is_put_aside_and_not_removed() {
     fs::write(indexes.join("notes"), "by hand").unwrap();
     fs::write(server.data_folder().join("payloads/notes"), "by hand").unwrap();
     let (is_sound, said) = verify(&server);
-    assert!(!is_sound && said.contains("indexes/a-copy: DAMAGED: nothing leads to it"), "{said}");
+    assert!(!is_sound && said.contains("indexes/a-copy: DAMAGED: no index refers to it"), "{said}");
     server.start_again();
     assert_eq!(server.get("/indexes").ok()["total"], 2);
     let names = quarantined(&server);

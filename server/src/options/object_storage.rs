@@ -61,7 +61,7 @@ pub struct ObjectStorageOptions {
     pub experimental_s3_compression_level: u32,
 
     /// No effect; accepted for compatibility with Meilisearch. Every attempt is signed anew.
-    #[arg(long, default_value = "28800", value_name = "SECONDS", value_parser = super::count::<NonZeroU64>)]
+    #[arg(long, hide = true, default_value = "28800", value_name = "SECONDS", value_parser = super::count::<NonZeroU64>)]
     pub experimental_s3_signature_duration_seconds: NonZeroU64,
 
     /// Maximum size of a part of a snapshot. Parts are smaller if the parallel ones would not fit into an eighth of
