@@ -58,18 +58,23 @@ impl Dictionary {
 
     /// What packs the last documents smaller: a model of words, or zstd with a dictionary.
     fn choose(texts: &[u8], text_lengths: &[usize], pieces: Pieces, samples: &Samples<'_>) -> Option<Dictionary> {
-        let with = |bytes: Vec<u8>| Dictionary { bytes: bytes.into(), pieces: pieces.clone() };
-        let model = words::train(texts, text_lengths).map(with);
+        let with = |bytes: Vec<u8>| Arc::new(Dictionary { bytes: bytes.into(), pieces: pieces.clone() });
         let learned = text_lengths.len() - words::kept_back(text_lengths.len());
-        let learned_bytes = text_lengths[..learned].iter().sum();
         // Where there is nothing to learn, plain compression serves as well.
-        let zstd = train(&texts[..learned_bytes], &text_lengths[..learned]).ok().map(with);
-        let (model, zstd) = match (model, zstd) {
-            (Some(model), Some(zstd)) => (Arc::new(model), Arc::new(zstd)),
-            (model, zstd) => return model.or(zstd),
+        let zstd_of = |documents: usize| {
+            let bytes = text_lengths[..documents].iter().sum();
+            train(&texts[..bytes], &text_lengths[..documents]).ok().map(with)
         };
-        let chosen = if samples.packed(&model, learned) < samples.packed(&zstd, learned) { model } else { zstd };
-        Arc::into_inner(chosen)
+        let Some(model) = words::train(texts, text_lengths).map(with) else {
+            return zstd_of(learned).and_then(Arc::into_inner);
+        };
+        let model_bytes = samples.packed(&model, learned);
+        // Most documents consist of words. A dictionary of some of them is enough to see that.
+        if zstd_of(learned / 4).is_some_and(|zstd| samples.packed(&zstd, learned) / 10 * 9 > model_bytes) {
+            return Arc::into_inner(model);
+        }
+        let zstd = zstd_of(learned).filter(|zstd| samples.packed(zstd, learned) <= model_bytes);
+        Arc::into_inner(zstd.unwrap_or(model))
     }
 }
 

@@ -1,9 +1,8 @@
 //! Writes texts as codes of a model.
 
 use super::huffman::codes;
-use super::tokens::{Class, Token, Tokens};
+use super::tokens::{Class, Token, Tokens, first_eight};
 use super::{FIRST_NUMBER, FIRST_PHRASE, LENGTH_BITS, Model, NO_PHRASE, NUMBER_BITS, SPELLED, SPELLED_WORD};
-use crate::bits::first_bytes;
 use crate::bits::kernels::fetch;
 
 /// Tokens that are cut before they are looked up, so that their slots are brought from memory meanwhile.
@@ -22,7 +21,7 @@ struct Phrases {
 
 #[derive(Clone, Copy)]
 struct Slot {
-    /// The bytes of a short token; where those of a longer one start.
+    /// The bytes of a short token, by [`first_eight`]; where those of a longer one start.
     place: u64,
     parent: u32,
     /// The phrase, and the length of its token in the low byte; [`FREE`]: nothing.
@@ -54,14 +53,15 @@ impl Phrases {
         if token.len() > LENGTH_MAX {
             return;
         }
-        let place = if token.len() <= SHORT { first_bytes(token) } else { self.long.len() as u64 };
+        let eight = first_eight(token);
+        let place = if token.len() <= SHORT { eight } else { self.long.len() as u64 };
         if token.len() > SHORT {
             self.long.extend_from_slice(token);
         }
         if parent != NO_PHRASE {
             self.continued[parent as usize / 64] |= 1 << (parent % 64);
         }
-        let (first, mask) = (self.first_slot(parent, hash(token)), self.slots.len() - 1);
+        let (first, mask) = (self.first_slot(parent, hash(token, eight)), self.slots.len() - 1);
         // A phrase without a place is not used.
         let free = (first..first + PROBES_MAX).find(|at| self.slots[at & mask].number_and_length == FREE);
         if let Some(at) = free {
@@ -71,7 +71,7 @@ impl Phrases {
 
     #[inline]
     fn first_slot(&self, parent: u32, hash: u64) -> usize {
-        fold(hash, u64::from(parent)) as usize & (self.slots.len() - 1)
+        (hash ^ u64::from(parent).wrapping_mul(ODD) >> 32) as usize & (self.slots.len() - 1)
     }
 
     /// Has the slot of a phrase of one token brought from memory.
@@ -82,9 +82,8 @@ impl Phrases {
 
     /// `hash` is that of the token.
     #[inline]
-    fn find(&self, parent: u32, token: &[u8], hash: u64) -> Option<u32> {
-        let is_short = token.len() <= SHORT;
-        let bytes = if is_short { first_bytes(token) } else { 0 };
+    fn find(&self, parent: u32, token: &Token<'_>, hash: u64) -> Option<u32> {
+        let is_short = token.bytes.len() <= SHORT;
         let mask = self.slots.len() - 1;
         let first = self.first_slot(parent, hash);
         for at in first..first + PROBES_MAX {
@@ -93,11 +92,11 @@ impl Phrases {
                 return None;
             }
             let is_it = slot.parent == parent
-                && slot.number_and_length as usize & LENGTH_MAX == token.len()
+                && slot.number_and_length as usize & LENGTH_MAX == token.bytes.len()
                 && if is_short {
-                    slot.place == bytes
+                    slot.place == token.eight
                 } else {
-                    self.long.get(slot.place as usize..).is_some_and(|long| long.starts_with(token))
+                    self.long.get(slot.place as usize..).is_some_and(|long| long.starts_with(token.bytes))
                 };
             if is_it {
                 return Some(slot.number_and_length >> 8);
@@ -108,31 +107,28 @@ impl Phrases {
 
     /// The phrase that goes on with this token.
     #[inline]
-    fn longer(&self, phrase: u32, token: &[u8], hash: u64) -> Option<u32> {
+    fn longer(&self, phrase: u32, token: &Token<'_>, hash: u64) -> Option<u32> {
         let is_continued = self.continued[phrase as usize / 64] >> (phrase % 64) & 1 == 1;
         if is_continued { self.find(phrase, token, hash) } else { None }
     }
 }
 
+const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+
 #[inline]
 fn fold(mixed: u64, eight: u64) -> u64 {
-    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    // Both halves of the product: short tokens have their bytes in the high half of a number.
+    // Both halves of the product: short tokens have their bytes in the low half of a number.
     let product = u128::from(mixed ^ eight) * u128::from(ODD);
     product as u64 ^ (product >> 64) as u64
 }
 
+/// Of the length and the first and last eight bytes, the first ones as [`first_eight`] has them: few tokens are longer.
 #[inline]
-fn hash(token: &[u8]) -> u64 {
-    let start = token.len() as u64 + 1;
+fn hash(token: &[u8], eight: u64) -> u64 {
+    let start = fold(token.len() as u64 + 1, eight);
     match token.last_chunk::<8>() {
-        // The last eight bytes overlap those before them.
-        Some(last) => {
-            let eights = token.as_chunks::<8>().0.iter();
-            let all = eights.fold(start, |mixed, eight| fold(mixed, u64::from_le_bytes(*eight)));
-            fold(all, u64::from_le_bytes(*last))
-        }
-        None => fold(start, first_bytes(token)),
+        Some(last) if token.len() > SHORT => fold(start, u64::from_le_bytes(*last)),
+        _ => start,
     }
 }
 
@@ -203,17 +199,17 @@ impl WordEncoder {
         let mut open = NO_PHRASE;
         let mut tokens = Tokens::new(text);
         loop {
-            let mut batch = [(Token { class: Class::Raw, bytes: &[] }, 0); BATCH];
+            let mut batch = [(Token { class: Class::Raw, bytes: &[], eight: 0 }, 0); BATCH];
             let mut count = 0;
             for (place, token) in batch.iter_mut().zip(&mut tokens) {
-                *place = (token, hash(token.bytes));
+                *place = (token, hash(token.bytes, token.eight));
                 self.phrases.fetch(place.1);
                 count += 1;
             }
             if count == 0 {
                 break;
             }
-            batch[..count].iter().for_each(|&(token, hash)| open = self.encode_token(open, token, hash, &mut bits));
+            batch[..count].iter().for_each(|(token, hash)| open = self.encode_token(open, token, *hash, &mut bits));
         }
         if open != NO_PHRASE {
             self.put(&mut bits, FIRST_PHRASE + open);
@@ -223,15 +219,15 @@ impl WordEncoder {
 
     /// The phrase that is open behind a token, or [`NO_PHRASE`].
     #[inline]
-    fn encode_token(&self, open: u32, token: Token<'_>, hash: u64, bits: &mut Bits<'_>) -> u32 {
+    fn encode_token(&self, open: u32, token: &Token<'_>, hash: u64, bits: &mut Bits<'_>) -> u32 {
         let is_of_phrases = token.class != Class::Raw;
         if open != NO_PHRASE {
-            if is_of_phrases && let Some(longer) = self.phrases.longer(open, token.bytes, hash) {
+            if is_of_phrases && let Some(longer) = self.phrases.longer(open, token, hash) {
                 return longer;
             }
             self.put(bits, FIRST_PHRASE + open);
         }
-        match self.phrases.find(NO_PHRASE, token.bytes, hash) {
+        match self.phrases.find(NO_PHRASE, token, hash) {
             Some(phrase) if is_of_phrases => phrase,
             _ => {
                 self.spell(bits, token);
@@ -246,7 +242,7 @@ impl WordEncoder {
     }
 
     /// A token that no phrase begins with.
-    fn spell(&self, bits: &mut Bits<'_>, token: Token<'_>) {
+    fn spell(&self, bits: &mut Bits<'_>, token: &Token<'_>) {
         if token.class == Class::Digits {
             let digits = token.bytes.len();
             self.put(bits, FIRST_NUMBER + digits as u32 - 1);

@@ -1,5 +1,7 @@
 //! Cuts the texts of documents into tokens.
 
+use crate::bits::first_bytes;
+
 /// Digits of a number, at most; a longer one is several.
 pub(super) const DIGITS_MAX: usize = 17;
 /// Bytes of a token of anything else, at most.
@@ -45,6 +47,14 @@ pub(super) const fn class_of(byte: u8) -> Class {
 pub(super) struct Token<'a> {
     pub(super) class: Class,
     pub(super) bytes: &'a [u8],
+    /// See [`first_eight`].
+    pub(super) eight: u64,
+}
+
+/// The first eight bytes, the first one lowest; zeros stand for missing ones.
+#[inline]
+pub(super) fn first_eight(bytes: &[u8]) -> u64 {
+    first_bytes(bytes).swap_bytes()
 }
 
 /// The highest bit of each of eight bytes that are not of the class [`Class::Word`].
@@ -89,6 +99,19 @@ impl<'a> Tokens<'a> {
         at + rest.iter().position(|&byte| class_of(byte) != Class::Word).unwrap_or(rest.len())
     }
 
+    /// The token up to `end`.
+    #[inline]
+    fn token(&mut self, class: Class, end: usize) -> Token<'a> {
+        let bytes = &self.text[self.at..end];
+        let eight = match self.text[self.at..].first_chunk::<8>() {
+            Some(eight) if bytes.len() < 8 => u64::from_le_bytes(*eight) & ((1 << (8 * bytes.len())) - 1),
+            Some(eight) => u64::from_le_bytes(*eight),
+            None => first_eight(bytes),
+        };
+        self.at = end;
+        Token { class, bytes, eight }
+    }
+
     #[inline]
     fn run_end(&self, class: Class, length_max: usize) -> usize {
         let rest = &self.text[self.at..];
@@ -103,15 +126,12 @@ impl<'a> Iterator for Tokens<'a> {
     #[inline]
     fn next(&mut self) -> Option<Token<'a>> {
         let first = *self.text.get(self.at)?;
-        if self.is_behind_word
-            && first == b' '
-            && self.text.get(self.at + 1).is_some_and(|&byte| class_of(byte) == Class::Word)
-        {
-            let end = self.word_end(self.at + 1);
-            if end - self.at - 1 <= super::SPELLED_MAX {
-                let bytes = &self.text[self.at + 1..end];
-                self.at = end;
-                return Some(Token { class: Class::Word, bytes });
+        if self.is_behind_word && first == b' ' {
+            let start = self.at + 1;
+            let end = self.word_end(start);
+            if (1..=super::SPELLED_MAX).contains(&(end - start)) {
+                self.at = start;
+                return Some(self.token(Class::Word, end));
             }
         }
         let class = class_of(first);
@@ -124,10 +144,8 @@ impl<'a> Iterator for Tokens<'a> {
             Class::Code => (class, (self.at + 1 + usize::from(first >= FIRST_LEAD)).min(self.text.len())),
             Class::Other | Class::Raw => (class, self.run_end(class, OTHER_MAX)),
         };
-        let bytes = &self.text[self.at..end];
-        self.at = end;
         self.is_behind_word = class == Class::Word;
-        Some(Token { class, bytes })
+        Some(self.token(class, end))
     }
 }
 

@@ -144,7 +144,10 @@ impl<'a> Trainer<'a> {
     /// Adds phrases that are one token longer than others.
     fn lengthen(&mut self) {
         let mut counts = vec![0_u32; self.phrases.len()];
-        let mut pairs: HashMap<u64, u32, foldhash::fast::RandomState> = HashMap::default();
+        // As many as there may be, so that it does not grow, which costs more than to fill it.
+        let pairs_max = self.samples.sequence.len() / 4;
+        let mut pairs: HashMap<u64, u32, foldhash::fast::RandomState> =
+            HashMap::with_capacity_and_hasher(pairs_max, Default::default());
         let mut total = 0_u32;
         self.parse(|met| {
             total += 1;
