@@ -1,14 +1,12 @@
 //! Replicas over Google Cloud Storage and Azure Blob Storage: small ones in this process, which check what they are asked.
 
 use std::collections::BTreeMap;
-use std::io::{BufReader, Write};
-use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::receiver::{Received, read};
+use crate::receiver::{Received, Reply, answering};
 use crate::server::{Server, binary};
 
 type Answer = (u16, Vec<u8>);
@@ -28,32 +26,17 @@ struct Store {
 
 impl Store {
     fn start() -> Store {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let url = format!("http://{}", listener.local_addr().expect("a bound address"));
         let contents = Arc::new(Mutex::new(Contents::default()));
         let shared = Arc::clone(&contents);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let contents = Arc::clone(&shared);
-                std::thread::spawn(move || serve(stream, &contents));
-            }
+        let url = answering(move |request| {
+            let (status, body) = shared.lock().expect("no thread panicked").answer(&request);
+            Some(Reply::new(status, body))
         });
         Store { url, contents }
     }
 
     fn contents(&self) -> std::sync::MutexGuard<'_, Contents> {
         self.contents.lock().expect("no thread panicked")
-    }
-}
-
-fn serve(mut stream: TcpStream, contents: &Mutex<Contents>) {
-    let mut reader = BufReader::new(stream.try_clone().expect("a second handle"));
-    while let Some(request) = read(&mut reader) {
-        let (status, body) = contents.lock().expect("no thread panicked").answer(&request);
-        let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n", body.len());
-        if stream.write_all(&[head.as_bytes(), &body].concat()).is_err() {
-            return;
-        }
     }
 }
 

@@ -4,14 +4,12 @@
 //! Besides, nothing that the server was sent may stand in them: no text of a body, no path, no key.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufReader, Write};
-use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use serde_json::Value;
 
-use crate::receiver::read;
+use crate::receiver::{Reply, answering};
 
 /// Bodies by the path they were posted to.
 type Bodies = Mutex<BTreeMap<String, Vec<String>>>;
@@ -19,34 +17,21 @@ type Bodies = Mutex<BTreeMap<String, Vec<String>>>;
 /// Listens as long as the tests run.
 struct Collector {
     origin: String,
-    bodies: Bodies,
+    bodies: Arc<Bodies>,
 }
 
 fn collector() -> &'static Collector {
-    static COLLECTOR: OnceLock<&'static Collector> = OnceLock::new();
+    static COLLECTOR: OnceLock<Collector> = OnceLock::new();
     COLLECTOR.get_or_init(|| {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let origin = format!("http://{}", listener.local_addr().expect("a bound address"));
-        let collector: &'static Collector = Box::leak(Box::new(Collector { origin, bodies: Bodies::default() }));
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                std::thread::spawn(move || take(stream, &collector.bodies));
-            }
+        let bodies = Arc::new(Bodies::default());
+        let received = Arc::clone(&bodies);
+        let origin = answering(move |request| {
+            let text = request.text().to_owned();
+            received.lock().expect("no thread panicked").entry(request.path).or_default().push(text);
+            Some(Reply::new(200, ""))
         });
-        collector
+        Collector { origin, bodies }
     })
-}
-
-fn take(mut stream: TcpStream, bodies: &Bodies) {
-    let Ok(other) = stream.try_clone() else { return };
-    let mut reader = BufReader::new(other);
-    while let Some(request) = read(&mut reader) {
-        let text = request.text().to_owned();
-        bodies.lock().expect("no thread panicked").entry(request.path).or_default().push(text);
-        if stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").is_err() {
-            return;
-        }
-    }
 }
 
 /// What a server was sent, and where its figures go.

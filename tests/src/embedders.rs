@@ -7,8 +7,6 @@ mod rendering;
 
 use model::Manner;
 pub(crate) use model::Model;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 

@@ -1,13 +1,11 @@
 //! Snapshots in an object store: a small one in this process that takes uploads in parts, and stumbles.
 
 use std::collections::BTreeMap;
-use std::io::{BufReader, Write};
-use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::receiver::{Received, read};
+use crate::receiver::{Received, Reply, answering};
 use crate::server::Server;
 
 /// What the store holds and was asked.
@@ -37,15 +35,15 @@ struct Store {
 
 impl Store {
     fn start() -> Store {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let url = format!("http://{}", listener.local_addr().expect("a bound address"));
         let contents = Arc::new(Mutex::new(Contents::default()));
         let shared = Arc::clone(&contents);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let contents = Arc::clone(&shared);
-                std::thread::spawn(move || serve(stream, &contents));
+        let url = answering(move |request| {
+            let stalls = request.method == "PUT" && shared.lock().expect("no thread panicked").stalls;
+            if stalls {
+                std::thread::sleep(std::time::Duration::from_secs(600));
             }
+            let (status, headers, body) = shared.lock().expect("no thread panicked").answer(&request);
+            Some(Reply { status, headers, body: body.into() })
         });
         Store { url, contents }
     }
@@ -66,21 +64,6 @@ impl Store {
             "--s3-bucket-url",
         ];
         fixed.into_iter().chain([self.url.as_str()]).collect()
-    }
-}
-
-fn serve(stream: TcpStream, contents: &Mutex<Contents>) {
-    let mut reader = BufReader::new(stream.try_clone().expect("a second handle"));
-    let mut stream = stream;
-    while let Some(request) = read(&mut reader) {
-        if request.method == "PUT" && contents.lock().expect("no thread panicked").stalls {
-            std::thread::sleep(std::time::Duration::from_secs(600));
-        }
-        let (status, headers, body) = contents.lock().expect("no thread panicked").answer(&request);
-        let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n{headers}\r\n", body.len());
-        if stream.write_all((head + &body).as_bytes()).is_err() {
-            return;
-        }
     }
 }
 

@@ -1,9 +1,9 @@
-//! A small HTTP server that behaves as badly as a test wants: it answers, fails, redirects or stalls, and remembers.
+//! Small HTTP servers that behave as badly as a test wants: they answer, fail, redirect or stall, and remember.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::mpsc::{Receiver as Channel, Sender, channel};
+use std::sync::mpsc::{Receiver as Channel, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -40,6 +40,44 @@ impl Received {
     }
 }
 
+/// An answer to a request.
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    /// A line each.
+    pub(crate) headers: String,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Reply {
+    pub(crate) fn new(status: u16, body: impl Into<Vec<u8>>) -> Reply {
+        Reply { status, headers: String::new(), body: body.into() }
+    }
+}
+
+/// Listens as long as the tests run, and answers each request by `answer`, which closes the connection by `None`.
+/// Connections have a thread each. Returns the origin.
+pub(crate) fn answering(answer: impl Fn(Received) -> Option<Reply> + Send + Sync + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let origin = format!("http://{}", listener.local_addr().expect("a bound address"));
+    let answer = Arc::new(answer);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let answer = Arc::clone(&answer);
+            std::thread::spawn(move || serve(stream, &*answer));
+        }
+    });
+    origin
+}
+
+fn serve(mut stream: TcpStream, answer: impl Fn(Received) -> Option<Reply>) -> Option<()> {
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    loop {
+        let Reply { status, headers, body } = answer(read(&mut reader)?)?;
+        let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n{headers}\r\n", body.len());
+        stream.write_all(&[head.as_bytes(), &body].concat()).ok()?;
+    }
+}
+
 pub(crate) struct Receiver {
     pub(crate) url: String,
     received: Channel<Received>,
@@ -47,17 +85,27 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     pub(crate) fn start(script: impl IntoIterator<Item = Behaviour>) -> Receiver {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let url = format!("http://{}/hook", listener.local_addr().expect("a bound address"));
-        let script: Arc<Mutex<VecDeque<Behaviour>>> = Arc::new(Mutex::new(script.into_iter().collect()));
+        let script: Mutex<VecDeque<Behaviour>> = Mutex::new(script.into_iter().collect());
         let (sender, received) = channel();
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let (script, sender) = (Arc::clone(&script), sender.clone());
-                std::thread::spawn(move || serve(stream, &script, &sender));
+        let origin = answering(move |request| {
+            let behaviour = script.lock().expect("no panic").pop_front().unwrap_or(Behaviour::Answer(200));
+            // The test may be over.
+            let _ = sender.send(request);
+            match behaviour {
+                Behaviour::Answer(status) => Some(Reply::new(status, "")),
+                Behaviour::Say(status, headers, body) => {
+                    Some(Reply { status, headers: headers.to_owned(), body: body.into() })
+                }
+                Behaviour::Redirect(to) => {
+                    Some(Reply { status: 307, headers: format!("Location: {to}\r\n"), body: Vec::new() })
+                }
+                Behaviour::Stall => {
+                    std::thread::sleep(Duration::from_secs(600));
+                    None
+                }
             }
         });
-        Receiver { url, received }
+        Receiver { url: format!("{origin}/hook"), received }
     }
 
     /// The next request, in the order of arrival.
@@ -75,32 +123,8 @@ impl Receiver {
     }
 }
 
-fn serve(stream: TcpStream, script: &Mutex<VecDeque<Behaviour>>, sender: &Sender<Received>) {
-    let mut reader = BufReader::new(stream.try_clone().expect("a second handle"));
-    let mut stream = stream;
-    while let Some(received) = read(&mut reader) {
-        let behaviour = script.lock().expect("no panic").pop_front().unwrap_or(Behaviour::Answer(200));
-        // The test may be over.
-        let _ = sender.send(received);
-        let answer = match behaviour {
-            Behaviour::Answer(status) => format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n"),
-            Behaviour::Say(status, headers, body) => {
-                format!("HTTP/1.1 {status} X\r\n{headers}Content-Length: {}\r\n\r\n{body}", body.len())
-            }
-            Behaviour::Redirect(to) => format!("HTTP/1.1 307 X\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n"),
-            Behaviour::Stall => {
-                std::thread::sleep(Duration::from_secs(600));
-                return;
-            }
-        };
-        if stream.write_all(answer.as_bytes()).is_err() {
-            return;
-        }
-    }
-}
-
 /// The next request of a connection.
-pub(crate) fn read(reader: &mut BufReader<TcpStream>) -> Option<Received> {
+fn read(reader: &mut BufReader<TcpStream>) -> Option<Received> {
     let line = |reader: &mut BufReader<TcpStream>| {
         let mut line = String::new();
         reader.read_line(&mut line).ok().filter(|&length| length > 0).map(|_| line.trim_end().to_owned())

@@ -1,12 +1,11 @@
 //! Telemetry, as a collector receives it: everything that is promised, and nothing of what is never sent.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::receiver::{Reply, answering};
 use crate::server::Server;
 
 /// Takes every body that is posted to it.
@@ -17,30 +16,13 @@ struct Collector {
 
 impl Collector {
     fn start() -> Collector {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}/collect", listener.local_addr().unwrap());
         let bodies = Arc::new(Mutex::new(Vec::new()));
         let received = Arc::clone(&bodies);
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let mut stream = stream.expect("a connection");
-                let mut reader = BufReader::new(stream.try_clone().unwrap());
-                let mut length = 0;
-                loop {
-                    let mut line = String::new();
-                    if reader.read_line(&mut line).unwrap_or(0) == 0 || line == "\r\n" {
-                        break;
-                    }
-                    if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-                        length = value.trim().parse().expect("a number");
-                    }
-                }
-                let mut body = vec![0; length];
-                reader.read_exact(&mut body).expect("a body");
-                received.lock().unwrap().push(String::from_utf8(body).expect("text"));
-                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-            }
+        let origin = answering(move |request| {
+            received.lock().unwrap().push(request.text().to_owned());
+            Some(Reply::new(200, ""))
         });
+        let url = format!("{origin}/collect");
         Collector { url, bodies }
     }
 

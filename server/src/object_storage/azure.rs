@@ -15,7 +15,7 @@ use time::OffsetDateTime;
 use time::macros::format_description;
 
 use super::signature::{encoded_path, encoded_query};
-use super::{Attempts, LISTING_BYTES_MAX, PART_TIME, StorageError, element, unescaped};
+use super::{Ask, Attempts, LISTING_BYTES_MAX, StorageError, element, unescaped};
 use crate::options::CloudOptions;
 use crate::outbound::{Outbound, Reply, parse_url};
 use crate::secret::shown_url;
@@ -24,7 +24,6 @@ use crate::secret::shown_url;
 const VERSION: &str = "2021-12-02";
 /// Of large objects, which have at most 50,000 parts.
 const BLOCK_BYTES: u64 = 16 << 20;
-const ANSWER_BYTES_MAX: usize = 1 << 20;
 const IF_NONE: (&str, &str) = ("if-none-match", "*");
 
 /// Cheap to clone.
@@ -51,22 +50,6 @@ impl std::fmt::Debug for AzureContainer {
             .field("origin", &self.origin)
             .field("folder", &self.folder)
             .finish_non_exhaustive()
-    }
-}
-
-/// A request for `key`, or for the container where that is empty.
-struct Ask<'a> {
-    method: Method,
-    key: &'a str,
-    query: &'a [(&'a str, &'a str)],
-    headers: Vec<(&'static str, String)>,
-    body: Bytes,
-    answer_bytes_max: usize,
-}
-
-impl<'a> Ask<'a> {
-    fn new(method: Method, key: &'a str) -> Ask<'a> {
-        Ask { method, key, query: &[], headers: Vec::new(), body: Bytes::new(), answer_bytes_max: ANSWER_BYTES_MAX }
     }
 }
 
@@ -100,29 +83,26 @@ impl AzureContainer {
         Ok(AzureContainer { outbound: outbound.clone(), origin, folder, account, access })
     }
 
-    async fn ask(&self, ask: Ask<'_>) -> Result<Reply, StorageError> {
-        let slash = if ask.key.is_empty() { "" } else { "/" };
-        let path = encoded_path(&format!("{}{slash}{}", self.folder, ask.key));
+    async fn ask(&self, mut ask: Ask<'_>) -> Result<Reply, StorageError> {
+        let slash = if ask.target.is_empty() { "" } else { "/" };
+        let path = encoded_path(&format!("{}{slash}{}", self.folder, ask.target));
         let mut url = format!("{}{path}?{}", self.origin, encoded_query(ask.query));
         if let Access::Signature(signature) = &self.access {
             let joined_by = if ask.query.is_empty() { "" } else { "&" };
             url = format!("{url}{joined_by}{signature}");
         }
+        ask.headers.push(("x-ms-version", VERSION.to_owned()));
+        let own_headers = ask.headers.len();
         let mut attempts = Attempts::default();
         loop {
-            let mut headers = ask.headers.clone();
-            headers.push(("x-ms-version", VERSION.to_owned()));
-            headers.push(("x-ms-date", http_date(OffsetDateTime::now_utc())));
+            ask.headers.truncate(own_headers);
+            ask.headers.push(("x-ms-date", http_date(OffsetDateTime::now_utc())));
             if let Access::Key(key) = &self.access {
-                let text = self.to_be_signed(&ask, &path, &headers);
+                let text = self.to_be_signed(&ask, &path);
                 let signature = STANDARD.encode(hmac::sign(key, text.as_bytes()));
-                headers.push(("authorization", format!("SharedKey {}:{signature}", self.account)));
+                ask.headers.push(("authorization", format!("SharedKey {}:{signature}", self.account)));
             }
-            let mut request =
-                self.outbound.request(ask.method.clone(), &url)?.timeout(PART_TIME).body(ask.body.clone());
-            for (name, value) in &headers {
-                request = request.header(*name, value);
-            }
+            let request = ask.fill(self.outbound.request(ask.method.clone(), &url)?);
             if let Some(reply) = attempts.judge(self.outbound.send(request, ask.answer_bytes_max).await).await? {
                 return Ok(reply);
             }
@@ -130,12 +110,12 @@ impl AzureContainer {
     }
 
     /// The canonical form of a request.
-    fn to_be_signed(&self, ask: &Ask<'_>, path: &str, headers: &[(&str, String)]) -> String {
+    fn to_be_signed(&self, ask: &Ask<'_>, path: &str) -> String {
         let length = if ask.body.is_empty() { String::new() } else { ask.body.len().to_string() };
-        let if_none = headers.iter().find(|(name, _)| *name == IF_NONE.0).map_or("", |(_, value)| value);
+        let if_none = ask.headers.iter().find(|(name, _)| *name == IF_NONE.0).map_or("", |(_, value)| value);
         // Encoding, language, length, MD5, type, date, four conditions, range.
         let mut text = format!("{}\n\n\n{length}\n\n\n\n\n\n{if_none}\n\n\n", ask.method);
-        let mut own: Vec<_> = headers.iter().filter(|(name, _)| name.starts_with("x-ms-")).collect();
+        let mut own: Vec<_> = ask.headers.iter().filter(|(name, _)| name.starts_with("x-ms-")).collect();
         own.sort_unstable();
         let mut query = ask.query.to_vec();
         query.sort_unstable();
@@ -284,18 +264,18 @@ mod tests {
         let outbound = Outbound::new(IpPolicy::Any).unwrap();
         let container = AzureContainer::new("mycontainer", &options(), &outbound).unwrap();
         let query = [("restype", "container"), ("comp", "list")];
-        let ask = Ask { query: &query, ..Ask::new(Method::GET, "") };
         let headers =
-            [("x-ms-version", VERSION.to_owned()), ("x-ms-date", http_date(datetime!(2015-06-26 23:39:12 UTC)))];
+            vec![("x-ms-version", VERSION.to_owned()), ("x-ms-date", http_date(datetime!(2015-06-26 23:39:12 UTC)))];
+        let ask = Ask { query: &query, headers, ..Ask::new(Method::GET, "") };
         assert_eq!(
-            container.to_be_signed(&ask, "/mycontainer", &headers),
+            container.to_be_signed(&ask, "/mycontainer"),
             "GET\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:Fri, 26 Jun 2015 23:39:12 GMT\nx-ms-version:2021-12-02\n\
              /myaccount/mycontainer\ncomp:list\nrestype:container"
         );
-        let ask = Ask { body: Bytes::from_static(b"abc"), ..Ask::new(Method::PUT, "a") };
-        let headers = [("x-ms-blob-type", "BlockBlob".to_owned()), (IF_NONE.0, "*".to_owned())];
+        let headers = vec![("x-ms-blob-type", "BlockBlob".to_owned()), (IF_NONE.0, "*".to_owned())];
+        let ask = Ask { body: Bytes::from_static(b"abc"), headers, ..Ask::new(Method::PUT, "a") };
         assert_eq!(
-            container.to_be_signed(&ask, "/mycontainer/a", &headers),
+            container.to_be_signed(&ask, "/mycontainer/a"),
             "PUT\n\n\n3\n\n\n\n\n\n*\n\n\nx-ms-blob-type:BlockBlob\n/myaccount/mycontainer/a"
         );
     }

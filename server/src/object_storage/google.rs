@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::google_account::Account;
 use super::signature::{encoded, encoded_query};
-use super::{Attempts, LISTING_BYTES_MAX, PART_TIME, StorageError};
+use super::{Ask, Attempts, LISTING_BYTES_MAX, StorageError};
 use crate::options::CloudOptions;
 use crate::outbound::{Outbound, Reply, parse_url};
 use crate::secret::shown_url;
@@ -21,7 +21,6 @@ use crate::secret::shown_url;
 const ORIGIN: &str = "https://storage.googleapis.com";
 /// Of large objects, by the interface in steps of 256 KiB.
 const CHUNK_BYTES: u64 = 16 << 20;
-const ANSWER_BYTES_MAX: usize = 1 << 20;
 const IF_NONE: (&str, &str) = ("ifGenerationMatch", "0");
 
 /// Cheap to clone.
@@ -52,16 +51,6 @@ struct Item {
     name: String,
 }
 
-/// A request; the path is encoded already.
-struct Ask<'a> {
-    method: Method,
-    path: String,
-    query: &'a [(&'a str, &'a str)],
-    headers: Vec<(&'static str, String)>,
-    body: Bytes,
-    answer_bytes_max: usize,
-}
-
 impl GoogleBucket {
     /// # Errors
     /// [`StorageError::Options`]
@@ -86,19 +75,8 @@ impl GoogleBucket {
         format!("/storage/v1/b/{}/o", encoded(&self.name))
     }
 
-    fn get(&self, path: String) -> Ask<'static> {
-        Ask {
-            method: Method::GET,
-            path,
-            query: &[],
-            headers: Vec::new(),
-            body: Bytes::new(),
-            answer_bytes_max: ANSWER_BYTES_MAX,
-        }
-    }
-
     async fn ask(&self, ask: Ask<'_>) -> Result<Reply, StorageError> {
-        let url = format!("{}{}?{}", self.origin, ask.path, encoded_query(ask.query));
+        let url = format!("{}{}?{}", self.origin, ask.target, encoded_query(ask.query));
         self.send(&url, &ask).await
     }
 
@@ -106,10 +84,7 @@ impl GoogleBucket {
         let mut attempts = Attempts::default();
         loop {
             let token = self.account.token(&self.outbound).await?;
-            let mut request = self.outbound.request(ask.method.clone(), url)?.timeout(PART_TIME).body(ask.body.clone());
-            for (name, value) in &ask.headers {
-                request = request.header(*name, value);
-            }
+            let mut request = ask.fill(self.outbound.request(ask.method.clone(), url)?);
             if let Some(token) = token {
                 request = request.bearer_auth(token);
             }
@@ -141,7 +116,7 @@ impl GoogleBucket {
         let query = [&[("uploadType", "multipart")], query].concat();
         let path = format!("/upload{}", self.objects());
         let headers = vec![(CONTENT_TYPE.as_str(), kind)];
-        self.ask(Ask { method: Method::POST, query: &query, headers, body: all.into(), ..self.get(path) }).await
+        self.ask(Ask { query: &query, headers, body: all.into(), ..Ask::new(Method::POST, path) }).await
     }
 
     pub(super) async fn create(&self, key: &str, body: Bytes) -> Result<bool, StorageError> {
@@ -155,7 +130,7 @@ impl GoogleBucket {
     /// Sends a large object, piece by piece.
     pub(super) async fn create_large(&self, key: &str, file: &mut File, bytes: u64) -> Result<bool, StorageError> {
         let query = [("uploadType", "resumable"), ("name", key), IF_NONE];
-        let begin = Ask { method: Method::POST, query: &query, ..self.get(format!("/upload{}", self.objects())) };
+        let begin = Ask { query: &query, ..Ask::new(Method::POST, format!("/upload{}", self.objects())) };
         let reply = match self.ask(begin).await {
             Err(StorageError::Refused { status: StatusCode::PRECONDITION_FAILED, .. }) => return Ok(false),
             other => other?,
@@ -172,7 +147,7 @@ impl GoogleBucket {
                 return Err(StorageError::Failed("a file is shorter than it was".to_owned()));
             }
             let headers = vec![(CONTENT_RANGE.as_str(), format!("bytes {at}-{}/{bytes}", end - 1))];
-            let ask = Ask { method: Method::PUT, headers, body: part.into(), ..self.get(String::new()) };
+            let ask = Ask { headers, body: part.into(), ..Ask::new(Method::PUT, "") };
             let sent = self.send(&session, &ask).await;
             let is_last = end == bytes;
             match sent {
@@ -193,9 +168,9 @@ impl GoogleBucket {
         most: usize,
     ) -> Result<Option<Bytes>, StorageError> {
         let headers = range.map(|range| ("range", format!("bytes={}-{}", range.start, range.end.saturating_sub(1))));
-        let ask = self.get(format!("{}/{}", self.objects(), encoded(key)));
-        let query = [("alt", "media")];
-        let ask = Ask { query: &query, headers: headers.into_iter().collect(), answer_bytes_max: most, ..ask };
+        let path = format!("{}/{}", self.objects(), encoded(key));
+        let (query, headers) = ([("alt", "media")], headers.into_iter().collect());
+        let ask = Ask { query: &query, headers, answer_bytes_max: most, ..Ask::new(Method::GET, path) };
         super::found(self.ask(ask).await).map(|reply| reply.map(|reply| reply.body))
     }
 
@@ -209,7 +184,8 @@ impl GoogleBucket {
                 ("fields", "items(name),nextPageToken"),
             ];
             query.extend(page.as_deref().map(|page| ("pageToken", page)));
-            let ask = Ask { query: &query, answer_bytes_max: LISTING_BYTES_MAX, ..self.get(self.objects()) };
+            let ask =
+                Ask { query: &query, answer_bytes_max: LISTING_BYTES_MAX, ..Ask::new(Method::GET, self.objects()) };
             let reply = self.ask(ask).await?;
             let listing: Listing = serde_json::from_slice(&reply.body)
                 .map_err(|error| StorageError::Failed(format!("it answered a listing with something else: {error}")))?;
@@ -224,8 +200,8 @@ impl GoogleBucket {
     }
 
     pub(super) async fn remove(&self, key: &str) -> Result<(), StorageError> {
-        let ask = self.get(format!("{}/{}", self.objects(), encoded(key)));
-        super::found(self.ask(Ask { method: Method::DELETE, ..ask }).await).map(drop)
+        let path = format!("{}/{}", self.objects(), encoded(key));
+        super::found(self.ask(Ask::new(Method::DELETE, path)).await).map(drop)
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod account;
 mod any;
+mod ask;
 mod azure;
 mod google;
 mod google_account;
@@ -28,6 +29,7 @@ use crate::options::ObjectStorageOptions;
 use crate::outbound::{Outbound, OutboundError, Reply, parse_url};
 use crate::secret::shown_url;
 use account::{Account, Role};
+use ask::Ask;
 use signature::{Credentials, Unsigned, content_hash, encoded_path, encoded_query};
 
 pub(crate) use any::AnyBucket;
@@ -40,7 +42,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const PART_TIME: Duration = Duration::from_secs(600);
 /// For one attempt at a request without a large body.
 const REQUEST_TIME: Duration = Duration::from_secs(60);
-const ANSWER_BYTES_MAX: usize = 1 << 20;
 /// Of a listing, whose keys are as long as the store allows.
 const LISTING_BYTES_MAX: usize = 4 << 20;
 
@@ -165,31 +166,23 @@ impl Bucket {
         let mut attempts = Attempts::default();
         loop {
             let credentials = self.account.credentials(&self.outbound).await?;
-            let mut request = self.signed(&credentials, ask.method.clone(), ask.key, ask.query, ask.body.clone())?;
-            for (name, value) in ask.headers {
-                request = request.header(*name, *value);
-            }
+            let request = self.signed(&credentials, &ask)?;
             if let Some(reply) = attempts.judge(self.outbound.send(request, ask.answer_bytes_max).await).await? {
                 return Ok(reply);
             }
         }
     }
 
-    fn signed(
-        &self,
-        credentials: &Credentials,
-        method: Method,
-        key: &str,
-        query: &[(&str, &str)],
-        body: Bytes,
-    ) -> Result<RequestBuilder, OutboundError> {
-        let path = format!("{}/{key}", self.folder);
-        let hash = content_hash(&body);
-        let unsigned = Unsigned { method: method.as_str(), host: &self.host, path: &path, query, content_hash: &hash };
+    /// The protocol asks for the signature of `host` and of what begins with `x-amz-`, so other headers are not signed.
+    fn signed(&self, credentials: &Credentials, ask: &Ask<'_>) -> Result<RequestBuilder, OutboundError> {
+        let path = format!("{}/{}", self.folder, ask.target);
+        let hash = content_hash(&ask.body);
+        let (method, query) = (ask.method.as_str(), ask.query);
+        let unsigned = Unsigned { method, host: &self.host, path: &path, query, content_hash: &hash };
         let signed = credentials.sign(&unsigned, OffsetDateTime::now_utc());
         let url = format!("{}{}?{}", self.origin, encoded_path(&path), encoded_query(query));
-        let request = self.outbound.request(method, &url)?.timeout(PART_TIME).body(body);
-        let request = request
+        let request = ask
+            .fill(self.outbound.request(ask.method.clone(), &url)?)
             .header("authorization", signed.authorization)
             .header("x-amz-date", signed.date)
             .header("x-amz-content-sha256", hash);
@@ -197,23 +190,6 @@ impl Bucket {
             Some(token) => request.header(signature::TOKEN_HEADER, token),
             None => request,
         })
-    }
-}
-
-/// A request to the store.
-struct Ask<'a> {
-    method: Method,
-    key: &'a str,
-    query: &'a [(&'a str, &'a str)],
-    /// Sent without being signed: the protocol asks for the signature of `host` and of what begins with `x-amz-` alone.
-    headers: &'a [(&'a str, &'a str)],
-    body: Bytes,
-    answer_bytes_max: usize,
-}
-
-impl<'a> Ask<'a> {
-    fn new(method: Method, key: &'a str) -> Ask<'a> {
-        Ask { method, key, query: &[], headers: &[], body: Bytes::new(), answer_bytes_max: ANSWER_BYTES_MAX }
     }
 }
 

@@ -16,7 +16,7 @@ impl Bucket {
     /// # Errors
     /// What the store says.
     pub(crate) async fn create(&self, key: &str, body: Bytes) -> Result<bool, StorageError> {
-        let ask = Ask { headers: &[("if-none-match", "*")], body, ..Ask::new(Method::PUT, key) };
+        let ask = Ask { headers: vec![("if-none-match", "*".to_owned())], body, ..Ask::new(Method::PUT, key) };
         match self.ask_for(ask).await {
             Ok(_) => Ok(true),
             Err(StorageError::Refused { status: StatusCode::PRECONDITION_FAILED | StatusCode::CONFLICT, .. }) => {
@@ -44,9 +44,9 @@ impl Bucket {
         range: Option<Range<u64>>,
         bytes_max: usize,
     ) -> Result<Option<Bytes>, StorageError> {
-        let range = range.map(|range| format!("bytes={}-{}", range.start, range.end.saturating_sub(1)));
-        let headers: Vec<(&str, &str)> = range.iter().map(|range| ("range", range.as_str())).collect();
-        let ask = Ask { headers: &headers, answer_bytes_max: bytes_max, ..Ask::new(Method::GET, key) };
+        let range = range.map(|range| ("range", format!("bytes={}-{}", range.start, range.end.saturating_sub(1))));
+        let headers = range.into_iter().collect();
+        let ask = Ask { headers, answer_bytes_max: bytes_max, ..Ask::new(Method::GET, key) };
         found(self.ask_for(ask).await).map(|reply| reply.map(|reply| reply.body))
     }
 

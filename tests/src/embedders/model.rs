@@ -1,6 +1,7 @@
 //! A model that the tests run themselves.
 
 use super::*;
+use crate::receiver::{Received, Reply, answering};
 
 /// Knows cats from dogs.
 pub(crate) struct Model {
@@ -31,16 +32,9 @@ pub(super) struct Manner {
 
 impl Model {
     pub(crate) fn start() -> Model {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let url = format!("http://{}/embed", listener.local_addr().expect("a bound address"));
         let shared = Arc::new(Shared::default());
         let of_server = Arc::clone(&shared);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let shared = Arc::clone(&of_server);
-                std::thread::spawn(move || answer(&stream, &shared));
-            }
-        });
+        let url = format!("{}/embed", answering(move |request| answer(&request, &of_server)));
         Model { url, shared }
     }
 
@@ -69,22 +63,8 @@ impl Model {
     }
 }
 
-fn answer(stream: &TcpStream, shared: &Shared) -> Option<()> {
-    let mut reader = BufReader::new(stream);
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).ok()?;
-        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-            length = value.trim().parse().ok()?;
-        }
-        if line.trim().is_empty() {
-            break;
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    let body: Value = serde_json::from_slice(&body).ok()?;
+fn answer(request: &Received, shared: &Shared) -> Option<Reply> {
+    let body: Value = serde_json::from_slice(&request.body).ok()?;
     // Of a fragment, whatever its `text` says.
     let text = |input: &Value| input.as_str().or_else(|| input["text"].as_str()).map(str::to_owned);
     let texts: Vec<String> = body["input"].as_array()?.iter().map(text).collect::<Option<_>>()?;
@@ -102,7 +82,5 @@ fn answer(stream: &TcpStream, shared: &Shared) -> Option<()> {
         json!(numbers)
     };
     let body = json!({ "vectors": texts.iter().map(vector).collect::<Vec<_>>() }).to_string();
-    let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
-    let mut stream = stream;
-    stream.write_all((head + &body).as_bytes()).ok()
+    Some(Reply::new(status, body))
 }

@@ -1,0 +1,33 @@
+//! What a store is asked.
+
+use bytes::Bytes;
+use reqwest::{Method, RequestBuilder};
+
+use super::PART_TIME;
+
+/// Of an answer that holds neither an object nor a listing.
+const ANSWER_BYTES_MAX: usize = 1 << 20;
+
+/// A request that is not signed yet.
+pub(super) struct Ask<'a> {
+    pub(super) method: Method,
+    /// A key, or nothing for the bucket itself; Google's stores are asked by whole paths, encoded already.
+    pub(super) target: String,
+    pub(super) query: &'a [(&'a str, &'a str)],
+    pub(super) headers: Vec<(&'static str, String)>,
+    pub(super) body: Bytes,
+    pub(super) answer_bytes_max: usize,
+}
+
+impl<'a> Ask<'a> {
+    pub(super) fn new(method: Method, target: impl Into<String>) -> Ask<'a> {
+        let (headers, body) = (Vec::new(), Bytes::new());
+        Ask { method, target: target.into(), query: &[], headers, body, answer_bytes_max: ANSWER_BYTES_MAX }
+    }
+
+    /// `request`, which has the method and the address, with the rest.
+    pub(super) fn fill(&self, request: RequestBuilder) -> RequestBuilder {
+        let request = request.timeout(PART_TIME).body(self.body.clone());
+        self.headers.iter().fold(request, |request, (name, value)| request.header(*name, value))
+    }
+}
