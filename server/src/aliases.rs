@@ -7,11 +7,11 @@ use crate::error::{ApiError, Code};
 use crate::timestamp::Timestamp;
 
 /// New targets by alias; `None` removes the alias.
-pub type AliasMoves = BTreeMap<String, Option<String>>;
+pub(crate) type AliasMoves = BTreeMap<String, Option<String>>;
 
 /// What an alias stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Alias {
+pub(crate) struct Alias {
     /// The one that requests for the alias reach.
     pub index_uid: String,
     /// When it got this index.
@@ -20,47 +20,47 @@ pub struct Alias {
 
 /// All aliases, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Aliases(BTreeMap<String, Alias>);
+pub(crate) struct Aliases(BTreeMap<String, Alias>);
 
 impl Aliases {
     /// What `name` stands for, if it is an alias.
-    pub fn get(&self, name: &str) -> Option<&Alias> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Alias> {
         self.0.get(name)
     }
 
     /// The index that `name` means: its own, unless it is an alias.
-    pub fn target<'a>(&'a self, name: &'a str) -> &'a str {
+    pub(crate) fn target<'a>(&'a self, name: &'a str) -> &'a str {
         self.0.get(name).map_or(name, |alias| &alias.index_uid)
     }
 
     /// In byte order.
-    pub fn iter(&self) -> impl Iterator<Item = (&String, &Alias)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&String, &Alias)> {
         self.0.iter()
     }
 
     /// Number of them.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Adds one, or gives it another index.
-    pub fn insert(&mut self, name: String, alias: Alias) {
+    pub(crate) fn insert(&mut self, name: String, alias: Alias) {
         self.0.insert(name, alias);
     }
 
     /// Keeps those that `keep` admits.
     #[cfg(test)]
-    pub fn retain(&mut self, mut keep: impl FnMut(&str, &Alias) -> bool) {
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&str, &Alias) -> bool) {
         self.0.retain(|name, alias| keep(name, alias));
     }
 
     /// All of `moves` at once.
-    pub fn change(&mut self, moves: &AliasMoves, updated_at: Timestamp) {
+    pub(crate) fn change(&mut self, moves: &AliasMoves, updated_at: Timestamp) {
         for (name, target) in moves {
             match target {
                 Some(index_uid) => {
@@ -72,25 +72,25 @@ impl Aliases {
     }
 
     /// An index got another name: its aliases stand for it still.
-    pub fn index_renamed(&mut self, from: &str, to: &str) {
+    pub(crate) fn index_renamed(&mut self, from: &str, to: &str) {
         for alias in self.0.values_mut().filter(|alias| alias.index_uid == from) {
             to.clone_into(&mut alias.index_uid);
         }
     }
 
     /// An index is deleted, and its aliases with it.
-    pub fn index_deleted(&mut self, uid: &str) {
+    pub(crate) fn index_deleted(&mut self, uid: &str) {
         self.0.retain(|_, alias| alias.index_uid != uid);
     }
 }
 
 /// The refusal of a name that is no alias.
-pub fn not_found(name: &str) -> ApiError {
+pub(crate) fn not_found(name: &str) -> ApiError {
     ApiError::new(Code::AliasNotFound, format!("Alias `{name}` not found."))
 }
 
 /// The refusal to call an index as an alias is called.
-pub fn already_exists(name: &str) -> ApiError {
+pub(crate) fn already_exists(name: &str) -> ApiError {
     ApiError::new(
         Code::AliasAlreadyExists,
         format!(
@@ -100,7 +100,7 @@ pub fn already_exists(name: &str) -> ApiError {
 }
 
 /// The refusal of an alias where only an index will do.
-pub fn is_no_index(name: &str, target: &str) -> ApiError {
+pub(crate) fn is_no_index(name: &str, target: &str) -> ApiError {
     ApiError::new(
         Code::IndexUidIsAlias,
         format!("`{name}` is an alias of the index `{target}`, and this needs the uid of an index itself."),

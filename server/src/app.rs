@@ -25,7 +25,7 @@ use crate::webhooks::Webhooks;
 
 /// The server behind the routes. One per process, behind an [`Arc`].
 #[derive(Debug)]
-pub struct AppState {
+pub(crate) struct AppState {
     /// How it was launched.
     pub options: Options,
     /// Who may ask.
@@ -70,7 +70,7 @@ pub struct AppState {
 
 /// The parts of a server that can fail to open, and those that the scheduler has too.
 #[derive(Debug)]
-pub struct Opened {
+pub(crate) struct Opened {
     /// The indexes.
     pub instance: Arc<Instance>,
     /// The changes.
@@ -89,7 +89,7 @@ pub struct Opened {
 
 impl AppState {
     /// Puts the parts together.
-    pub fn new(options: Options, opened: Opened) -> AppState {
+    pub(crate) fn new(options: Options, opened: Opened) -> AppState {
         let Opened { instance, queue, outbound, embedders, keys, webhooks, replication } = opened;
         AppState {
             access: Access::new(keys),
@@ -120,7 +120,7 @@ impl AppState {
     ///
     /// # Errors
     /// As [`SearchPool::run`], and those of `work`.
-    pub async fn answer<T: Send + 'static>(
+    pub(crate) async fn answer<T: Send + 'static>(
         &self,
         budget: &AnswerBudget,
         work: impl Fn() -> ApiResult<T> + Send + Sync + 'static,

@@ -22,7 +22,7 @@ const QUERY_BYTES_MAX: usize = 100;
 
 /// The counts of all indexes, and the file that remembers them.
 #[derive(Debug)]
-pub struct AskedQueries {
+pub(crate) struct AskedQueries {
     path: PathBuf,
     state: Mutex<State>,
 }
@@ -71,7 +71,7 @@ fn plain(query: &str) -> Option<String> {
 
 impl AskedQueries {
     /// Reads the counts from the database folder. Those that cannot be read are no reason not to start.
-    pub fn open(folder: &Path) -> AskedQueries {
+    pub(crate) fn open(folder: &Path) -> AskedQueries {
         let path = folder.join(FILE);
         let read = || -> io::Result<HashMap<String, OfIndex>> { Ok(serde_json::from_slice(&std::fs::read(&path)?)?) };
         let indexes = read().unwrap_or_else(|error| {
@@ -85,7 +85,7 @@ impl AskedQueries {
     }
 
     /// Counts a query of the index `uid` that was made at `created_at`.
-    pub fn count(&self, uid: &str, created_at: i64, query: &str) {
+    pub(crate) fn count(&self, uid: &str, created_at: i64, query: &str) {
         let Some(query) = plain(query) else { return };
         let mut state = self.state.lock();
         if !state.indexes.contains_key(uid) && state.indexes.len() >= INDEXES_MAX {
@@ -100,7 +100,14 @@ impl AskedQueries {
     }
 
     /// The queries that go on where `query` ends and were asked at least `min_count` times, most frequent first, `limit` at most.
-    pub fn going_on(&self, uid: &str, created_at: i64, query: &str, min_count: u32, limit: usize) -> Vec<String> {
+    pub(crate) fn going_on(
+        &self,
+        uid: &str,
+        created_at: i64,
+        query: &str,
+        min_count: u32,
+        limit: usize,
+    ) -> Vec<String> {
         let Some(beginning) = plain(query) else { return Vec::new() };
         // Behind a space another word begins.
         let beginning = if query.ends_with(char::is_whitespace) { format!("{beginning} ") } else { beginning };
@@ -121,7 +128,7 @@ impl AskedQueries {
     ///
     /// # Errors
     /// What the file system says; the next call tries again.
-    pub fn save(&self, is_wanted: impl Fn(&str, i64) -> bool) -> io::Result<()> {
+    pub(crate) fn save(&self, is_wanted: impl Fn(&str, i64) -> bool) -> io::Result<()> {
         let known: Vec<(String, i64)> =
             self.state.lock().indexes.iter().map(|(uid, of_index)| (uid.clone(), of_index.created_at)).collect();
         let gone: Vec<(String, i64)> = known.into_iter().filter(|(uid, at)| !is_wanted(uid, *at)).collect();

@@ -24,7 +24,7 @@ static MARK: AtomicI32 = AtomicI32::new(-1);
 /// # Errors
 /// The file cannot be written, or the system takes no handler.
 #[expect(unsafe_code, reason = "handlers of signals are set through the C library")]
-pub fn watch(folder: &Path) -> io::Result<bool> {
+pub(crate) fn watch(folder: &Path) -> io::Result<bool> {
     let path = folder.join(FILE);
     let has_aborted = fs::metadata(&path).is_ok_and(|metadata| metadata.len() > 0);
     let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::error::ApiResult;
 use crate::instance::{keep_unreadable, write_durably};
-pub use crate::options::Feature;
+pub(crate) use crate::options::Feature;
 use crate::wire::json::At;
 
 const FILE: &str = "experimental-features.json";
@@ -18,7 +18,7 @@ type Switches = [bool; Feature::ALL.len()];
 
 /// The switches of a server and the file that remembers them.
 #[derive(Debug)]
-pub struct Features {
+pub(crate) struct Features {
     path: PathBuf,
     on: RwLock<Switches>,
     /// Held while the file is written, so that the file ends up with the last change.
@@ -30,7 +30,7 @@ impl Features {
     /// features are extras, and no reason not to start.
     ///
     /// `presets` are on whatever the file says; they can be turned off until the next start.
-    pub fn open(folder: &Path, presets: &[Feature]) -> Features {
+    pub(crate) fn open(folder: &Path, presets: &[Feature]) -> Features {
         let path = folder.join(FILE);
         let mut on = match read(&path) {
             Ok(on) => on,
@@ -48,12 +48,12 @@ impl Features {
     }
 
     /// Whether a feature is on.
-    pub fn is_on(&self, feature: Feature) -> bool {
+    pub(crate) fn is_on(&self, feature: Feature) -> bool {
         self.on.read()[feature as usize]
     }
 
     /// All switches as clients see them.
-    pub fn show(&self) -> Map<String, Value> {
+    pub(crate) fn show(&self) -> Map<String, Value> {
         shown(&self.on.read())
     }
 
@@ -78,7 +78,7 @@ impl Features {
     ///
     /// # Errors
     /// `bad_request`, or what the file system says; nothing changes then.
-    pub fn change(&self, body: &Value) -> ApiResult<Map<String, Value>> {
+    pub(crate) fn change(&self, body: &Value) -> ApiResult<Map<String, Value>> {
         let names: Vec<&str> = Feature::ALL.iter().map(|feature| feature.name()).collect();
         let _one_at_a_time = self.writing.lock();
         let mut on = *self.on.read();

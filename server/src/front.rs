@@ -30,7 +30,7 @@ use crate::telemetry::RequestFacts;
 
 /// The routes behind a hyper service. Cheap to clone: one per connection.
 #[derive(Clone)]
-pub struct Front<S> {
+pub(crate) struct Front<S> {
     routes: S,
     state: Arc<AppState>,
     origins: Arc<Origins>,
@@ -40,7 +40,7 @@ pub struct Front<S> {
 
 impl<S> Front<S> {
     /// Puts the front before `routes`.
-    pub fn new(routes: S, state: Arc<AppState>, origins: Origins) -> Front<S> {
+    pub(crate) fn new(routes: S, state: Arc<AppState>, origins: Origins) -> Front<S> {
         Front { routes, state, origins: Arc::new(origins), has_warned: Arc::default() }
     }
 

@@ -3,11 +3,6 @@
 // These macros panic when the reader is gone; `console` does not.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 // Modules are private unless the binary needs them, so that the compiler finds what is unused.
-#![expect(
-    unreachable_pub,
-    reason = "what is `pub` is for other modules of the server; `pub(super)` is for those of a folder"
-)]
-
 mod access;
 mod aliases;
 mod app;

@@ -21,17 +21,17 @@ use crate::timestamp::Timestamp;
 use crate::wire::point_in_time::PointInTime;
 
 /// The snapshots that the queries of a multi-search work on; queries of one index share one.
-pub type Snapshots = HashMap<String, Arc<Snapshot>>;
+pub(crate) type Snapshots = HashMap<String, Arc<Snapshot>>;
 
 /// Views held at the same time: bounds the files that are kept for them. When there are so many, a key (or a tenant) that
 /// holds fewer than another one takes the place of the other's that was used least lately.
-pub const VIEWS_MAX: usize = 100;
+pub(crate) const VIEWS_MAX: usize = 100;
 /// Then a view that was unused for this long ends for another one of the same key, too, however long it was to be kept.
 const IDLE_TIME: Duration = Duration::from_secs(60);
 
 /// All views of a server.
 #[derive(Debug, Default)]
-pub struct PointsInTime {
+pub(crate) struct PointsInTime {
     views: Mutex<HashMap<Uuid, HeldView>>,
 }
 
@@ -45,7 +45,7 @@ struct HeldView {
 
 /// What a search of one index asks to see.
 #[derive(Debug)]
-pub struct View<'a> {
+pub(crate) struct View<'a> {
     /// Of the index.
     pub uid: &'a String,
     /// The present state without.
@@ -56,7 +56,7 @@ pub struct View<'a> {
 
 /// What a search gets of a view.
 #[derive(Debug)]
-pub struct Held {
+pub(crate) struct Held {
     /// To ask for it again.
     pub id: Uuid,
     /// The states, those asked for among them.
@@ -69,7 +69,7 @@ pub struct Held {
 
 impl Held {
     /// `pointInTime` of an answer.
-    pub fn shown(&self) -> Value {
+    pub(crate) fn shown(&self) -> Value {
         json!({ "id": self.id, "expiresAt": self.expires_at })
     }
 }
@@ -81,7 +81,7 @@ impl PointsInTime {
     /// # Errors
     /// `point_in_time_not_found` when it is unknown, has ended, or lacks one of the indexes; `too_many_points_in_time`;
     /// `invalid_store_file` when one of them is known to be damaged.
-    pub fn hold<'a>(
+    pub(crate) fn hold<'a>(
         &self,
         mut uids: impl Iterator<Item = &'a String>,
         asked: PointInTime,
@@ -125,7 +125,7 @@ impl PointsInTime {
     ///
     /// # Errors
     /// Those of [`PointsInTime::hold`], and those of `present` and `answer`.
-    pub fn within<T>(
+    pub(crate) fn within<T>(
         self: &Arc<Self>,
         view: View<'_>,
         runtime: &Handle,
@@ -143,7 +143,7 @@ impl PointsInTime {
     }
 
     /// The refusal of searches that ask other servers too.
-    pub fn not_over_network() -> ApiError {
+    pub(crate) fn not_over_network() -> ApiError {
         ApiError::new(
             Code::InvalidSearchPointInTime,
             "`pointInTime` holds a state of this server only, and cannot be combined with other servers.",
@@ -151,7 +151,7 @@ impl PointsInTime {
     }
 
     /// Gives up a view that no client will ask for: it is new, and the answer that was to name it is an error.
-    pub fn give_up(&self, held: &Held) {
+    pub(crate) fn give_up(&self, held: &Held) {
         if held.is_new {
             self.views.lock().remove(&held.id);
         }
@@ -169,7 +169,7 @@ impl PointsInTime {
     }
 
     /// Ends a view in time even if no search comes any more: what it holds back is disk.
-    pub fn watch(self: &Arc<Self>, held: &Held, runtime: &Handle) {
+    pub(crate) fn watch(self: &Arc<Self>, held: &Held, runtime: &Handle) {
         if !held.is_new {
             return;
         }
@@ -183,13 +183,13 @@ impl PointsInTime {
 
     /// Number of views held.
     #[cfg(test)]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.views.lock().len()
     }
 
     /// Whether none is held.
     #[cfg(test)]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.views.lock().is_empty()
     }
 }

@@ -12,28 +12,28 @@ use serde_json::{Map, Value, json};
 use crate::outbound::{Outbound, OutboundError, is_framing};
 
 /// What stands for the query in a request.
-pub const QUERY: &str = "{{query}}";
+pub(crate) const QUERY: &str = "{{query}}";
 /// What stands for the list of texts.
-pub const DOCUMENTS: &str = "{{documents}}";
+pub(crate) const DOCUMENTS: &str = "{{documents}}";
 /// Bytes of the text of a document when the configuration does not say: as much as most models take.
-pub const DEFAULT_TEXT_BYTES_MAX: usize = 2000;
+pub(crate) const DEFAULT_TEXT_BYTES_MAX: usize = 2000;
 /// Bytes of the text of a document, at most.
-pub const TEXT_BYTES_MAX: u64 = 65_536;
+pub(crate) const TEXT_BYTES_MAX: u64 = 65_536;
 /// Longest answer that is read.
 const ANSWER_BYTES_MAX: usize = 8 << 20;
 
 /// The source of models that run in this server.
-pub const HUGGING_FACE: &str = "huggingFace";
+pub(crate) const HUGGING_FACE: &str = "huggingFace";
 /// The source of providers.
-pub const REST: &str = "rest";
+pub(crate) const REST: &str = "rest";
 /// What runs here when the configuration names no model, small enough for some dozens of texts a second on two cores.
-pub const DEFAULT_MODEL: &str = "cross-encoder/ms-marco-MiniLM-L-6-v2";
+pub(crate) const DEFAULT_MODEL: &str = "cross-encoder/ms-marco-MiniLM-L-6-v2";
 /// What models are taken from when the configuration does not say.
-pub const DEFAULT_REVISION: &str = "main";
+pub(crate) const DEFAULT_REVISION: &str = "main";
 
 /// Where texts are compared with queries.
 #[derive(Clone, Debug)]
-pub enum Place {
+pub(crate) enum Place {
     /// In this server.
     Here {
         /// Name of the model.
@@ -47,7 +47,7 @@ pub enum Place {
 
 /// What is asked over HTTP.
 #[derive(Clone)]
-pub struct Provider {
+pub(crate) struct Provider {
     url: String,
     key: Option<String>,
     headers: Vec<(String, String)>,
@@ -56,7 +56,7 @@ pub struct Provider {
 
 /// One reranker of the settings.
 #[derive(Clone, Debug)]
-pub struct Reranker {
+pub(crate) struct Reranker {
     /// Where it runs.
     pub place: Place,
     /// Makes the text of a document.
@@ -81,7 +81,7 @@ fn default_request() -> Value {
 ///
 /// # Errors
 /// The placeholder that is missing.
-pub fn check_request(request: &Value) -> Result<(), String> {
+pub(crate) fn check_request(request: &Value) -> Result<(), String> {
     match [(QUERY, "the query"), (DOCUMENTS, "the list of texts")].into_iter().find(|(text, _)| !holds(request, text)) {
         Some((text, meaning)) => Err(format!("`request` needs the text `\"{text}\"` at the place of {meaning}")),
         None => Ok(()),
@@ -112,7 +112,7 @@ fn filled(template: &Value, query: &str, texts: &[String]) -> Value {
 
 impl Reranker {
     /// Reads a configuration that was checked.
-    pub fn new(configuration: &Map<String, Value>) -> Reranker {
+    pub(crate) fn new(configuration: &Map<String, Value>) -> Reranker {
         let text = |field: &str| configuration.get(field).and_then(Value::as_str).map(str::to_owned);
         let bytes = configuration.get("documentTemplateMaxBytes").and_then(Value::as_u64);
         let place = match text("source").as_deref() {
@@ -154,7 +154,7 @@ impl Provider {
     ///
     /// # Errors
     /// Why there are no scores, without the secrets that were sent.
-    pub async fn rerank(
+    pub(crate) async fn rerank(
         &self,
         outbound: &Outbound,
         query: &str,
@@ -214,7 +214,7 @@ fn scores(body: &[u8], count: usize) -> Result<Vec<(usize, f64)>, String> {
 }
 
 /// Places with their scores, best first; equal ones stay in their order.
-pub fn best_first(scores: impl Iterator<Item = (usize, f64)>) -> Vec<(usize, f64)> {
+pub(crate) fn best_first(scores: impl Iterator<Item = (usize, f64)>) -> Vec<(usize, f64)> {
     let mut scores: Vec<(usize, f64)> = scores.collect();
     scores.sort_by(|(_, one), (_, other)| other.total_cmp(one));
     scores

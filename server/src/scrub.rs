@@ -30,7 +30,7 @@ const FINDINGS_MAX: usize = 1000;
 
 /// What the scrubber has done and found since the start. Shared by reference.
 #[derive(Debug, Default)]
-pub struct Scrubber {
+pub(crate) struct Scrubber {
     compared_bytes: AtomicU64,
     due_bytes: AtomicU64,
     state: Mutex<State>,
@@ -46,7 +46,7 @@ struct State {
 
 /// A section that differs from its checksum.
 #[derive(Clone, Debug)]
-pub struct Finding {
+pub(crate) struct Finding {
     /// The index.
     pub uid: String,
     /// The file and the section.
@@ -60,7 +60,7 @@ impl Scrubber {
     ///
     /// # Errors
     /// No thread can be started.
-    pub fn start(
+    pub(crate) fn start(
         self: &Arc<Self>,
         instance: Arc<Instance>,
         options: &Scrubbing,
@@ -75,7 +75,7 @@ impl Scrubber {
     }
 
     /// Ends the thread soon.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.is_stopped.store(true, Ordering::Relaxed);
     }
 
@@ -210,22 +210,22 @@ impl Scrubber {
     }
 
     /// What was found and is still there.
-    pub fn findings(&self) -> Vec<Finding> {
+    pub(crate) fn findings(&self) -> Vec<Finding> {
         self.state.lock().findings.clone()
     }
 
     /// Bytes that were compared since the start.
-    pub fn compared_bytes(&self) -> u64 {
+    pub(crate) fn compared_bytes(&self) -> u64 {
         self.compared_bytes.load(Ordering::Relaxed)
     }
 
     /// Bytes that are still to be compared now.
-    pub fn due_bytes(&self) -> u64 {
+    pub(crate) fn due_bytes(&self) -> u64 {
         self.due_bytes.load(Ordering::Relaxed)
     }
 
     /// As `/stats` shows it, of the indexes that `admits` names.
-    pub fn show(&self, admits: impl Fn(&str) -> bool) -> Value {
+    pub(crate) fn show(&self, admits: impl Fn(&str) -> bool) -> Value {
         let findings = self.findings().into_iter().filter(|finding| admits(&finding.uid));
         let damages = findings.map(|Finding { uid, damaged, found }| {
             json!({ "indexUid": uid, "file": damaged.file, "section": damaged.section, "foundAt": found })

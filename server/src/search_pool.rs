@@ -16,7 +16,7 @@ use crate::options::{Options, core_count};
 
 /// The pool and its queue.
 #[derive(Debug)]
-pub struct SearchPool {
+pub(crate) struct SearchPool {
     threads: rayon::ThreadPool,
     slots: std::sync::Arc<Slots>,
     /// Turns of requests of many searches: one thread is left to others, where there are several.
@@ -25,7 +25,7 @@ pub struct SearchPool {
 
 /// How busy a pool is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Load {
+pub(crate) struct Load {
     /// Searches that run.
     pub running: usize,
     /// Searches that wait.
@@ -74,7 +74,7 @@ impl Drop for Slot {
 
 impl SearchPool {
     /// A pool with one thread for each core.
-    pub fn new(options: &Options) -> SearchPool {
+    pub(crate) fn new(options: &Options) -> SearchPool {
         let cores = core_count();
         let threads = rayon::ThreadPoolBuilder::new()
             .num_threads(cores)
@@ -93,7 +93,7 @@ impl SearchPool {
     }
 
     /// How busy the pool is.
-    pub fn load(&self) -> Load {
+    pub(crate) fn load(&self) -> Load {
         let state = self.slots.state.lock();
         Load { running: state.running, waiting: state.waiting.len(), waiting_max: self.slots.waiting_max }
     }
@@ -102,7 +102,7 @@ impl SearchPool {
     ///
     /// # Errors
     /// `too_many_search_requests`
-    pub async fn long_turn(&self) -> ApiResult<SemaphorePermit<'_>> {
+    pub(crate) async fn long_turn(&self) -> ApiResult<SemaphorePermit<'_>> {
         let turn = tokio::time::timeout(self.slots.patience, self.long.acquire());
         turn.await.ok().and_then(Result::ok).ok_or_else(|| self.slots.too_many())
     }
@@ -111,7 +111,7 @@ impl SearchPool {
     ///
     /// # Errors
     /// `too_many_search_requests`; `internal` when it panics.
-    pub async fn run<T: Send + 'static>(&self, search: impl FnOnce() -> T + Send + 'static) -> ApiResult<T> {
+    pub(crate) async fn run<T: Send + 'static>(&self, search: impl FnOnce() -> T + Send + 'static) -> ApiResult<T> {
         let slot = self.slots.acquire().await?;
         let (sender, receiver) = oneshot::channel();
         self.threads.spawn(move || {

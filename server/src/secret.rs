@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use reqwest::Url;
 
 /// As much of `secret` as identifies it. A leading `Bearer ` is no part of it.
-pub fn redacted(secret: &str) -> String {
+pub(crate) fn redacted(secret: &str) -> String {
     const BEARER: &str = "Bearer ";
     let (scheme, secret) = match secret.strip_prefix(BEARER) {
         Some(secret) => (BEARER, secret),
@@ -21,7 +21,7 @@ pub fn redacted(secret: &str) -> String {
 }
 
 /// The request header that carries a secret.
-pub const AUTHORIZATION: &str = "Authorization";
+pub(crate) const AUTHORIZATION: &str = "Authorization";
 
 /// Parts of names whose values are secrets: of headers, and of parameters in addresses.
 const SECRETIVE: [&str; 10] =
@@ -30,13 +30,13 @@ const SECRETIVE: [&str; 10] =
 const SECRETIVE_NAMES: [&str; 3] = ["sig", "pwd", "code"];
 
 /// Whether what goes by this name is a secret, as far as names say.
-pub fn is_secretive(name: &str) -> bool {
+pub(crate) fn is_secretive(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SECRETIVE_NAMES.contains(&name.as_str()) || SECRETIVE.iter().any(|part| name.contains(part))
 }
 
 /// The value of a request header as clients see it: [`redacted`] when it is a secret.
-pub fn shown_header(name: &str, value: &str) -> String {
+pub(crate) fn shown_header(name: &str, value: &str) -> String {
     if is_secretive(name) { redacted(value) } else { value.to_owned() }
 }
 
@@ -45,7 +45,7 @@ const MASK: &str = "XXX...";
 
 /// An address as clients and logs see it: without the password or the token before its host, and without the values of
 /// parameters that are secrets by their names. One that holds none is shown as it was written.
-pub fn shown_url(text: &str) -> String {
+pub(crate) fn shown_url(text: &str) -> String {
     let Some(mut url) = with_host(text) else { return without_user(text) };
     let has_user = !url.username().is_empty() || url.password().is_some();
     let has_secrets = url.query_pairs().any(|(name, _)| is_secretive(&name));
@@ -72,7 +72,7 @@ pub fn shown_url(text: &str) -> String {
 }
 
 /// An address without the secrets that [`shown_url`] masks, as another server may have it.
-pub fn bare_url(text: &str) -> String {
+pub(crate) fn bare_url(text: &str) -> String {
     let Some(mut url) = with_host(text) else { return without_user(text) };
     let has_user = !url.username().is_empty() || url.password().is_some();
     let has_secrets = url.query_pairs().any(|(name, _)| is_secretive(&name));
@@ -97,7 +97,7 @@ pub fn bare_url(text: &str) -> String {
 }
 
 /// The secrets in an address, as [`shown_url`] finds them: to keep them out of what others say about it.
-pub fn secrets_of_url(text: &str) -> Vec<String> {
+pub(crate) fn secrets_of_url(text: &str) -> Vec<String> {
     let Ok(url) = Url::parse(text) else { return Vec::new() };
     let user = if url.password().is_none() { url.username() } else { "" };
     let in_query = url.query_pairs().filter(|(name, _)| is_secretive(name)).map(|(_, value)| value.into_owned());

@@ -1,6 +1,6 @@
 //! What each action grants.
 
-pub use crate::wire::actions::Action;
+pub(crate) use crate::wire::actions::Action;
 
 /// What `*.get` grants: everything that reads, but keys and chats.
 const READING: [Action; 16] = [

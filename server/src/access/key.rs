@@ -13,7 +13,7 @@ use crate::wire::keys::NewKey;
 
 /// Everything about a key but its value, which follows from the master key and the uid and is stored nowhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ApiKey {
+pub(crate) struct ApiKey {
     /// Chosen by the client or random.
     pub uid: Uuid,
     /// A name for people to read.
@@ -35,7 +35,7 @@ pub struct ApiKey {
 /// The public key object.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ApiKeyView {
+pub(crate) struct ApiKeyView {
     name: Option<String>,
     description: Option<String>,
     key: String,
@@ -49,7 +49,7 @@ pub struct ApiKeyView {
 
 impl ApiKeyView {
     /// The object for those who may read keys and no more: with as much of the secret as identifies it.
-    pub fn without_value(self) -> ApiKeyView {
+    pub(crate) fn without_value(self) -> ApiKeyView {
         ApiKeyView { key: redacted(&self.key), ..self }
     }
 }
@@ -81,12 +81,12 @@ impl From<NewKey> for ApiKey {
 
 impl ApiKey {
     /// The secret that clients send: HMAC-SHA256 of the uid under the master key, 64 characters of lower-case hex.
-    pub fn value(&self, master_key: &str) -> String {
+    pub(crate) fn value(&self, master_key: &str) -> String {
         value(self.uid, master_key)
     }
 
     /// The public object, with the secret.
-    pub fn view(&self, master_key: &str) -> ApiKeyView {
+    pub(crate) fn view(&self, master_key: &str) -> ApiKeyView {
         ApiKeyView {
             name: self.name.clone(),
             description: self.description.clone(),
@@ -101,24 +101,24 @@ impl ApiKey {
     }
 
     /// Whether it is for every index.
-    pub fn is_global(&self) -> bool {
+    pub(crate) fn is_global(&self) -> bool {
         self.indexes.iter().any(|pattern| pattern == "*")
     }
 
     /// Whether it admits an index.
-    pub fn admits(&self, index_uid: &str) -> bool {
+    pub(crate) fn admits(&self, index_uid: &str) -> bool {
         self.indexes.iter().any(|pattern| matches(pattern, index_uid))
     }
 
     /// Whether it may do `needed`, on the indexes that it admits.
-    pub fn may(&self, needed: Action) -> bool {
+    pub(crate) fn may(&self, needed: Action) -> bool {
         // `*` of a key for some indexes must not lead to all of them by way of a new key, an export or a webhook.
         let is_too_far = needed.is_global() && !self.is_global();
         !is_too_far && self.actions.iter().any(|action| action.grants(needed))
     }
 
     /// Whether its time is over.
-    pub fn is_expired(&self, now: OffsetDateTime) -> bool {
+    pub(crate) fn is_expired(&self, now: OffsetDateTime) -> bool {
         self.expires_at.is_some_and(|end| end <= now)
     }
 

@@ -18,11 +18,11 @@ use std::sync::Arc;
 use time::OffsetDateTime;
 use warp::http::{HeaderMap, Method, header};
 
-pub use action::Action;
+pub(crate) use action::Action;
 pub(crate) use key::matches;
-pub use key::{ApiKey, ApiKeyView};
-pub use rights::{Holder, Rights};
-pub use store::KeyStore;
+pub(crate) use key::{ApiKey, ApiKeyView};
+pub(crate) use rights::{Holder, Rights};
+pub(crate) use store::KeyStore;
 pub(crate) use transfer::{KeyLine, export_keys, import_keys, key_lines, replace_keys};
 
 use crate::aliases::Aliases;
@@ -30,12 +30,12 @@ use crate::error::{ApiError, ApiResult, Code};
 use matrix::Asked;
 
 /// The action that a key needs for such a request; `None` where no key but the master key will do, or none is needed.
-pub fn action_of(method: &str, path: &str) -> Option<Action> {
+pub(crate) fn action_of(method: &str, path: &str) -> Option<Action> {
     Asked::of(&method.parse().ok()?, path).action
 }
 
 /// Whether a replica answers such a request itself: it reads what is published, or it is about the server that is asked.
-pub fn is_read(method: &Method, path: &str) -> bool {
+pub(crate) fn is_read(method: &Method, path: &str) -> bool {
     match Asked::of(method, path).action {
         Some(
             Action::Search
@@ -59,18 +59,18 @@ pub fn is_read(method: &Method, path: &str) -> bool {
 
 /// The gate.
 #[derive(Debug)]
-pub struct Access {
+pub(crate) struct Access {
     keys: KeyStore,
 }
 
 impl Access {
     /// With these keys. Everything is open without a master key.
-    pub fn new(keys: KeyStore) -> Access {
+    pub(crate) fn new(keys: KeyStore) -> Access {
         Access { keys }
     }
 
     /// Where keys are looked up, made and removed.
-    pub fn keys(&self) -> &KeyStore {
+    pub(crate) fn keys(&self) -> &KeyStore {
         &self.keys
     }
 
@@ -78,7 +78,13 @@ impl Access {
     ///
     /// # Errors
     /// `missing_authorization_header`, `missing_master_key`, `invalid_api_key`
-    pub fn check(&self, method: &Method, path: &str, headers: &HeaderMap, aliases: Arc<Aliases>) -> ApiResult<Rights> {
+    pub(crate) fn check(
+        &self,
+        method: &Method,
+        path: &str,
+        headers: &HeaderMap,
+        aliases: Arc<Aliases>,
+    ) -> ApiResult<Rights> {
         let token = match headers.get(header::AUTHORIZATION) {
             // A header of another scheme is refused even where none is needed: the client means something by it.
             Some(value) => Some(bearer(value.as_bytes()).ok_or_else(missing_header)?),

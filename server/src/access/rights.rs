@@ -16,7 +16,7 @@ use crate::error::{ApiError, ApiResult, Code};
 /// The indexes that a request may touch, and how. What is asked of an alias is asked of both: the name that was used and the
 /// index that it stands for, as of the beginning of the request. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Rights {
+pub(crate) struct Rights {
     reach: Reach,
     aliases: Arc<Aliases>,
 }
@@ -37,7 +37,7 @@ struct Restricted {
 
 /// On whose behalf something is kept: a key, a tenant of it, or the holder of all rights.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Holder(Option<(Uuid, Option<u64>)>);
+pub(crate) struct Holder(Option<(Uuid, Option<u64>)>);
 
 impl Rights {
     fn new(reach: Reach) -> Rights {
@@ -50,28 +50,28 @@ impl Rights {
     }
 
     /// The aliases that the request goes by.
-    pub fn aliases(&self) -> &Aliases {
+    pub(crate) fn aliases(&self) -> &Aliases {
         &self.aliases
     }
 
     /// The index that `name` means: its own, unless it is an alias.
-    pub fn target<'a>(&'a self, name: &'a str) -> &'a str {
+    pub(crate) fn target<'a>(&'a self, name: &'a str) -> &'a str {
         self.aliases.target(name)
     }
 
     /// # Errors
     /// `index_uid_is_alias`
-    pub fn check_own(&self, name: &str) -> ApiResult<()> {
+    pub(crate) fn check_own(&self, name: &str) -> ApiResult<()> {
         self.aliases.get(name).map_or(Ok(()), |alias| Err(is_no_index(name, &alias.index_uid)))
     }
 
     /// Everything: the master key, or a server without one.
-    pub fn all() -> Rights {
+    pub(crate) fn all() -> Rights {
         Rights::new(Reach::Everything)
     }
 
     /// Nothing: what a request has that was not checked yet.
-    pub fn none() -> Rights {
+    pub(crate) fn none() -> Rights {
         Rights::new(Reach::Nothing)
     }
 
@@ -84,13 +84,13 @@ impl Rights {
     }
 
     /// Whether the index may be touched.
-    pub fn admits(&self, index_uid: &str) -> bool {
+    pub(crate) fn admits(&self, index_uid: &str) -> bool {
         self.check_index(index_uid).is_ok()
     }
 
     /// # Errors
     /// `invalid_api_key`, saying which indexes would be fine.
-    pub fn check_index(&self, index_uid: &str) -> ApiResult<()> {
+    pub(crate) fn check_index(&self, index_uid: &str) -> ApiResult<()> {
         self.check_name(index_uid)?;
         match self.aliases.get(index_uid) {
             // What an alias stands for is shown to those who may see it.
@@ -128,7 +128,7 @@ impl Rights {
     }
 
     /// The uids and patterns of what may be seen; `None` when that is everything.
-    pub fn visible(&self) -> Option<&[String]> {
+    pub(crate) fn visible(&self) -> Option<&[String]> {
         match &self.reach {
             Reach::Everything => None,
             Reach::Nothing => Some(&[]),
@@ -138,7 +138,7 @@ impl Rights {
 
     /// Whether this is allowed besides what the route asks for, with the indexes that the key admits. A tenant may nothing
     /// but search.
-    pub fn may(&self, action: Action) -> bool {
+    pub(crate) fn may(&self, action: Action) -> bool {
         match &self.reach {
             Reach::Everything => true,
             Reach::Nothing => false,
@@ -147,7 +147,7 @@ impl Rights {
     }
 
     /// Whether the key may search, a tenant's too.
-    pub fn may_search(&self) -> bool {
+    pub(crate) fn may_search(&self) -> bool {
         match &self.reach {
             Reach::Everything => true,
             Reach::Nothing => false,
@@ -156,7 +156,7 @@ impl Rights {
     }
 
     /// Whether a write to an index that is not there may create it.
-    pub fn may_create_index(&self, index_uid: &str) -> bool {
+    pub(crate) fn may_create_index(&self, index_uid: &str) -> bool {
         match &self.reach {
             Reach::Everything => true,
             Reach::Nothing => false,
@@ -165,7 +165,7 @@ impl Rights {
     }
 
     /// Who asks. Tokens with the same rules are the same tenant, whenever they end.
-    pub fn holder(&self) -> Holder {
+    pub(crate) fn holder(&self) -> Holder {
         let Reach::Some(restricted) = &self.reach else { return Holder(None) };
         let of_rules = |rules: &SearchRules| {
             let mut hasher = DefaultHasher::new();
@@ -177,7 +177,7 @@ impl Rights {
 
     /// The filter that a search of this index must also obey, as its tenant token has it: of an alias, what is said of it
     /// and what is said of its index.
-    pub fn imposed_filter(&self, index_uid: &str) -> Option<Cow<'_, Value>> {
+    pub(crate) fn imposed_filter(&self, index_uid: &str) -> Option<Cow<'_, Value>> {
         let of_name = self.filter_of(index_uid);
         let of_target = self.aliases.get(index_uid).and_then(|alias| self.filter_of(&alias.index_uid));
         match (of_name, of_target) {

@@ -37,7 +37,7 @@ const COLUMNS: &str = "uid, name, description, actions, indexes, expires_at, cre
 type Digest = [u8; 32];
 
 /// All keys of a server. Values are not among what is stored; see [`ApiKey::value`].
-pub struct KeyStore {
+pub(crate) struct KeyStore {
     /// Locked for the whole of a change, so that memory follows the table in order.
     connection: Mutex<Connection>,
     live: RwLock<Arc<Live>>,
@@ -62,7 +62,7 @@ struct Live {
 
 /// Some of the keys, newest first, and how many there are.
 #[derive(Clone, Debug)]
-pub struct KeyPage {
+pub(crate) struct KeyPage {
     /// Newest first.
     pub keys: Vec<Arc<ApiKey>>,
     /// On all pages.
@@ -74,7 +74,7 @@ impl KeyStore {
     ///
     /// # Errors
     /// When the table cannot be used.
-    pub fn open(mut connection: Connection, master_key: Option<&str>) -> Result<KeyStore, StoreError> {
+    pub(crate) fn open(mut connection: Connection, master_key: Option<&str>) -> Result<KeyStore, StoreError> {
         connection.execute_batch(TABLE)?;
         let is_empty: bool =
             connection.query_row("SELECT NOT EXISTS (SELECT 1 FROM api_keys)", [], |row| row.get(0))?;
@@ -103,7 +103,7 @@ impl KeyStore {
     }
 
     /// The key that makes all others, if the server has one.
-    pub fn master_key(&self) -> Option<&str> {
+    pub(crate) fn master_key(&self) -> Option<&str> {
         self.master_key.as_deref()
     }
 
@@ -129,13 +129,13 @@ impl KeyStore {
     ///
     /// # Errors
     /// `api_key_not_found`
-    pub fn find(&self, uid_or_value: &str) -> ApiResult<Arc<ApiKey>> {
+    pub(crate) fn find(&self, uid_or_value: &str) -> ApiResult<Arc<ApiKey>> {
         let by_uid = Uuid::try_parse(uid_or_value).ok().and_then(|uid| self.by_uid(uid));
         by_uid.or_else(|| self.by_value(uid_or_value.as_bytes())).ok_or_else(|| not_found(uid_or_value))
     }
 
     /// A page of the keys, newest first.
-    pub fn page(&self, offset: usize, limit: usize) -> KeyPage {
+    pub(crate) fn page(&self, offset: usize, limit: usize) -> KeyPage {
         let live = self.live.read();
         let keys = live.newest_first.iter().skip(offset).take(limit).cloned().collect();
         KeyPage { keys, total: live.newest_first.len() }
@@ -145,7 +145,7 @@ impl KeyStore {
     ///
     /// # Errors
     /// `api_key_already_exists`, or what the store says; nothing has changed then.
-    pub fn create(&self, key: ApiKey) -> ApiResult<Arc<ApiKey>> {
+    pub(crate) fn create(&self, key: ApiKey) -> ApiResult<Arc<ApiKey>> {
         let connection = self.connection.lock();
         if self.by_uid(key.uid).is_some() {
             return Err(ApiError::new(
@@ -162,7 +162,7 @@ impl KeyStore {
     ///
     /// # Errors
     /// `api_key_not_found`, or what the store says; nothing has changed then.
-    pub fn update(&self, uid_or_value: &str, patch: KeyPatch) -> ApiResult<Arc<ApiKey>> {
+    pub(crate) fn update(&self, uid_or_value: &str, patch: KeyPatch) -> ApiResult<Arc<ApiKey>> {
         let connection = self.connection.lock();
         let old = self.find(uid_or_value)?;
         let key = ApiKey {
@@ -183,7 +183,7 @@ impl KeyStore {
     ///
     /// # Errors
     /// `api_key_not_found`, or what the store says; nothing has changed then.
-    pub fn delete(&self, uid_or_value: &str) -> ApiResult<()> {
+    pub(crate) fn delete(&self, uid_or_value: &str) -> ApiResult<()> {
         let connection = self.connection.lock();
         let key = self.find(uid_or_value)?;
         sql(connection.execute("DELETE FROM api_keys WHERE uid = ?1", [key.uid.hyphenated().to_string()]))?;

@@ -14,11 +14,11 @@ use crate::error::{ApiError, Code};
 /// The indexes that a tenant may search, by uid or pattern, each with what its searches must obey.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "Value")]
-pub struct SearchRules(BTreeMap<String, Rule>);
+pub(super) struct SearchRules(BTreeMap<String, Rule>);
 
 /// What searches of an index must obey.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Rule {
+pub(super) struct Rule {
     /// As in a search; never one that asks for nothing.
     pub(super) filter: Option<Value>,
 }

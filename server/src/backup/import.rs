@@ -84,7 +84,7 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> ImportError + '_ {
 ///
 /// # Errors
 /// The folder is as it was then, or empty when an import failed.
-pub fn import(options: &Options, index_options: &IndexOptions) -> Result<(), ImportError> {
+pub(crate) fn import(options: &Options, index_options: &IndexOptions) -> Result<(), ImportError> {
     let database = &options.service.db_path;
     let names_copy = options.backups.import_snapshot.is_some() || options.backups.import_dump.is_some();
     if database.join(MARKER).exists() {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 pub(crate) use dump::{CreatedDump, create as create_dump};
-pub use import::{ImportError, import};
+pub(crate) use import::{ImportError, import};
 pub(crate) use remote::RemoteSnapshots;
 pub(crate) use snapshot::create as create_snapshot;
 
@@ -27,7 +27,7 @@ use crate::tasks::StoreError;
 
 /// Where copies of the database go.
 #[derive(Clone, Debug)]
-pub struct BackupPlaces {
+pub(crate) struct BackupPlaces {
     /// Folder of the snapshots.
     pub snapshots: PathBuf,
     /// Snapshots that are kept; older ones are removed.
@@ -47,7 +47,7 @@ impl BackupPlaces {
     ///
     /// # Errors
     /// An object store that cannot be one.
-    pub fn new(options: &Options, outbound: &Outbound) -> Result<BackupPlaces, BackupError> {
+    pub(crate) fn new(options: &Options, outbound: &Outbound) -> Result<BackupPlaces, BackupError> {
         let database_name = database_name(&options.service.db_path);
         Ok(BackupPlaces {
             remote: RemoteSnapshots::of(options, outbound, &database_name)?,

@@ -12,7 +12,7 @@ use crate::options::ByteSize;
 
 /// The memory of one answer, from the search to the last byte that is sent. Cheap to clone: all clones are the same one.
 #[derive(Clone, Debug)]
-pub struct AnswerBudget(Option<Arc<Mutex<Account>>>);
+pub(crate) struct AnswerBudget(Option<Arc<Mutex<Account>>>);
 
 #[derive(Debug)]
 struct Account {
@@ -28,7 +28,7 @@ const STEP_BYTES: usize = 64 << 10;
 
 impl AnswerBudget {
     /// Without bounds, for work that no client asked for.
-    pub const UNLIMITED: AnswerBudget = AnswerBudget(None);
+    pub(crate) const UNLIMITED: AnswerBudget = AnswerBudget(None);
 
     pub(super) fn of(pool: &Arc<Pool>) -> AnswerBudget {
         let account = Account { one_max: pool.one_max(), used: 0, lease: pool.lease(), is_short: false };
@@ -39,7 +39,7 @@ impl AnswerBudget {
     ///
     /// # Errors
     /// `answer_too_large`; `too_many_search_requests` while others have what is left.
-    pub fn take(&self, bytes: usize) -> ApiResult<()> {
+    pub(crate) fn take(&self, bytes: usize) -> ApiResult<()> {
         match &self.0 {
             Some(account) => account.lock().take(bytes),
             None => Ok(()),
@@ -50,13 +50,13 @@ impl AnswerBudget {
     ///
     /// # Errors
     /// As [`AnswerBudget::take`].
-    pub fn hold(&self, bytes: usize) -> ApiResult<Held> {
+    pub(crate) fn hold(&self, bytes: usize) -> ApiResult<Held> {
         self.take(bytes)?;
         Ok(Held { budget: self.clone(), bytes })
     }
 
     /// What may be taken at most.
-    pub fn left(&self) -> usize {
+    pub(crate) fn left(&self) -> usize {
         self.0.as_ref().map_or(usize::MAX, |account| {
             let account = account.lock();
             account.one_max - account.used
@@ -71,7 +71,7 @@ impl AnswerBudget {
     }
 
     /// Whether the last refusal was because of others: another try may succeed after [`AnswerBudget::reserve`].
-    pub fn is_short(&self) -> bool {
+    pub(crate) fn is_short(&self) -> bool {
         self.0.as_ref().is_some_and(|account| account.lock().is_short)
     }
 
@@ -79,7 +79,7 @@ impl AnswerBudget {
     ///
     /// # Errors
     /// `too_many_search_requests`
-    pub async fn reserve(&self) -> ApiResult<()> {
+    pub(crate) async fn reserve(&self) -> ApiResult<()> {
         let Some(account) = &self.0 else { return Ok(()) };
         let (mut lease, one_max) = {
             let mut account = account.lock();
@@ -96,7 +96,7 @@ impl AnswerBudget {
     }
 
     /// The body of an answer, whose memory is counted until it is sent, and nothing else of this budget.
-    pub fn body(self, body: Vec<u8>) -> Bytes {
+    pub(crate) fn body(self, body: Vec<u8>) -> Bytes {
         let Some(account) = self.0 else { return body.into() };
         {
             let mut account = account.lock();
@@ -141,14 +141,14 @@ fn too_large(bytes_max: usize) -> ApiError {
 
 /// Bytes of a budget that are given back when dropped.
 #[derive(Debug)]
-pub struct Held {
+pub(crate) struct Held {
     budget: AnswerBudget,
     bytes: usize,
 }
 
 impl Held {
     /// Keeps only `bytes`.
-    pub fn shrink(&mut self, bytes: usize) {
+    pub(crate) fn shrink(&mut self, bytes: usize) {
         let rest = self.bytes.saturating_sub(bytes);
         self.bytes -= rest;
         self.budget.give_back(rest);
@@ -158,7 +158,7 @@ impl Held {
     ///
     /// # Errors
     /// As [`AnswerBudget::take`].
-    pub fn grow(&mut self, more: usize) -> ApiResult<()> {
+    pub(crate) fn grow(&mut self, more: usize) -> ApiResult<()> {
         self.budget.take(more)?;
         self.bytes += more;
         Ok(())

@@ -4,11 +4,11 @@ use memchr::memchr2;
 
 /// A value in a list or an object that grew, which holds up to twice as many as it needs, with its share of what a name
 /// takes.
-pub const VALUE_BYTES: usize = 144;
+pub(crate) const VALUE_BYTES: usize = 144;
 
 /// Bytes that the values in `json` take at most, roughly, and their text: each value takes `value_bytes`. A
 /// look at every byte that is no text; broken JSON has some number too.
-pub fn json_heap_bytes(json: &[u8], value_bytes: usize) -> usize {
+pub(crate) fn json_heap_bytes(json: &[u8], value_bytes: usize) -> usize {
     let mut nodes: usize = 1;
     let mut at = 0;
     while let Some(byte) = json.get(at) {

@@ -10,9 +10,9 @@ mod pool;
 
 use std::sync::Arc;
 
-pub use answer::{AnswerBudget, Held};
-pub use json::{VALUE_BYTES, json_heap_bytes};
-pub use pool::{Lease, Pool};
+pub(crate) use answer::{AnswerBudget, Held};
+pub(crate) use json::{VALUE_BYTES, json_heap_bytes};
+pub(crate) use pool::{Lease, Pool};
 
 use tokio::sync::Semaphore;
 
@@ -24,7 +24,7 @@ const WRITING_MIN: usize = 2;
 
 /// The memory of requests and answers. One per process.
 #[derive(Debug)]
-pub struct Budgets {
+pub(crate) struct Budgets {
     requests: Arc<Pool>,
     answers: Arc<Pool>,
     writing: Arc<Semaphore>,
@@ -32,7 +32,7 @@ pub struct Budgets {
 
 impl Budgets {
     /// As the options say.
-    pub fn new(options: &Searching) -> Budgets {
+    pub(crate) fn new(options: &Searching) -> Budgets {
         let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         Budgets {
             requests: Arc::new(Pool::new(size(options.request_memory_bytes()))),
@@ -42,18 +42,18 @@ impl Budgets {
     }
 
     /// For one answer that is about to be made.
-    pub fn answer(&self) -> AnswerBudget {
+    pub(crate) fn answer(&self) -> AnswerBudget {
         AnswerBudget::of(&self.answers)
     }
 
     /// Turns to write the next piece of an answer that is sent while it is written. Each thread that has done so keeps some
     /// megabytes in the allocator, and the runtime would start one for each client that waits.
-    pub fn writing(&self) -> &Arc<Semaphore> {
+    pub(crate) fn writing(&self) -> &Arc<Semaphore> {
         &self.writing
     }
 
     /// Memory of JSON bodies.
-    pub fn requests(&self) -> &Arc<Pool> {
+    pub(crate) fn requests(&self) -> &Arc<Pool> {
         &self.requests
     }
 }

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Bytes that are taken and given back. Shared by reference.
 #[derive(Debug)]
-pub struct Pool {
+pub(crate) struct Pool {
     one_max: usize,
     all_max: usize,
     used: Mutex<usize>,
@@ -29,23 +29,23 @@ pub struct Pool {
 
 impl Pool {
     /// One may have `one_max` bytes, and all together twice as much.
-    pub fn new(one_max: usize) -> Pool {
+    pub(crate) fn new(one_max: usize) -> Pool {
         Pool { one_max, all_max: one_max.saturating_mul(2), used: Mutex::new(0), freed: Notify::new() }
     }
 
     /// What one may have.
-    pub fn one_max(&self) -> usize {
+    pub(crate) fn one_max(&self) -> usize {
         self.one_max
     }
 
     /// What is taken now.
     #[cfg(test)]
-    pub fn used(&self) -> usize {
+    pub(crate) fn used(&self) -> usize {
         *self.used.lock()
     }
 
     /// A lease of nothing, to grow.
-    pub fn lease(self: &Arc<Self>) -> Lease {
+    pub(crate) fn lease(self: &Arc<Self>) -> Lease {
         Lease { pool: Arc::clone(self), bytes: 0 }
     }
 
@@ -73,7 +73,7 @@ impl Pool {
 
 /// Bytes of a pool, given back when dropped.
 #[derive(Debug)]
-pub struct Lease {
+pub(crate) struct Lease {
     pool: Arc<Pool>,
     bytes: usize,
 }
@@ -85,12 +85,12 @@ impl Lease {
     }
 
     /// How many.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Has `bytes` from now on, if there are so many.
-    pub fn grow(&mut self, bytes: usize) -> bool {
+    pub(crate) fn grow(&mut self, bytes: usize) -> bool {
         let more = bytes.saturating_sub(self.bytes);
         let is_there = more == 0 || self.pool.take(self.bytes, more);
         if is_there {
@@ -100,7 +100,7 @@ impl Lease {
     }
 
     /// As [`Lease::grow`], and waits some seconds for others to give back theirs.
-    pub async fn grow_patiently(&mut self, bytes: usize) -> bool {
+    pub(crate) async fn grow_patiently(&mut self, bytes: usize) -> bool {
         self.grow_within(bytes, PATIENCE).await
     }
 
@@ -121,7 +121,7 @@ impl Lease {
     }
 
     /// Has only `bytes` from now on.
-    pub fn shrink(&mut self, bytes: usize) {
+    pub(crate) fn shrink(&mut self, bytes: usize) {
         let rest = self.bytes.saturating_sub(bytes);
         self.bytes -= rest;
         self.pool.give(rest);

@@ -21,7 +21,7 @@ const TIME_MAX: Duration = Duration::from_secs(300);
 
 /// A search that the model asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SearchCall {
+pub(crate) struct SearchCall {
     pub index_uid: String,
     pub q: String,
     /// Empty ones are none.
@@ -30,7 +30,7 @@ pub struct SearchCall {
 
 /// What a search found.
 #[derive(Debug)]
-pub struct SearchOutcome {
+pub(crate) struct SearchOutcome {
     /// The documents, as clients see them.
     pub sources: Vec<Value>,
     /// The same as the model reads them.
@@ -39,7 +39,7 @@ pub struct SearchOutcome {
 
 /// All that a conversation needs.
 #[derive(Debug)]
-pub struct Conversation {
+pub(crate) struct Conversation {
     pub outbound: Outbound,
     pub settings: ChatSettings,
     pub completion: Completion,
@@ -83,7 +83,7 @@ struct Said {
 
 impl Conversation {
     /// Holds it, and sends what happens. Ends when the model is done, something fails, or the client is gone.
-    pub async fn run<F: Future<Output = Result<SearchOutcome, String>>>(self, search: impl Fn(SearchCall) -> F) {
+    pub(crate) async fn run<F: Future<Output = Result<SearchOutcome, String>>>(self, search: impl Fn(SearchCall) -> F) {
         let held = async {
             self.events.text(RETRY).await?;
             match tokio::time::timeout(TIME_MAX, self.hold(&search)).await {

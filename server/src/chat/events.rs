@@ -6,11 +6,11 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 /// How long a client is to wait before it connects again.
-pub const RETRY: &str = "retry: 10000\n\n";
+pub(super) const RETRY: &str = "retry: 10000\n\n";
 
 /// What a client gets.
 #[derive(Clone, Debug)]
-pub struct Events(mpsc::Sender<Bytes>);
+pub(crate) struct Events(mpsc::Sender<Bytes>);
 
 /// The client is gone.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl Fault {
 
 impl Events {
     /// Events, and what reads them.
-    pub fn channel(waiting_max: usize) -> (Events, mpsc::Receiver<Bytes>) {
+    pub(crate) fn channel(waiting_max: usize) -> (Events, mpsc::Receiver<Bytes>) {
         let (sender, receiver) = mpsc::channel(waiting_max);
         (Events(sender), receiver)
     }

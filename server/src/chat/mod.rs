@@ -14,8 +14,8 @@ use parking_lot::{Mutex, RwLock};
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-pub use conversation::{Conversation, SearchCall, SearchOutcome};
-pub use events::Events;
+pub(crate) use conversation::{Conversation, SearchCall, SearchOutcome};
+pub(crate) use events::Events;
 
 use crate::error::{ApiError, ApiResult, Code};
 use crate::instance::{keep_unreadable, write_durably};
@@ -34,7 +34,7 @@ type Workspaces = BTreeMap<String, ChatSettings>;
 
 /// The workspaces and the file that remembers them.
 #[derive(Debug)]
-pub struct Chats {
+pub(crate) struct Chats {
     path: PathBuf,
     live: RwLock<Arc<Workspaces>>,
     /// Held while the file is written, so that the file ends up with the last change.
@@ -44,7 +44,7 @@ pub struct Chats {
 
 impl Chats {
     /// Reads the workspaces from the database folder. A file that can't be read is kept, and there are none.
-    pub fn open(folder: &Path) -> Chats {
+    pub(crate) fn open(folder: &Path) -> Chats {
         let path = folder.join(FILE);
         let read = || -> io::Result<Workspaces> { Ok(serde_json::from_str(&fs::read_to_string(&path)?)?) };
         let workspaces = match read() {
@@ -61,7 +61,7 @@ impl Chats {
     }
 
     /// The uids of the workspaces, in their order.
-    pub fn uids(&self) -> Vec<String> {
+    pub(crate) fn uids(&self) -> Vec<String> {
         self.live.read().keys().cloned().collect()
     }
 
@@ -69,7 +69,7 @@ impl Chats {
     ///
     /// # Errors
     /// `chat_not_found`
-    pub fn settings(&self, uid: &str) -> ApiResult<ChatSettings> {
+    pub(crate) fn settings(&self, uid: &str) -> ApiResult<ChatSettings> {
         self.live.read().get(uid).cloned().ok_or_else(|| not_found(uid))
     }
 
@@ -77,7 +77,7 @@ impl Chats {
     ///
     /// # Errors
     /// What is wrong with the change, or what the file system says; nothing changes then.
-    pub fn change(&self, uid: &str, body: &Value) -> ApiResult<ChatSettings> {
+    pub(crate) fn change(&self, uid: &str, body: &Value) -> ApiResult<ChatSettings> {
         let _one_at_a_time = self.writing.lock();
         let mut workspaces = Workspaces::clone(&self.live.read());
         let new = workspaces.get(uid).cloned().unwrap_or_default().patched(body)?;
@@ -100,7 +100,7 @@ impl Chats {
     ///
     /// # Errors
     /// `chat_not_found`, or what the file system says.
-    pub fn reset(&self, uid: &str) -> ApiResult<ChatSettings> {
+    pub(crate) fn reset(&self, uid: &str) -> ApiResult<ChatSettings> {
         let _one_at_a_time = self.writing.lock();
         let mut workspaces = Workspaces::clone(&self.live.read());
         *workspaces.get_mut(uid).ok_or_else(|| not_found(uid))? = ChatSettings::default();
@@ -112,7 +112,7 @@ impl Chats {
     ///
     /// # Errors
     /// `chat_not_found`, or what the file system says.
-    pub fn remove(&self, uid: &str) -> ApiResult<()> {
+    pub(crate) fn remove(&self, uid: &str) -> ApiResult<()> {
         let _one_at_a_time = self.writing.lock();
         let mut workspaces = Workspaces::clone(&self.live.read());
         workspaces.remove(uid).ok_or_else(|| not_found(uid))?;
@@ -129,7 +129,7 @@ impl Chats {
     ///
     /// # Errors
     /// `too_many_search_requests`
-    pub fn turn(&self) -> ApiResult<OwnedSemaphorePermit> {
+    pub(crate) fn turn(&self) -> ApiResult<OwnedSemaphorePermit> {
         Arc::clone(&self.turns).try_acquire_owned().map_err(|_| {
             let message = format!("{CONVERSATIONS_MAX} conversations are running, the maximum.");
             ApiError::new(Code::TooManySearchRequests, message)
@@ -156,7 +156,7 @@ pub(crate) fn import(folder: &Path, workspaces: impl IntoIterator<Item = (String
 }
 
 /// Settings as clients see them: without their secrets.
-pub fn shown(settings: &ChatSettings) -> Value {
+pub(crate) fn shown(settings: &ChatSettings) -> Value {
     let mut shown = json!(settings);
     shown["apiKey"] = settings.api_key.as_deref().map(redacted).into();
     shown["baseUrl"] = settings.base_url.as_deref().map(shown_url).into();

@@ -15,7 +15,7 @@ pub(super) const CANNOT_INFER_DIMENSIONS: &str = "cannot infer `dimensions` for 
 
 /// What a query by meaning is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct QueryInput<'q> {
+pub(crate) struct QueryInput<'q> {
     /// Its text.
     pub q: Option<&'q str>,
     /// Whatever the search fragments of the embedder read.
@@ -24,7 +24,7 @@ pub struct QueryInput<'q> {
 
 impl QueryInput<'_> {
     /// Distinguishes it from all others.
-    pub fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         match (self.q, self.media) {
             (Some(q), None) => q.to_owned(),
             (q, media) => json!({ "q": q, "media": media }).to_string(),
@@ -97,7 +97,7 @@ pub(super) fn uses_fragments(configuration: &Map<String, Value>) -> bool {
 ///
 /// # Errors
 /// What can't work, in public words.
-pub fn check_fragments(configuration: &Map<String, Value>) -> Result<(), String> {
+pub(crate) fn check_fragments(configuration: &Map<String, Value>) -> Result<(), String> {
     let nested = |name: &str| configuration.get(name).and_then(Value::as_object);
     let (indexing, search) = match (nested("indexingEmbedder"), nested("searchEmbedder")) {
         (Some(indexing), Some(search)) => (indexing, search),

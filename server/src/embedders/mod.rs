@@ -36,10 +36,10 @@ use crate::options::RateLimits;
 use crate::outbound::{Outbound, Tally};
 use budget::Budgets;
 use cache::VectorCache;
-pub use fragments::{QueryInput, check_fragments};
+pub(crate) use fragments::{QueryInput, check_fragments};
 use kept::KeptVectors;
 use provider::Provider;
-pub use provider::check_templates;
+pub(crate) use provider::check_templates;
 use remembering::{Remembering, VectorMaker};
 use remote::RemoteEmbedder;
 use side::{Side, side_of};
@@ -48,7 +48,7 @@ use side::{Side, side_of};
 const OPENED_MAX: usize = 256;
 
 /// All embedders of the server.
-pub struct Embedders {
+pub(crate) struct Embedders {
     outbound: Outbound,
     /// By configuration and side: what was measured once need not be measured again.
     opened: Mutex<HashMap<String, Arc<dyn Embedder>>>,
@@ -65,7 +65,7 @@ pub struct Embedders {
 
 /// What embedders may use, and where they keep things.
 #[derive(Clone, Debug)]
-pub struct EmbedderOptions {
+pub(crate) struct EmbedderOptions {
     /// Texts of queries that are remembered.
     pub cached_queries: usize,
     /// What an account of a provider may be sent.
@@ -87,7 +87,7 @@ impl std::fmt::Debug for Embedders {
 
 impl Embedders {
     /// Embedders that send their requests through `outbound`.
-    pub fn new(outbound: Outbound, options: EmbedderOptions) -> Embedders {
+    pub(crate) fn new(outbound: Outbound, options: EmbedderOptions) -> Embedders {
         #[cfg(feature = "local-models")]
         let store = Arc::new(local::ModelStore::from_environment(options.models_folder, outbound.clone()));
         Embedders {
@@ -105,7 +105,7 @@ impl Embedders {
     }
 
     /// What became of the requests about documents.
-    pub fn requests(&self) -> &Arc<Tally> {
+    pub(crate) fn requests(&self) -> &Arc<Tally> {
         &self.requests
     }
 
@@ -113,7 +113,7 @@ impl Embedders {
     ///
     /// # Errors
     /// When the embedder does not take such a query, or the provider gives no such vector in time.
-    pub async fn embed_query(
+    pub(crate) async fn embed_query(
         &self,
         settings: &EmbedderSettings,
         input: QueryInput<'_>,
@@ -212,7 +212,7 @@ impl Embedders {
     /// # Errors
     /// When the model can't be had or run, or is late.
     #[cfg(feature = "local-models")]
-    pub async fn cross_encode(
+    pub(crate) async fn cross_encode(
         &self,
         wanted: [&str; 2],
         query: &str,

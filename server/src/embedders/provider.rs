@@ -209,7 +209,7 @@ fn rest_templates(configuration: &Map<String, Value>) -> Result<(Option<Template
 ///
 /// # Errors
 /// What can't work, in public words.
-pub fn check_templates(configuration: &Map<String, Value>) -> Result<(), String> {
+pub(crate) fn check_templates(configuration: &Map<String, Value>) -> Result<(), String> {
     match configuration.get("source").and_then(Value::as_str) {
         Some("rest") => rest_templates(configuration).map(drop),
         _ => Ok(()),

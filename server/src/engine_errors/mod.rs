@@ -13,8 +13,8 @@ use lamina_engine::index::settings::SettingsError;
 use lamina_engine::index::{GeoCoordinates, GeoError, IndexError, OperationError, is_momentary};
 use lamina_engine::segment::SegmentError;
 
-pub use search::limit_name;
-pub use sentence::Sentence;
+pub(crate) use search::limit_name;
+pub(crate) use sentence::Sentence;
 
 use crate::error::{ApiError, Code};
 
@@ -149,7 +149,7 @@ fn value_update_sentence(error: &OperationError) -> String {
 }
 
 /// Why a task of index `uid` failed. What is wrong with a payload stands alone, all else names the index first.
-pub fn operation_error(uid: &str, is_payload: bool, error: &OperationError) -> ApiError {
+pub(crate) fn operation_error(uid: &str, is_payload: bool, error: &OperationError) -> ApiError {
     let named = |error: ApiError| error.prefixed(format_args!("Index `{uid}`: "));
     match error {
         OperationError::PrimaryKeyAlreadyExists { current } => {
@@ -215,7 +215,7 @@ impl From<&SettingsError> for ApiError {
 }
 
 /// The public sentence about sizes that can't be together.
-pub fn inverted_typo_sizes(one: u8, two: u8) -> String {
+pub(crate) fn inverted_typo_sizes(one: u8, two: u8) -> String {
     format!(
         "`minWordSizeForTypos` setting is invalid. `oneTypo` and `twoTypos` fields should be between `0` and `255`, \
          and `twoTypos` should be greater or equals to `oneTypo` but found `oneTypo: {one}` and twoTypos: {two}`."
@@ -228,7 +228,7 @@ fn broken_document(error: &DocumentError) -> ApiError {
 }
 
 /// The public sentence about a value (as JSON) that is no document id.
-pub fn invalid_document_id(value: &str) -> String {
+pub(crate) fn invalid_document_id(value: &str) -> String {
     format!(
         "Document identifier `{value}` is invalid. A document identifier can be of type integer or string, only \
          composed of alphanumeric characters (a-z A-Z 0-9), hyphens (-) and underscores (_), and can not be more than \
@@ -237,7 +237,7 @@ pub fn invalid_document_id(value: &str) -> String {
 }
 
 /// Why a payload (`json`, `ndjson`, `csv`) was refused.
-pub fn payload_error(format: &str, error: PayloadError) -> ApiError {
+pub(crate) fn payload_error(format: &str, error: PayloadError) -> ApiError {
     match error {
         PayloadError::Io(error) => error.into(),
         PayloadError::Malformed(reason) => {

@@ -10,7 +10,7 @@ use lamina_engine::sort::SortError;
 use super::sentence::{Sentence, joined};
 
 /// A limit that was met, as answers show it.
-pub fn limit_name(limit: Limit) -> &'static str {
+pub(crate) fn limit_name(limit: Limit) -> &'static str {
     match limit {
         Limit::TimeBudget => "searchCutoffMs",
         Limit::QueryTerms => "queryTerms",

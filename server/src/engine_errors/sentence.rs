@@ -3,7 +3,7 @@
 use lamina_engine::index::settings::AvailableAttributes;
 
 /// An error of the engine that a request can cause. Its `Display` is for engineers, this is for clients.
-pub trait Sentence {
+pub(crate) trait Sentence {
     /// The whole message, without the name of an index.
     fn sentence(&self) -> String;
 }

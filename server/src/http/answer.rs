@@ -10,7 +10,7 @@ use warp::reply::Response;
 pub(crate) const LIMITS_HEADER: &str = "lamina-limits";
 
 /// The value as a body, with its type and length.
-pub fn json_answer(status: StatusCode, body: &impl Serialize) -> Response {
+pub(crate) fn json_answer(status: StatusCode, body: &impl Serialize) -> Response {
     let body = serde_json::to_vec(body).expect("answers have text keys and no failing serialisers");
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
@@ -19,7 +19,7 @@ pub fn json_answer(status: StatusCode, body: &impl Serialize) -> Response {
 }
 
 /// A JSON answer of 200 whose text is there already.
-pub fn json_text(body: impl Into<Bytes>) -> Response {
+pub(crate) fn json_text(body: impl Into<Bytes>) -> Response {
     let body: Bytes = body.into();
     let mut response = Response::new(body.into());
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -27,7 +27,7 @@ pub fn json_text(body: impl Into<Bytes>) -> Response {
 }
 
 /// An answer of 204 without a body.
-pub fn no_content() -> Response {
+pub(crate) fn no_content() -> Response {
     let mut response = Response::default();
     *response.status_mut() = StatusCode::NO_CONTENT;
     response

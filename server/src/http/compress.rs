@@ -177,7 +177,7 @@ impl Encoder {
 }
 
 /// The body of an answer as it is sent.
-pub enum AnswerBody {
+pub(crate) enum AnswerBody {
     /// As the route made it.
     Plain(UnsyncBoxBody<Bytes, BoxError>),
     /// Encoded on the way.
@@ -185,7 +185,7 @@ pub enum AnswerBody {
 }
 
 /// A body and its encoder.
-pub struct Compressed {
+pub(crate) struct Compressed {
     body: UnsyncBoxBody<Bytes, BoxError>,
     /// `None` once the end is written.
     encoder: Option<Encoder>,
@@ -205,7 +205,7 @@ impl std::fmt::Debug for AnswerBody {
 }
 
 /// Why a body broke off.
-pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Compressed {
     fn new(encoder: Encoder, body: UnsyncBoxBody<Bytes, BoxError>) -> Compressed {

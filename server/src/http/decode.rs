@@ -10,7 +10,7 @@ use crate::options::ByteSize;
 
 /// How a body is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Encoding {
+pub(crate) enum Encoding {
     /// Not at all.
     Identity,
     /// `gzip`
@@ -28,7 +28,7 @@ impl Encoding {
     ///
     /// # Errors
     /// An encoding that is none of these, or several.
-    pub fn of(headers: &HeaderMap) -> ApiResult<Encoding> {
+    pub(crate) fn of(headers: &HeaderMap) -> ApiResult<Encoding> {
         let Some(value) = headers.get(header::CONTENT_ENCODING) else { return Ok(Encoding::Identity) };
         let text = value.to_str().unwrap_or_default().trim().to_ascii_lowercase();
         match text.as_str() {
@@ -51,7 +51,7 @@ impl Encoding {
     ///
     /// # Errors
     /// When the first bytes cannot be read.
-    pub fn reader<'r>(self, encoded: impl Read + Send + 'r) -> ApiResult<Box<dyn Read + Send + 'r>> {
+    pub(crate) fn reader<'r>(self, encoded: impl Read + Send + 'r) -> ApiResult<Box<dyn Read + Send + 'r>> {
         Ok(match self {
             Encoding::Identity => Box::new(encoded),
             Encoding::Gzip => Box::new(MultiGzDecoder::new(encoded)),
@@ -77,7 +77,7 @@ fn deflate_reader<'r>(encoded: impl Read + Send + 'r) -> ApiResult<Box<dyn Read 
 
 /// Why reading a body stopped early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReadFailure {
+pub(crate) enum ReadFailure {
     /// More decoded bytes than the limit.
     TooLarge,
     /// The connection or the encoding broke off.
@@ -86,7 +86,7 @@ pub enum ReadFailure {
 
 impl ReadFailure {
     /// The public error.
-    pub fn into_error(self, limit: u64) -> ApiError {
+    pub(crate) fn into_error(self, limit: u64) -> ApiError {
         match self {
             ReadFailure::TooLarge => payload_too_large(limit),
             ReadFailure::Broken => incomplete_body(),
@@ -96,7 +96,7 @@ impl ReadFailure {
 
 /// Reads at most a number of bytes and remembers what went wrong, which parsers on top do not report.
 #[derive(Debug)]
-pub struct LimitedReader<R> {
+pub(crate) struct LimitedReader<R> {
     inner: R,
     left: u64,
     failure: Option<ReadFailure>,
@@ -104,12 +104,12 @@ pub struct LimitedReader<R> {
 
 impl<R: Read> LimitedReader<R> {
     /// At most `limit` bytes of `inner`; one more is a failure.
-    pub fn new(inner: R, limit: u64) -> LimitedReader<R> {
+    pub(crate) fn new(inner: R, limit: u64) -> LimitedReader<R> {
         LimitedReader { inner, left: limit, failure: None }
     }
 
     /// What went wrong, if anything did.
-    pub fn failure(&self) -> Option<ReadFailure> {
+    pub(crate) fn failure(&self) -> Option<ReadFailure> {
         self.failure
     }
 }

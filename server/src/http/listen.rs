@@ -40,7 +40,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// When there is none, or one of them is taken. A family that the machine lacks is skipped when another one works.
-pub async fn listen(address: &str) -> io::Result<Vec<TcpListener>> {
+pub(crate) async fn listen(address: &str) -> io::Result<Vec<TcpListener>> {
     let (mut listeners, mut missing) = (Vec::new(), None);
     let mut port = None;
     for mut socket in lookup_host(address).await? {
@@ -79,7 +79,7 @@ const CROWDED_TIME: Duration = Duration::from_secs(1);
 
 /// What connections may take.
 #[derive(Clone, Copy, Debug)]
-pub struct ConnectionLimits {
+pub(crate) struct ConnectionLimits {
     /// For the head of a request, the first one or the next, and to read more of an answer.
     pub patience: Duration,
     /// Connections at once, so that descriptors are left for files. More wait to be accepted, and those that are served end
@@ -90,7 +90,7 @@ pub struct ConnectionLimits {
 }
 
 /// Accepts connections and serves them until `shutdown` is ready; then lets requests under way finish.
-pub async fn serve<S>(
+pub(crate) async fn serve<S>(
     listeners: Vec<TcpListener>,
     tls: Option<TlsAcceptor>,
     limits: ConnectionLimits,

@@ -17,7 +17,7 @@ const PRIVATE_ENDS: [&str; 6] = [".localhost", ".local", ".internal", ".home.arp
 
 /// What the operator says of pages, as far as there is no master key.
 #[derive(Clone, Debug)]
-pub struct Origins {
+pub(crate) struct Origins {
     /// Whether any page may ask: there is a key, or the option says so.
     is_open: bool,
     /// As browsers write them, in lower case: `https://example.org:8080`, `null`.
@@ -43,7 +43,7 @@ pub(crate) enum Verdict {
 
 impl Origins {
     /// `address` is the one of the options, `listening` are those it stands for.
-    pub fn new(has_key: bool, allowed: &[String], address: &str, listening: &[SocketAddr]) -> Origins {
+    pub(crate) fn new(has_key: bool, allowed: &[String], address: &str, listening: &[SocketAddr]) -> Origins {
         let allowed: Vec<String> = allowed.iter().map(|origin| origin.to_ascii_lowercase()).collect();
         let of_allowed = allowed.iter().filter_map(|origin| Some(Url::parse(origin).ok()?.host_str()?.to_owned()));
         let own = address.parse::<Authority>().map(|address| address.host().to_ascii_lowercase());

@@ -22,7 +22,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 const DISCARDING_MAX: Duration = Duration::from_secs(60);
 
 /// The body of a request; dropped before its end, it is read to the end.
-pub struct Received {
+pub(crate) struct Received {
     /// `None` from its end on.
     incoming: Option<Incoming>,
     is_discarded: bool,

@@ -16,7 +16,7 @@ impl Instance {
     }
 
     /// The aliases of this moment.
-    pub fn aliases(&self) -> Arc<Aliases> {
+    pub(crate) fn aliases(&self) -> Arc<Aliases> {
         Arc::clone(&self.aliases.read())
     }
 

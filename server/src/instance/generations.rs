@@ -12,7 +12,7 @@ impl Instance {
     ///
     /// # Errors
     /// As [`Instance::searchable`]; `generation_not_found`, and that the state is damaged.
-    pub fn searchable_at(&self, uid: &str, at: Option<At>) -> ApiResult<Arc<Snapshot>> {
+    pub(crate) fn searchable_at(&self, uid: &str, at: Option<At>) -> ApiResult<Arc<Snapshot>> {
         at.map_or_else(|| self.searchable(uid), |at| self.before(uid, at))
     }
 
@@ -20,7 +20,7 @@ impl Instance {
     ///
     /// # Errors
     /// As [`Instance::snapshot`]; `generation_not_found`, and that the state is damaged.
-    pub fn snapshot_at(&self, uid: &str, at: Option<At>) -> ApiResult<Arc<Snapshot>> {
+    pub(crate) fn snapshot_at(&self, uid: &str, at: Option<At>) -> ApiResult<Arc<Snapshot>> {
         at.map_or_else(|| self.snapshot(uid), |at| self.before(uid, at))
     }
 

@@ -41,7 +41,7 @@ use parking_lot::RwLock;
 use uuid::Uuid;
 
 pub(crate) use durably::write_durably;
-pub use error::InstanceError;
+pub(crate) use error::InstanceError;
 pub(crate) use folder::{holds_database, lock_to_look, set_instance_uid};
 pub(crate) use following::Coming;
 pub(crate) use names::Plan;
@@ -60,7 +60,7 @@ use crate::tasks::{IndexChange, Store, StoreError};
 
 /// The open database folder.
 #[derive(Debug)]
-pub struct Instance {
+pub(crate) struct Instance {
     folder: PathBuf,
     uid: Uuid,
     indexes: RwLock<BTreeMap<String, Arc<Entry>>>,
@@ -88,7 +88,11 @@ impl Instance {
     ///
     /// # Errors
     /// When another process uses it, another version wrote it, or it cannot be read.
-    pub fn open(folder: &Path, options: IndexOptions, may_upgrade: bool) -> Result<(Instance, Store), InstanceError> {
+    pub(crate) fn open(
+        folder: &Path,
+        options: IndexOptions,
+        may_upgrade: bool,
+    ) -> Result<(Instance, Store), InstanceError> {
         let (lock, older) = folder::prepare(folder, may_upgrade)?;
         let uid = folder::instance_uid(folder)?;
         let opened = opening::open_store(folder, &lock)?;
@@ -118,22 +122,22 @@ impl Instance {
 
     /// Keeps at most `count` indexes open that nothing uses, at least 1, instead of as many as the system allows.
     #[must_use]
-    pub fn keeping_open(self, count: usize) -> Instance {
+    pub(crate) fn keeping_open(self, count: usize) -> Instance {
         Instance { open: OpenIndexes::new(count), ..self }
     }
 
     /// The dynamic search rules.
-    pub fn rules(&self) -> &Rules {
+    pub(crate) fn rules(&self) -> &Rules {
         &self.rules
     }
 
     /// How many indexes are kept open when nothing uses them.
-    pub fn kept_open_max(&self) -> usize {
+    pub(crate) fn kept_open_max(&self) -> usize {
         self.open.bound()
     }
 
     /// How many indexes are open.
-    pub fn open_count(&self) -> usize {
+    pub(crate) fn open_count(&self) -> usize {
         self.open.len()
     }
 
@@ -170,12 +174,12 @@ impl Instance {
     ///
     /// # Errors
     /// When the folder cannot be listed. What cannot be removed is logged and stays.
-    pub fn remove_orphans(&self, needed_payloads: &[PayloadName]) -> Result<(), InstanceError> {
+    pub(crate) fn remove_orphans(&self, needed_payloads: &[PayloadName]) -> Result<(), InstanceError> {
         payloads::clean_up(&self.folder, needed_payloads, self.tasks_were_lost)
     }
 
     /// The older version that wrote the folder: still to be brought up to this one.
-    pub fn older_version(&self) -> Option<&str> {
+    pub(crate) fn older_version(&self) -> Option<&str> {
         self.older.as_deref()
     }
 
@@ -183,17 +187,17 @@ impl Instance {
     ///
     /// # Errors
     /// What the file system says.
-    pub fn set_version(&self) -> Result<(), InstanceError> {
+    pub(crate) fn set_version(&self) -> Result<(), InstanceError> {
         version::set_version(&self.folder)
     }
 
     /// Random uid of this database.
-    pub fn uid(&self) -> Uuid {
+    pub(crate) fn uid(&self) -> Uuid {
         self.uid
     }
 
     /// The database folder.
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
@@ -203,17 +207,17 @@ impl Instance {
     }
 
     /// Where payloads wait.
-    pub fn payload_folder(&self) -> PathBuf {
+    pub(crate) fn payload_folder(&self) -> PathBuf {
         self.folder.join("payloads")
     }
 
     /// The uids of all indexes, in byte order.
-    pub fn uids(&self) -> Vec<String> {
+    pub(crate) fn uids(&self) -> Vec<String> {
         self.indexes.read().keys().cloned().collect()
     }
 
     /// Whether there is an index of this name.
-    pub fn contains(&self, uid: &str) -> bool {
+    pub(crate) fn contains(&self, uid: &str) -> bool {
         self.indexes.read().contains_key(uid)
     }
 
@@ -221,7 +225,7 @@ impl Instance {
     ///
     /// # Errors
     /// `index_not_found`, or what is wrong with its files.
-    pub fn index(&self, uid: &str) -> ApiResult<Arc<Index>> {
+    pub(crate) fn index(&self, uid: &str) -> ApiResult<Arc<Index>> {
         let entry = self.entry(uid)?;
         let folder = self.index_folder(&entry.folder);
         let open = || {
@@ -242,7 +246,7 @@ impl Instance {
     ///
     /// # Errors
     /// As [`Instance::index`], and, where it is known, that damaged segments hold half of the documents or more.
-    pub fn summary(&self, uid: &str) -> ApiResult<Arc<IndexSummary>> {
+    pub(crate) fn summary(&self, uid: &str) -> ApiResult<Arc<IndexSummary>> {
         let entry = self.entry(uid)?;
         let summary = entry.summary(&self.index_folder(&entry.folder)).map_err(|error| unusable(uid, error))?;
         summary.check_searchable().map_err(|error| damaged(uid, error))?;
@@ -253,7 +257,7 @@ impl Instance {
     ///
     /// # Errors
     /// `index_not_found`
-    pub fn merge_status(&self, uid: &str) -> ApiResult<MergeStatus> {
+    pub(crate) fn merge_status(&self, uid: &str) -> ApiResult<MergeStatus> {
         Ok(self.entry(uid)?.merge_status())
     }
 
@@ -265,7 +269,7 @@ impl Instance {
     ///
     /// # Errors
     /// As [`Instance::index`], and that a segment is damaged.
-    pub fn snapshot(&self, uid: &str) -> ApiResult<Arc<Snapshot>> {
+    pub(crate) fn snapshot(&self, uid: &str) -> ApiResult<Arc<Snapshot>> {
         let snapshot = self.state(uid)?;
         snapshot.check_whole().and_then(|()| snapshot.check_health()).map_err(|error| damaged(uid, error))?;
         Ok(snapshot)
@@ -275,7 +279,7 @@ impl Instance {
     ///
     /// # Errors
     /// As [`Instance::index`], and that the damaged segments hold half of the documents or more.
-    pub fn searchable(&self, uid: &str) -> ApiResult<Arc<Snapshot>> {
+    pub(crate) fn searchable(&self, uid: &str) -> ApiResult<Arc<Snapshot>> {
         let snapshot = self.state(uid)?;
         snapshot.check_searchable().map_err(|error| damaged(uid, error))?;
         Ok(snapshot)
@@ -286,7 +290,7 @@ impl Instance {
     ///
     /// # Errors
     /// As [`Instance::index`].
-    pub fn state(&self, uid: &str) -> ApiResult<Arc<Snapshot>> {
+    pub(crate) fn state(&self, uid: &str) -> ApiResult<Arc<Snapshot>> {
         Ok(self.index(uid)?.view(SystemTime::now()))
     }
 
@@ -406,7 +410,7 @@ impl Instance {
     }
 
     /// Bytes of all files of the database. What is known of closed indexes is not measured again.
-    pub fn disk_bytes(&self) -> u64 {
+    pub(crate) fn disk_bytes(&self) -> u64 {
         let entries: Vec<Arc<Entry>> = self.indexes.read().values().cloned().collect();
         let by_folder: HashMap<&str, &Arc<Entry>> =
             entries.iter().map(|entry| (entry.folder.as_str(), entry)).collect();

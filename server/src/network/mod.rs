@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 pub(crate) use documents::RemotePage;
 pub(crate) use remote::{PROXY_HEADER, VALUES_HEADER, values_wanted};
-pub use search::{NetworkSearch, asks_network};
+pub(crate) use search::{NetworkSearch, asks_network};
 
 use crate::error::{ApiError, ApiResult, Code};
 use crate::instance::{keep_unreadable, write_durably};
@@ -31,7 +31,7 @@ use crate::wire::network::{NetworkPatch, RemotePatch};
 /// Another server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Remote {
+pub(crate) struct Remote {
     /// Base address.
     pub url: String,
     /// Sent with searches.
@@ -50,7 +50,7 @@ impl std::fmt::Debug for Remote {
 
 /// Who is there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Topology {
+pub(crate) struct Topology {
     /// The name of this server among them.
     #[serde(default, rename = "self")]
     pub own_name: Option<String>,
@@ -61,7 +61,7 @@ pub struct Topology {
 
 /// The topology and the file that remembers it.
 #[derive(Debug)]
-pub struct Network {
+pub(crate) struct Network {
     path: PathBuf,
     live: RwLock<Arc<Topology>>,
     /// Held while the file is written, so that the file ends up with the last change.
@@ -74,7 +74,7 @@ const FILE: &str = "network.json";
 impl Network {
     /// Reads the topology from the database folder. One that can't be read is an empty one, and said to be so: searches
     /// on this server alone need none.
-    pub fn open(folder: &Path) -> Network {
+    pub(crate) fn open(folder: &Path) -> Network {
         let path = folder.join(FILE);
         let read = || -> io::Result<Topology> { Ok(serde_json::from_str(&fs::read_to_string(&path)?)?) };
         let topology = match read() {
@@ -90,7 +90,7 @@ impl Network {
     }
 
     /// As it is now.
-    pub fn topology(&self) -> Arc<Topology> {
+    pub(crate) fn topology(&self) -> Arc<Topology> {
         Arc::clone(&self.live.read())
     }
 
@@ -114,7 +114,7 @@ impl Network {
     ///
     /// # Errors
     /// What is wrong with the change, or what the file system says; nothing changes then.
-    pub fn change(&self, patch: NetworkPatch) -> ApiResult<Arc<Topology>> {
+    pub(crate) fn change(&self, patch: NetworkPatch) -> ApiResult<Arc<Topology>> {
         let _one_at_a_time = self.writing.lock();
         let mut topology = Topology::clone(&self.topology());
         topology.apply(patch)?;
@@ -151,7 +151,7 @@ impl Topology {
 
     /// The public object, with the keys of the remotes or with as much of them as identifies them; passwords in
     /// addresses are never shown.
-    pub fn show(&self, with_keys: bool) -> Value {
+    pub(crate) fn show(&self, with_keys: bool) -> Value {
         let mut shown = self.whole();
         for (name, remote) in &self.remotes {
             let shown = &mut shown["remotes"][name];

@@ -22,7 +22,7 @@ use crate::wire::search::Window;
 
 /// A search that has been cut into one part per server.
 #[derive(Debug)]
-pub struct NetworkSearch {
+pub(crate) struct NetworkSearch {
     topology: Arc<Topology>,
     /// The part of this server.
     local: Option<Asked>,
@@ -31,7 +31,7 @@ pub struct NetworkSearch {
 }
 
 /// What each of the other servers answered.
-pub struct RemoteAnswers(Vec<Result<remote::Answered, ApiError>>);
+pub(crate) struct RemoteAnswers(Vec<Result<remote::Answered, ApiError>>);
 
 /// The queries that go to one server.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ struct Asked {
 }
 
 /// Whether any query goes to a named server, or to all.
-pub fn asks_network(asked: &MultiSearch) -> bool {
+pub(crate) fn asks_network(asked: &MultiSearch) -> bool {
     asked.federation.is_some() && asked.queries.iter().any(|query| query.remote.is_some() || query.query.use_network)
 }
 
@@ -51,7 +51,7 @@ impl NetworkSearch {
     ///
     /// # Errors
     /// A name that no server has; a document that another server is to explain to who sees a part of the index only.
-    pub fn new(
+    pub(crate) fn new(
         topology: Arc<Topology>,
         asked: &MultiSearch,
         body: &Value,
@@ -106,7 +106,7 @@ impl NetworkSearch {
     ///
     /// # Errors
     /// None that reading the whole request did not have.
-    pub fn local(&self) -> ApiResult<Option<MultiSearch>> {
+    pub(crate) fn local(&self) -> ApiResult<Option<MultiSearch>> {
         let Some(local) = &self.local else { return Ok(None) };
         let mut asked = MultiSearch::from_body(&local.body)?;
         for (query, &position) in asked.queries.iter_mut().zip(&local.positions) {
@@ -117,7 +117,7 @@ impl NetworkSearch {
 
     /// Asks all other servers at the same time; each may take as long as `patience` lasts. What they answer is counted in
     /// `budget`.
-    pub async fn ask(
+    pub(crate) async fn ask(
         &self,
         outbound: &Outbound,
         wanted: ValuesWanted,
@@ -138,7 +138,7 @@ impl NetworkSearch {
     ///
     /// # Errors
     /// Facets that can't be merged.
-    pub fn merge(
+    pub(crate) fn merge(
         &self,
         federation: &Federation,
         local: Option<Value>,

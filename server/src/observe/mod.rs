@@ -21,7 +21,7 @@ pub(crate) struct Seen {
 
 /// Counters of one process. Shared by reference.
 #[derive(Debug, Default)]
-pub struct Observations {
+pub(crate) struct Observations {
     /// Requests by route, while the feature `metrics` is on.
     pub(crate) http: HttpSeries,
     degraded_searches: AtomicU64,

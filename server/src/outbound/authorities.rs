@@ -15,7 +15,7 @@ pub struct NoCaCertificates;
 ///
 /// # Errors
 /// When `build` fails for another reason.
-pub fn with_ca_certificates<T>(build: impl Fn(bool) -> reqwest::Result<T>) -> reqwest::Result<(T, bool)> {
+pub(crate) fn with_ca_certificates<T>(build: impl Fn(bool) -> reqwest::Result<T>) -> reqwest::Result<(T, bool)> {
     match build(true) {
         Ok(built) => Ok((built, true)),
         Err(error) => build(false).map_or(Err(error), |built| Ok((built, false))),

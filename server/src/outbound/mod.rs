@@ -21,10 +21,10 @@ use reqwest::header::HeaderMap;
 use reqwest::{Client, Method, RequestBuilder, StatusCode, Url, redirect};
 use thiserror::Error;
 
-pub use authorities::{NoCaCertificates, with_ca_certificates};
-pub use policy::IpPolicy;
-pub use redirects::is_framing;
-pub use tally::Tally;
+pub(crate) use authorities::{NoCaCertificates, with_ca_certificates};
+pub(crate) use policy::IpPolicy;
+pub(crate) use redirects::is_framing;
+pub(crate) use tally::Tally;
 
 use policy::Rejected;
 use redirects::REDIRECTS_MAX;
@@ -39,7 +39,7 @@ const READ_TIME: Duration = Duration::from_secs(30);
 
 /// The one client. Cheap to clone: clones share their connections.
 #[derive(Clone, Debug)]
-pub struct Outbound {
+pub(crate) struct Outbound {
     client: Client,
     policy: Arc<IpPolicy>,
     runtime: tokio::runtime::Handle,
@@ -49,7 +49,7 @@ pub struct Outbound {
 
 /// An answer, read to its end.
 #[derive(Clone, Debug)]
-pub struct Reply {
+pub(crate) struct Reply {
     /// Of the last answer, after redirects.
     pub status: StatusCode,
     /// Of the last answer.
@@ -137,7 +137,7 @@ fn with_causes(error: &reqwest::Error) -> String {
 ///
 /// # Errors
 /// The reason, as the URL parser words it.
-pub fn parse_url(text: &str) -> Result<Url, String> {
+pub(crate) fn parse_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| error.to_string())?;
     match url.scheme() {
         "http" | "https" => Ok(url),
@@ -162,7 +162,7 @@ impl Outbound {
     ///
     /// # Errors
     /// When TLS cannot be set up. Without CA certificates there is a client, for `http` only.
-    pub fn new(policy: IpPolicy) -> Result<Outbound, OutboundError> {
+    pub(crate) fn new(policy: IpPolicy) -> Result<Outbound, OutboundError> {
         let policy = Arc::new(policy);
         let (client, has_ca_certificates) = with_ca_certificates(|has| client(&policy, has))?;
         let runtime = tokio::runtime::Handle::current();
@@ -173,18 +173,18 @@ impl Outbound {
     ///
     /// # Errors
     /// What to do about it.
-    pub fn check_https(&self) -> Result<(), NoCaCertificates> {
+    pub(crate) fn check_https(&self) -> Result<(), NoCaCertificates> {
         if self.has_ca_certificates { Ok(()) } else { Err(NoCaCertificates) }
     }
 
     /// The same client, whose requests are counted.
     #[must_use]
-    pub fn counted_by(self, tally: Arc<Tally>) -> Outbound {
+    pub(crate) fn counted_by(self, tally: Arc<Tally>) -> Outbound {
         Outbound { tally: Some(tally), ..self }
     }
 
     /// The last answer was of no use after all, although its status said otherwise.
-    pub fn disappointed(&self, why: &str) {
+    pub(crate) fn disappointed(&self, why: &str) {
         if let Some(tally) = &self.tally {
             tally.answer_failed(why);
         }
@@ -195,7 +195,7 @@ impl Outbound {
     /// # Errors
     /// [`OutboundError::Url`], [`OutboundError::Rejected`] when the URL holds a forbidden address itself, or
     /// [`OutboundError::NoCaCertificates`].
-    pub fn request(&self, method: Method, url: &str) -> Result<RequestBuilder, OutboundError> {
+    pub(crate) fn request(&self, method: Method, url: &str) -> Result<RequestBuilder, OutboundError> {
         let url = parse_url(url).map_err(|reason| OutboundError::Url { url: shown_url(url), reason })?;
         self.check(&url)?;
         Ok(self.client.request(method, url))
@@ -215,7 +215,7 @@ impl Outbound {
     /// # Errors
     /// When there is no whole answer; one that says no is a [`Reply`]. Redirects are followed, to other origins without the
     /// headers that say who asks.
-    pub async fn send(&self, request: RequestBuilder, body_bytes_max: usize) -> Result<Reply, OutboundError> {
+    pub(crate) async fn send(&self, request: RequestBuilder, body_bytes_max: usize) -> Result<Reply, OutboundError> {
         let sent = self.send_uncounted(request, body_bytes_max).await;
         if let Some(tally) = &self.tally {
             tally.add(match &sent {
@@ -241,7 +241,7 @@ impl Outbound {
     }
 
     /// The runtime that requests run on.
-    pub fn runtime(&self) -> &tokio::runtime::Handle {
+    pub(crate) fn runtime(&self) -> &tokio::runtime::Handle {
         &self.runtime
     }
 }

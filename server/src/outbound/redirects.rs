@@ -46,7 +46,7 @@ const FRAMING: [&str; 14] = [
 ];
 
 /// Whether a header, in any case, is for the server alone to set in requests that clients configure.
-pub fn is_framing(name: &str) -> bool {
+pub(crate) fn is_framing(name: &str) -> bool {
     FRAMING.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 

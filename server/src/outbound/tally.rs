@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 /// What became of requests since the count last began. Shared by those who send and those who report.
 #[derive(Debug, Default)]
-pub struct Tally(Mutex<Counts>);
+pub(crate) struct Tally(Mutex<Counts>);
 
 #[derive(Debug, Default)]
 struct Counts {
@@ -16,7 +16,7 @@ struct Counts {
 
 impl Tally {
     /// Begins to count anew.
-    pub fn reset(&self) {
+    pub(crate) fn reset(&self) {
         *self.0.lock() = Counts::default();
     }
 
@@ -38,7 +38,7 @@ impl Tally {
     }
 
     /// As statistics show it; `None` when there were no requests.
-    pub fn show(&self) -> Option<Value> {
+    pub(crate) fn show(&self) -> Option<Value> {
         let counts = self.0.lock();
         if counts.total == 0 {
             return None;

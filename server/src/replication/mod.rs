@@ -43,11 +43,11 @@ pub(crate) use prepare::{Prepared, Taking};
 pub(crate) use publish::{Published, Publisher};
 pub(crate) use role::{has_followed, role_at_start};
 pub(crate) use store::ObjectError;
-pub use store::{Call, Traffic};
+pub(crate) use store::{Call, Traffic};
 
 /// How far a server is with what it publishes or follows; shared by the thread that does it and the requests that ask.
 #[derive(Debug)]
-pub struct Replication {
+pub(crate) struct Replication {
     role: Role,
     generation: watch::Sender<Option<u32>>,
     state: Mutex<State>,
@@ -60,7 +60,7 @@ pub struct Replication {
 
 /// What went through the journal of a writer that acknowledges when a write is in the store; all of it 0 for others.
 #[derive(Debug, Default)]
-pub struct JournalCounts {
+pub(crate) struct JournalCounts {
     records: AtomicU64,
     tasks: AtomicU64,
     refused: AtomicU64,
@@ -70,27 +70,27 @@ pub struct JournalCounts {
 
 impl JournalCounts {
     /// Records that were created.
-    pub fn records(&self) -> u64 {
+    pub(crate) fn records(&self) -> u64 {
         self.records.load(Ordering::Relaxed)
     }
 
     /// Tasks in them.
-    pub fn tasks(&self) -> u64 {
+    pub(crate) fn tasks(&self) -> u64 {
         self.tasks.load(Ordering::Relaxed)
     }
 
     /// Tasks that the store did not take.
-    pub fn refused(&self) -> u64 {
+    pub(crate) fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 
     /// Records that are there: what no root covers yet.
-    pub fn length(&self) -> u64 {
+    pub(crate) fn length(&self) -> u64 {
         self.length.load(Ordering::Relaxed)
     }
 
     /// How long the first task of each record has waited until it was there, together.
-    pub fn waited(&self) -> Duration {
+    pub(crate) fn waited(&self) -> Duration {
         Duration::from_micros(self.micros.load(Ordering::Relaxed))
     }
 
@@ -111,7 +111,7 @@ impl JournalCounts {
 
 /// What a server has to do with others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Role {
+pub(crate) enum Role {
     /// It neither publishes nor follows.
     #[default]
     Alone,
@@ -139,7 +139,7 @@ struct State {
 
 impl Role {
     /// In metrics.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Role::Alone => "alone",
             Role::Publisher => "writer",
@@ -157,7 +157,7 @@ impl Default for Replication {
 
 impl Replication {
     /// At the start, nothing published or followed yet.
-    pub fn new(role: Role) -> Replication {
+    pub(crate) fn new(role: Role) -> Replication {
         Replication {
             role,
             generation: watch::Sender::new(None),
@@ -170,12 +170,12 @@ impl Replication {
     }
 
     /// What this server is.
-    pub fn role(&self) -> Role {
+    pub(crate) fn role(&self) -> Role {
         if self.role == Role::Publisher && self.state.lock().is_superseded { Role::Superseded } else { self.role }
     }
 
     /// Waits until the process is to begin again.
-    pub async fn is_to_begin_again(&self) {
+    pub(crate) async fn is_to_begin_again(&self) {
         // The sender is here: it is not gone.
         let _ = self.begins_again.subscribe().wait_for(|begins| *begins).await;
     }
@@ -206,43 +206,43 @@ impl Replication {
     }
 
     /// The last batch that is published, or that this replica has.
-    pub fn generation(&self) -> Option<u32> {
+    pub(crate) fn generation(&self) -> Option<u32> {
         *self.generation.borrow()
     }
 
     /// How long ago this server was level with the store: everything was published, or followed. `None`: never yet.
-    pub fn lag(&self) -> Option<Duration> {
+    pub(crate) fn lag(&self) -> Option<Duration> {
         let state = self.state.lock();
         if state.is_level { Some(Duration::ZERO) } else { state.level_at.map(|at| at.elapsed()) }
     }
 
     /// Where writes go, if the server that takes them says so.
-    pub fn writer(&self) -> Option<String> {
+    pub(crate) fn writer(&self) -> Option<String> {
         self.state.lock().writer.clone()
     }
 
     /// What was asked of the store.
-    pub fn traffic(&self) -> Arc<Traffic> {
+    pub(crate) fn traffic(&self) -> Arc<Traffic> {
         Arc::clone(&self.traffic)
     }
 
     /// What went through the journal.
-    pub fn journal(&self) -> &JournalCounts {
+    pub(crate) fn journal(&self) -> &JournalCounts {
         &self.journal
     }
 
     /// How often publishing or following has failed.
-    pub fn failure_count(&self) -> u64 {
+    pub(crate) fn failure_count(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
     }
 
     /// What goes wrong now.
-    pub fn failure(&self) -> Option<String> {
+    pub(crate) fn failure(&self) -> Option<String> {
         self.state.lock().failure.clone()
     }
 
     /// Waits until the batch `wanted` is here, for at most `patience`. Whether it is.
-    pub async fn reached(&self, wanted: u32, patience: Duration) -> bool {
+    pub(crate) async fn reached(&self, wanted: u32, patience: Duration) -> bool {
         let mut generation = self.generation.subscribe();
         let is_here = generation.wait_for(|generation| generation.is_some_and(|generation| generation >= wanted));
         matches!(tokio::time::timeout(patience, is_here).await, Ok(Ok(_)))

@@ -19,7 +19,7 @@ const PIECE_BYTES: usize = 64 << 10;
 
 /// Counts what a body takes, and gives it back when dropped.
 #[derive(Debug)]
-pub struct BodyMemory {
+pub(super) struct BodyMemory {
     lease: Lease,
     one_max: usize,
 }
@@ -80,7 +80,7 @@ impl BodyMemory {
 
 /// What was read from a body, with the memory that it takes.
 #[derive(Debug)]
-pub struct Counted<T> {
+pub(crate) struct Counted<T> {
     pub(super) value: T,
     pub(super) memory: BodyMemory,
 }
@@ -95,7 +95,7 @@ impl<T> Deref for Counted<T> {
 
 impl<T> Counted<T> {
     /// Without its memory: where it is written down.
-    pub fn take(self) -> T {
+    pub(crate) fn take(self) -> T {
         self.value
     }
 }
@@ -105,7 +105,7 @@ impl Counted<Bytes> {
     ///
     /// # Errors
     /// Too many of them, an empty body, broken JSON.
-    pub async fn parsed(self) -> ApiResult<Counted<Value>> {
+    pub(crate) async fn parsed(self) -> ApiResult<Counted<Value>> {
         self.read(VALUE_BYTES, parse_json).await
     }
 
@@ -113,7 +113,11 @@ impl Counted<Bytes> {
     ///
     /// # Errors
     /// Too many values, and those of `read`.
-    pub async fn read<T>(self, value_bytes: usize, read: impl FnOnce(&[u8]) -> ApiResult<T>) -> ApiResult<Counted<T>> {
+    pub(crate) async fn read<T>(
+        self,
+        value_bytes: usize,
+        read: impl FnOnce(&[u8]) -> ApiResult<T>,
+    ) -> ApiResult<Counted<T>> {
         let Counted { value: body, mut memory } = self;
         let heap = json_heap_bytes(&body, value_bytes);
         if heap > memory.one_max {

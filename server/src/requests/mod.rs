@@ -6,8 +6,8 @@ mod replication;
 mod request;
 mod respond;
 
-pub use body_memory::Counted;
+pub(crate) use body_memory::Counted;
 pub(crate) use replication::Replication;
 pub(crate) use request::Origin;
-pub use request::{Request, request};
-pub use respond::{accepted, error_answer, respond};
+pub(crate) use request::{Request, request};
+pub(crate) use respond::{accepted, error_answer, respond};

@@ -31,7 +31,7 @@ enum Target {
 }
 
 /// Everything of a request but its path.
-pub struct Request {
+pub(crate) struct Request {
     state: Arc<AppState>,
     method: Method,
     path: Target,
@@ -51,7 +51,7 @@ impl std::fmt::Debug for Request {
 }
 
 /// Extracts a [`Request`]; never rejects.
-pub fn request(state: &Arc<AppState>) -> impl Filter<Extract = (Request,), Error = Rejection> + Clone + use<> {
+pub(crate) fn request(state: &Arc<AppState>) -> impl Filter<Extract = (Request,), Error = Rejection> + Clone + use<> {
     let state = Arc::clone(state);
     let query = warp::query::raw().or(warp::any().map(String::new)).unify();
     let head = warp::method().and(warp::path::full()).and(warp::header::headers_cloned());
@@ -103,17 +103,17 @@ impl Request {
     }
 
     /// The server.
-    pub fn state(&self) -> &Arc<AppState> {
+    pub(crate) fn state(&self) -> &Arc<AppState> {
         &self.state
     }
 
     /// What the client asks to be done: `GET` and the like.
-    pub fn method(&self) -> &Method {
+    pub(crate) fn method(&self) -> &Method {
         &self.method
     }
 
     /// The path, still encoded.
-    pub fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         match &self.path {
             Target::Sent(path) => path.as_str(),
             Target::Inner(path) => path,
@@ -121,7 +121,7 @@ impl Request {
     }
 
     /// What the key of the request may touch; nothing before that was checked.
-    pub fn rights(&self) -> &Rights {
+    pub(crate) fn rights(&self) -> &Rights {
         &self.rights
     }
 
@@ -129,7 +129,7 @@ impl Request {
     ///
     /// # Errors
     /// `invalid_index_uid`
-    pub fn index_uid(&self, segment: &str) -> ApiResult<String> {
+    pub(crate) fn index_uid(&self, segment: &str) -> ApiResult<String> {
         let name = index_uid_in_path(segment)?;
         Ok(match self.rights.aliases().get(&name) {
             Some(alias) => alias.index_uid.clone(),
@@ -141,7 +141,7 @@ impl Request {
     ///
     /// # Errors
     /// `invalid_index_uid`, `index_uid_is_alias`
-    pub fn own_index_uid(&self, segment: &str) -> ApiResult<String> {
+    pub(crate) fn own_index_uid(&self, segment: &str) -> ApiResult<String> {
         let name = index_uid_in_path(segment)?;
         self.rights.check_own(&name)?;
         Ok(name)
@@ -157,22 +157,22 @@ impl Request {
     }
 
     /// As the client sent them.
-    pub fn headers(&self) -> &HeaderMap {
+    pub(crate) fn headers(&self) -> &HeaderMap {
         &self.headers
     }
 
     /// A header, when it is text.
-    pub fn header(&self, name: impl header::AsHeaderName) -> Option<&str> {
+    pub(crate) fn header(&self, name: impl header::AsHeaderName) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
     /// The query string, without its `?`.
-    pub fn raw_query(&self) -> &str {
+    pub(crate) fn raw_query(&self) -> &str {
         &self.query
     }
 
     /// The query string, decoded.
-    pub fn query(&self) -> QueryString {
+    pub(crate) fn query(&self) -> QueryString {
         QueryString::parse(&self.query)
     }
 
@@ -186,7 +186,7 @@ impl Request {
     /// # Errors
     /// When it is larger than the limits, when other requests take the memory that there is, or when its encoding is
     /// unknown or broken.
-    pub async fn bytes(mut self) -> ApiResult<Counted<Bytes>> {
+    pub(crate) async fn bytes(mut self) -> ApiResult<Counted<Bytes>> {
         let payload_max = self.state.options.service.payload_bytes_max();
         let encoding = Encoding::of(&self.headers)?;
         let declared = content_length(&self.headers).unwrap_or(0);
@@ -235,7 +235,7 @@ impl Request {
     ///
     /// # Errors
     /// As [`Request::bytes`]; wrong or missing content type, empty body, broken JSON.
-    pub async fn json(self) -> ApiResult<Counted<Value>> {
+    pub(crate) async fn json(self) -> ApiResult<Counted<Value>> {
         check_json_content_type(self.header(header::CONTENT_TYPE))?;
         self.bytes().await?.parsed().await
     }

@@ -24,14 +24,14 @@ use crate::wire::wait::Wait;
 struct AcceptedTask(u32);
 
 /// The answer to a write: the short form of its task. A client that said `wait=searchable` gets it when the task ends.
-pub fn accepted(status: StatusCode, task: &SummarizedTask) -> Response {
+pub(crate) fn accepted(status: StatusCode, task: &SummarizedTask) -> Response {
     let mut response = json_answer(status, task);
     response.extensions_mut().insert(AcceptedTask(task.uid()));
     response
 }
 
 /// The answer to a failed request.
-pub fn error_answer(state: &AppState, error: &ApiError) -> Response {
+pub(crate) fn error_answer(state: &AppState, error: &ApiError) -> Response {
     let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     if status.is_server_error() && status != StatusCode::SERVICE_UNAVAILABLE {
         tracing::error!(code = %error.code, message = %error.message, "request failed");
@@ -67,7 +67,7 @@ impl Asked {
 }
 
 /// Answers a request that needs a key: a client that may not ask never learns what else is wrong.
-pub async fn respond<F>(mut request: Request, handler: impl FnOnce(Request) -> F) -> Response
+pub(crate) async fn respond<F>(mut request: Request, handler: impl FnOnce(Request) -> F) -> Response
 where
     F: Future<Output = ApiResult<Response>>,
 {

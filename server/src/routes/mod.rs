@@ -55,14 +55,14 @@ use crate::telemetry::Facts;
 use crate::timestamp::Timestamp;
 
 #[cfg(test)]
-pub use table::ROUTES;
-pub use table::{methods_of, route_of};
+pub(crate) use table::ROUTES;
+pub(crate) use table::{methods_of, route_of};
 
 /// Routes of any kind, boxed so that the type of all of them stays small.
-pub type Routes = BoxedFilter<(Response,)>;
+pub(crate) type Routes = BoxedFilter<(Response,)>;
 
 /// Every route of the server, the most frequent ones first; never rejects.
-pub fn routes(state: &Arc<AppState>) -> Routes {
+pub(crate) fn routes(state: &Arc<AppState>) -> Routes {
     let queue = task_streams::routes(state).or(tasks::routes(state)).unify();
     let frequent = search::routes(state).or(documents::routes(state)).unify().or(queue).unify();
     let searches = frequent.or(multi_search::routes(state)).unify();

@@ -2,7 +2,7 @@
 //! test that compares both with what is really answered.
 
 /// Method and pattern; a part in braces stands for any text without a slash.
-pub const ROUTES: &[(&str, &str)] = &[
+pub(crate) const ROUTES: &[(&str, &str)] = &[
     ("GET", "/"),
     ("GET", "/health"),
     ("GET", "/version"),
@@ -102,12 +102,12 @@ pub const ROUTES: &[(&str, &str)] = &[
 ];
 
 /// The route of a request, if there is one. Names come before patterns, as the table lists them.
-pub fn route_of(method: &str, path: &str) -> Option<(&'static str, &'static str)> {
+pub(crate) fn route_of(method: &str, path: &str) -> Option<(&'static str, &'static str)> {
     ROUTES.iter().copied().find(|(known, pattern)| *known == method && matches(pattern, path))
 }
 
 /// The methods of a path. Of a setting these are `PUT` and `PATCH`, though each has only one of both.
-pub fn methods_of(path: &str) -> impl Iterator<Item = &'static str> {
+pub(crate) fn methods_of(path: &str) -> impl Iterator<Item = &'static str> {
     ROUTES.iter().filter(move |(_, pattern)| matches(pattern, path)).map(|(method, _)| *method)
 }
 

@@ -4,7 +4,7 @@ use crate::options::RulesFuel;
 
 /// Bounds on the work of one search. What lies beyond does not act; no search fails for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fuel {
+pub(crate) struct Fuel {
     /// Different words of the query that count, in alphabetical order.
     pub counted_words: usize,
     /// Acting rules that are looked at.

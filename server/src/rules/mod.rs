@@ -29,14 +29,14 @@ use crate::timestamp::Timestamp;
 use crate::wire::rules::{Conditions, RuleAction, RulePatch};
 
 pub(crate) use draft::Draft;
-pub use fuel::Fuel;
-pub use set::{Asked, RuleSet};
+pub(crate) use fuel::Fuel;
+pub(crate) use set::{Asked, RuleSet};
 pub(crate) use transfer::{import_rules, settings_of_rules};
 
 /// A rule, in the form in which it is stored and shown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Rule {
+pub(crate) struct Rule {
     /// Chosen by its maker.
     pub uid: String,
     /// What it is for.
@@ -98,7 +98,7 @@ impl Rule {
 
 /// All rules of a server.
 #[derive(Debug)]
-pub struct Rules {
+pub(crate) struct Rules {
     all: RwLock<All>,
     /// What searches see.
     set: RwLock<Arc<RuleSet>>,
@@ -143,7 +143,7 @@ impl Rules {
     ///
     /// # Errors
     /// What the store says.
-    pub fn open(store: &Store) -> Result<Rules, StoreError> {
+    pub(crate) fn open(store: &Store) -> Result<Rules, StoreError> {
         let mut all = All::default();
         for stored in store.search_rules()? {
             match serde_json::from_str::<Rule>(&stored.rule) {
@@ -162,17 +162,17 @@ impl Rules {
     }
 
     /// The rule of this uid.
-    pub fn get(&self, uid: &str) -> Option<Arc<Rule>> {
+    pub(crate) fn get(&self, uid: &str) -> Option<Arc<Rule>> {
         self.all.read().get(uid).cloned()
     }
 
     /// All of them, in the order in which they were made.
-    pub fn all(&self) -> Vec<Arc<Rule>> {
+    pub(crate) fn all(&self) -> Vec<Arc<Rule>> {
         self.all.read().by_place.values().cloned().collect()
     }
 
     /// The rules as a search sees them.
-    pub fn set(&self) -> Arc<RuleSet> {
+    pub(crate) fn set(&self) -> Arc<RuleSet> {
         Arc::clone(&self.set.read())
     }
 
@@ -182,7 +182,7 @@ impl Rules {
     }
 
     /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.all.read().by_place.is_empty()
     }
 

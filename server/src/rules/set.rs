@@ -17,7 +17,7 @@ const APART_DIVISOR: usize = 256;
 
 /// What a search says of itself.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub(crate) struct Asked<'a> {
     /// Its different words, as many as count.
     pub words: &'a [String],
     /// Whether it looks for nothing.
@@ -30,7 +30,7 @@ pub struct Asked<'a> {
 
 /// The rules at one moment. Cheap to share.
 #[derive(Debug)]
-pub struct RuleSet {
+pub(crate) struct RuleSet {
     /// Counts the changes.
     version: u64,
     base: Arc<Matcher>,
@@ -73,7 +73,7 @@ impl RuleSet {
     }
 
     /// Two searches that say the same of themselves are met by the same rules while this is the same.
-    pub fn state(&self, now: i64) -> (u64, usize) {
+    pub(crate) fn state(&self, now: i64) -> (u64, usize) {
         (self.version, self.base.happened(now) + self.changed.happened(now))
     }
 

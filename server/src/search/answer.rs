@@ -13,11 +13,11 @@ use crate::wire::search::{SearchQuery, Window};
 
 /// What `Meili-Include-Metadata: true` adds to an answer.
 #[derive(Clone, Debug)]
-pub struct Metadata(Map<String, Value>);
+pub(crate) struct Metadata(Map<String, Value>);
 
 impl Metadata {
     /// For one query; each gets an identifier of its own. With the text that was searched for, if one was sent.
-    pub fn new(target: Target<'_>, query: &SearchQuery) -> Metadata {
+    pub(crate) fn new(target: Target<'_>, query: &SearchQuery) -> Metadata {
         let mut metadata = Map::new();
         if let Some(text) = &query.q {
             metadata.insert("query".into(), json!(text));
@@ -31,14 +31,14 @@ impl Metadata {
     }
 
     /// The JSON object.
-    pub fn into_value(self) -> Value {
+    pub(crate) fn into_value(self) -> Value {
         Value::Object(self.0)
     }
 }
 
 /// A search and everything its answer is written from.
 #[derive(Debug)]
-pub struct Answer<'a> {
+pub(crate) struct Answer<'a> {
     /// The index.
     pub target: Target<'a>,
     /// What was asked for.
@@ -55,7 +55,7 @@ pub struct Answer<'a> {
 
 /// An answer that is written but for what differs each time: how long it took, and its identifier.
 #[derive(Debug)]
-pub struct WrittenAnswer {
+pub(crate) struct WrittenAnswer {
     /// The body up to the end of the hits.
     start: Vec<u8>,
     around: Map<String, Value>,
@@ -66,7 +66,7 @@ const REQUEST_UID: &str = "requestUid";
 
 impl WrittenAnswer {
     /// The body of the answer to a request that came in at `received`.
-    pub fn body(&self, received: Instant) -> Vec<u8> {
+    pub(crate) fn body(&self, received: Instant) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.start.len() + 256);
         out.extend_from_slice(&self.start);
         self.put_around(received, &mut out);
@@ -117,7 +117,7 @@ impl Answer<'_> {
     ///
     /// # Errors
     /// A stored document that can't be read, or not in the memory that there is.
-    pub fn write(mut self) -> ApiResult<WrittenAnswer> {
+    pub(crate) fn write(mut self) -> ApiResult<WrittenAnswer> {
         let writer = HitWriter::new(self.target, self.query, &mut self.found, &self.context.budget);
         let writer = writer.with_foreign(self.context)?;
         let mut out = Vec::with_capacity(1024);

@@ -21,7 +21,7 @@ const LOCALES_MAX: usize = 500;
 const FILTER_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Until when a filter is evaluated that belongs to no search, or to another index than the searched one: from now.
-pub fn filter_time() -> TimeLimit<'static> {
+pub(crate) fn filter_time() -> TimeLimit<'static> {
     TimeLimit::until(Instant::now() + FILTER_TIME_MAX)
 }
 
@@ -50,7 +50,7 @@ pub(super) fn check(query: &SearchQuery) -> ApiResult<()> {
 ///
 /// # Errors
 /// With the code of the parameter.
-pub fn check_list(fields: Option<&[String]>, sort: Option<&[String]>) -> ApiResult<()> {
+pub(crate) fn check_list(fields: Option<&[String]>, sort: Option<&[String]>) -> ApiResult<()> {
     length("fields", fields.map_or(0, <[String]>::len), NAMES_MAX, Code::InvalidDocumentFields)?;
     length("sort", sort.map_or(0, <[String]>::len), SORTS_MAX, Code::InvalidDocumentSort)
 }

@@ -18,11 +18,11 @@ struct Embedded {
 
 /// The vectors that were made for the searches of a request.
 #[derive(Clone, Debug, Default)]
-pub struct EmbeddedTexts(HashMap<Asked, Embedded>);
+pub(crate) struct EmbeddedTexts(HashMap<Asked, Embedded>);
 
 impl EmbeddedTexts {
     /// Adds what came of a text, and how long that took.
-    pub fn insert(
+    pub(crate) fn insert(
         &mut self,
         uid: &str,
         embedder: &str,
@@ -37,7 +37,7 @@ impl EmbeddedTexts {
     ///
     /// # Errors
     /// Why it has none.
-    pub fn get(&self, uid: &str, embedder: &str, text: &str) -> Result<Vec<f32>, EmbedFailure> {
+    pub(crate) fn get(&self, uid: &str, embedder: &str, text: &str) -> Result<Vec<f32>, EmbedFailure> {
         match self.of(uid, embedder, text) {
             Some(embedded) => embedded.result.clone().map(|vector| vector.to_vec()),
             None => Err(EmbedFailure::undecided("the text of the query was not embedded")),
@@ -45,7 +45,7 @@ impl EmbeddedTexts {
     }
 
     /// How long a text was waited for; `None` if its vector was not asked for.
-    pub fn took(&self, uid: &str, embedder: &str, text: &str) -> Option<Duration> {
+    pub(crate) fn took(&self, uid: &str, embedder: &str, text: &str) -> Option<Duration> {
         self.of(uid, embedder, text).map(|embedded| embedded.took)
     }
 

@@ -16,7 +16,7 @@ use crate::wire::search::SearchQuery;
 
 /// A facet search as clients write it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FacetSearch {
+pub(crate) struct FacetSearch {
     /// The facet whose values are searched.
     pub facet_name: String,
     /// How the values start; `None`: all values.
@@ -26,7 +26,7 @@ pub struct FacetSearch {
 }
 
 /// The parameters of a search that matter for the documents selected, and the state that they are selected in.
-pub const SELECTING: [&str; 11] = [
+pub(crate) const SELECTING: [&str; 11] = [
     "q",
     "vector",
     "media",
@@ -46,7 +46,7 @@ impl FacetSearch {
     ///
     /// # Errors
     /// The first thing wrong in the order of the text.
-    pub fn from_body(body: &Value) -> ApiResult<FacetSearch> {
+    pub(crate) fn from_body(body: &Value) -> ApiResult<FacetSearch> {
         let (mut facet_name, mut facet_query) = (None, None);
         let mut query = SearchQuery::default();
         let root = At::root(body);
@@ -77,7 +77,7 @@ const HIT_BYTES: usize = 512;
 ///
 /// # Errors
 /// A facet that can't be searched, or what is wrong with the search that selects documents.
-pub fn run_facet_search(target: Target<'_>, asked: &FacetSearch, context: &Context) -> ApiResult<Written> {
+pub(crate) fn run_facet_search(target: Target<'_>, asked: &FacetSearch, context: &Context) -> ApiResult<Written> {
     check_embedder(target, &asked.query)?;
     let request = engine_request(target, &asked.query, context)?;
     let request = SearchRequest { offset: 0, limit: 0, exhaustive: true, ..request };

@@ -19,7 +19,7 @@ const TEXTS: usize = 3;
 
 /// The values of each selected field with their counts, and the extremes of its numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Facets(pub Vec<FieldFacet>);
+pub(crate) struct Facets(pub Vec<FieldFacet>);
 
 impl Facets {
     /// Counts the values of the fields that `names` select among `candidates` (one set per segment), and lists as many
@@ -28,7 +28,12 @@ impl Facets {
     /// # Errors
     /// `invalid_search_facets` for names that are not filterable; more values than there is memory for; elements that take too
     /// long to look at.
-    pub fn count(snapshot: &Snapshot, candidates: &[DocSet], names: &[String], context: &Context) -> ApiResult<Facets> {
+    pub(crate) fn count(
+        snapshot: &Snapshot,
+        candidates: &[DocSet],
+        names: &[String],
+        context: &Context,
+    ) -> ApiResult<Facets> {
         let listing = Listing::up_to(snapshot.settings.faceting.max_values_per_facet);
         Facets::list(snapshot, candidates, names, listing, context)
     }
@@ -37,7 +42,7 @@ impl Facets {
     ///
     /// # Errors
     /// As [`Facets::count`].
-    pub fn list(
+    pub(crate) fn list(
         snapshot: &Snapshot,
         candidates: &[DocSet],
         names: &[String],
@@ -56,12 +61,12 @@ impl Facets {
     }
 
     /// The facets of which values were left out, as limits of an answer.
-    pub fn cuts(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn cuts(&self) -> impl Iterator<Item = String> {
         self.0.iter().filter(|facet| facet.is_cut).map(|facet| format!("maxValuesPerFacet:{}", facet.name))
     }
 
     /// `facetDistribution`
-    pub fn distribution(&self) -> Value {
+    pub(crate) fn distribution(&self) -> Value {
         let values = |facet: &FieldFacet| -> Map<String, Value> {
             facet.values.iter().map(|(value, count)| (value.clone(), json!(count))).collect()
         };
@@ -69,7 +74,7 @@ impl Facets {
     }
 
     /// `facetStats`
-    pub fn stats(&self) -> Value {
+    pub(crate) fn stats(&self) -> Value {
         let with_numbers = self.0.iter().filter_map(|facet| Some((facet.name.clone(), facet.stats?)));
         with_numbers
             .map(|(name, stats)| (name, json!({ "min": stats.min, "max": stats.max })))

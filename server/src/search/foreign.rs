@@ -35,7 +35,7 @@ pub(super) fn refused(at: &Location) -> ApiError {
 /// `code` when the field refers to no index or the inner filter can't be applied there, `feature_not_enabled` when
 /// foreign keys are off, what the caller may not search, and when the documents referred to are too many or take too long
 /// to be found.
-pub fn resolve(filter: Filter, settings: &Settings, context: &Context, code: Code) -> ApiResult<Filter> {
+pub(crate) fn resolve(filter: Filter, settings: &Settings, context: &Context, code: Code) -> ApiResult<Filter> {
     Resolving { context, code, limit: filter_time(), left: REFERRED_MAX }.resolve(filter, settings)
 }
 

@@ -32,7 +32,7 @@ const FETCHED_MAX: usize = 100;
 
 /// Writes the hits of one search. Documents are copied as the bytes they were sent with wherever they are shown whole.
 #[derive(Debug)]
-pub struct HitWriter<'a> {
+pub(crate) struct HitWriter<'a> {
     target: Target<'a>,
     query: &'a SearchQuery,
     projection: Projection,
@@ -53,7 +53,12 @@ impl SearchQuery {
 
 impl<'a> HitWriter<'a> {
     /// For the hits of `found`, whose matching terms it takes. What it writes is counted in `budget`.
-    pub fn new(target: Target<'a>, query: &'a SearchQuery, found: &mut Found, budget: &AnswerBudget) -> HitWriter<'a> {
+    pub(crate) fn new(
+        target: Target<'a>,
+        query: &'a SearchQuery,
+        found: &mut Found,
+        budget: &AnswerBudget,
+    ) -> HitWriter<'a> {
         let displayed = match &target.snapshot.settings.displayed_attributes {
             AttributeList::All => Selection::All,
             AttributeList::These(names) => Selection::new(names),
@@ -99,7 +104,7 @@ impl<'a> HitWriter<'a> {
     ///
     /// # Errors
     /// A stored document that can't be read, or not in the memory that there is.
-    pub fn write_all(&self, result: &SearchResult, out: &mut Vec<u8>) -> ApiResult<()> {
+    pub(crate) fn write_all(&self, result: &SearchResult, out: &mut Vec<u8>) -> ApiResult<()> {
         let hit = |hit| self.hit(hit, result.explanation.as_deref());
         let per_job = if self.is_formatted() { FORMATTED_PER_JOB } else { COPIED_PER_JOB };
         self.target.snapshot.fetch(result.hits.iter().take(FETCHED_MAX).map(|hit| hit.address));
@@ -126,7 +131,7 @@ impl<'a> HitWriter<'a> {
     ///
     /// # Errors
     /// A stored document that can't be read, or not in the memory that there is.
-    pub fn hit(&self, hit: &Hit, explained: Option<&Explanation>) -> ApiResult<Vec<u8>> {
+    pub(crate) fn hit(&self, hit: &Hit, explained: Option<&Explanation>) -> ApiResult<Vec<u8>> {
         let out = self.written(hit, explained)?;
         // A body that grows holds up to twice as much.
         self.budget.take(out.len() * 2)?;

@@ -27,7 +27,7 @@ const ONE_DIVISOR: u64 = 8;
 const KEY_BYTES_MAX: usize = 16 << 10;
 
 /// Answers by all that they depend on, bounded by bytes. Shared by reference.
-pub struct KeptAnswers(Option<Cache<Key, Answered, Bytes>>);
+pub(crate) struct KeptAnswers(Option<Cache<Key, Answered, Bytes>>);
 
 /// All that an answer depends on, as text. It is compared whole: what one caller may see is never shown to another one
 /// because of a hash.
@@ -45,7 +45,7 @@ impl Weighter<Key, Answered> for Bytes {
 
 /// How an answer is to look.
 #[derive(Clone, Copy, Debug)]
-pub struct Form {
+pub(crate) struct Form {
     /// Whether it names its index, as those of a multi-search do.
     pub names_index: bool,
     /// Whether the request asked for `metadata`.
@@ -54,7 +54,7 @@ pub struct Form {
 
 /// An answer and what is to be reported about it. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Answered {
+pub(crate) struct Answered {
     /// What to send.
     pub written: Arc<WrittenAnswer>,
     /// Whether a time limit has cut it.
@@ -68,7 +68,7 @@ impl Answered {
     ///
     /// # Errors
     /// As [`AnswerBudget::take`].
-    pub fn into_body(self, received: Instant, budget: &AnswerBudget) -> ApiResult<Vec<u8>> {
+    pub(crate) fn into_body(self, received: Instant, budget: &AnswerBudget) -> ApiResult<Vec<u8>> {
         match Arc::try_unwrap(self.written) {
             Ok(written) => Ok(written.into_body(received)),
             Err(kept) => {
@@ -81,13 +81,19 @@ impl Answered {
 
 impl KeptAnswers {
     /// Keeps up to `bytes_max` bytes of them; 0: none.
-    pub fn new(bytes_max: u64) -> KeptAnswers {
+    pub(crate) fn new(bytes_max: u64) -> KeptAnswers {
         let count = usize::try_from(bytes_max).unwrap_or(usize::MAX) / TYPICAL_BYTES;
         KeptAnswers((bytes_max > 0).then(|| Cache::with_weighter(count.max(1), bytes_max, Bytes)))
     }
 
     /// The answer, if it was given before. Cost: microseconds.
-    pub fn get(&self, target: Target<'_>, query: &SearchQuery, context: &Context, form: Form) -> Option<Answered> {
+    pub(crate) fn get(
+        &self,
+        target: Target<'_>,
+        query: &SearchQuery,
+        context: &Context,
+        form: Form,
+    ) -> Option<Answered> {
         self.0.as_ref()?.get(&*key(target, query, context, form)?)
     }
 
@@ -95,7 +101,7 @@ impl KeptAnswers {
     ///
     /// # Errors
     /// As [`run`] and [`Answer::write`].
-    pub fn answer(
+    pub(crate) fn answer(
         &self,
         target: Target<'_>,
         query: &SearchQuery,
@@ -172,7 +178,7 @@ fn key(target: Target<'_>, query: &SearchQuery, context: &Context, form: Form) -
 }
 
 /// How many documents are left of an index whose documents expire: between two commits they only become fewer.
-pub fn unexpired(snapshot: &Snapshot) -> Option<u64> {
+pub(crate) fn unexpired(snapshot: &Snapshot) -> Option<u64> {
     snapshot.settings.expiry_attribute.as_ref().map(|_| snapshot.readable_count())
 }
 

@@ -39,25 +39,25 @@ use lamina_engine::index::settings::Pagination;
 use lamina_engine::search::{SearchRequest, SearchResult};
 use lamina_engine::sort::SortCriterion;
 
-pub use answer::{Answer, Metadata, WrittenAnswer};
-pub use bounds::{check_list, filter_time};
-pub use embedded::EmbeddedTexts;
-pub use facet_search::{FacetSearch, SELECTING, run_facet_search};
-pub use facets::Facets;
+pub(crate) use answer::{Answer, Metadata, WrittenAnswer};
+pub(crate) use bounds::{check_list, filter_time};
+pub(crate) use embedded::EmbeddedTexts;
+pub(crate) use facet_search::{FacetSearch, SELECTING, run_facet_search};
+pub(crate) use facets::Facets;
 pub(crate) use federation::federated;
-pub use federation::{ValuesWanted, run_federated};
-pub use foreign::resolve as resolve_foreign;
-pub use hits::HitWriter;
-pub use kept_answers::{Answered, Form, KeptAnswers, unexpired};
+pub(crate) use federation::{ValuesWanted, run_federated};
+pub(crate) use foreign::resolve as resolve_foreign;
+pub(crate) use hits::HitWriter;
+pub(crate) use kept_answers::{Answered, Form, KeptAnswers, unexpired};
 pub(crate) use multi::at_query;
-pub use multi::{OwnView, Written, run_multi};
-pub use pace::{Asker, Pace};
-pub use pins::RulesInForce;
-pub use refusal::unknown_embedder;
-pub use request::{engine_request, parse_own_filter};
-pub use rerank::{Candidates, Reranked, candidates, reranker};
-pub use similar::run_similar;
-pub use suggestions::{
+pub(crate) use multi::{OwnView, Written, run_multi};
+pub(crate) use pace::{Asker, Pace};
+pub(crate) use pins::RulesInForce;
+pub(crate) use refusal::unknown_embedder;
+pub(crate) use request::{engine_request, parse_own_filter};
+pub(crate) use rerank::{Candidates, Reranked, candidates, reranker};
+pub(crate) use similar::run_similar;
+pub(crate) use suggestions::{
     COMPLETION_FIELDS, COMPLETIONS_MAX, CompletionQuery, DidYouMean, SOURCE_QUERIES, count_query, run_completions,
 };
 
@@ -74,7 +74,7 @@ use places::Places;
 
 /// The index to search.
 #[derive(Clone, Copy, Debug)]
-pub struct Target<'a> {
+pub(crate) struct Target<'a> {
     /// Its uid, for messages.
     pub uid: &'a str,
     /// Its state.
@@ -83,7 +83,7 @@ pub struct Target<'a> {
 
 /// What surrounds a search beside its parameters.
 #[derive(Clone, Debug)]
-pub struct Context {
+pub(crate) struct Context {
     /// When the request came in: time budget and `processingTimeMs` count from here.
     pub received: Instant,
     /// Whether filters may use `CONTAINS`.
@@ -112,7 +112,7 @@ pub struct Context {
 
 impl Context {
     /// A request that comes in now, with nothing special, that may search everything and take any memory.
-    pub fn now() -> Context {
+    pub(crate) fn now() -> Context {
         Context {
             received: Instant::now(),
             contains_filter: false,
@@ -135,7 +135,7 @@ impl Context {
     ///
     /// # Errors
     /// `code` when the rights were granted with a filter that can't be read.
-    pub fn imposed_filter(&self, index_uid: &str, code: Code) -> ApiResult<Option<Filter>> {
+    pub(crate) fn imposed_filter(&self, index_uid: &str, code: Code) -> ApiResult<Option<Filter>> {
         match self.rights.imposed_filter(index_uid) {
             Some(filter) => parse_filter(&filter, code, self.contains_filter),
             None => Ok(None),
@@ -145,7 +145,7 @@ impl Context {
 
 /// A search that has run.
 #[derive(Debug)]
-pub struct Found {
+pub(crate) struct Found {
     /// What the engine found.
     pub result: SearchResult,
     /// The request's sort, parsed.
@@ -175,7 +175,7 @@ const SEARCH: &str = "search";
 
 /// Which hits a search could return.
 #[derive(Clone, Copy, Debug)]
-pub struct Reach {
+pub(crate) struct Reach {
     /// Skipped, within `total_max`.
     pub offset: usize,
     /// Returned at most, within `total_max`.
@@ -188,7 +188,7 @@ pub struct Reach {
 
 impl Found {
     /// The limits that changed the answer, by the name of the setting or of the thing that is limited.
-    pub fn cuts(&self) -> Vec<String> {
+    pub(crate) fn cuts(&self) -> Vec<String> {
         let mut cuts: Vec<String> = self.result.limits.iter().map(|limit| limit_name(*limit).to_owned()).collect();
         if self.window.is_cut && self.result.total > self.window.total_max as u64 {
             cuts.push("maxTotalHits".to_owned());
@@ -202,7 +202,7 @@ impl Found {
 ///
 /// # Errors
 /// What the settings of the index do not allow, with the code of the parameter.
-pub fn run(target: Target<'_>, query: &SearchQuery, context: &Context) -> ApiResult<Found> {
+pub(crate) fn run(target: Target<'_>, query: &SearchQuery, context: &Context) -> ApiResult<Found> {
     let total_max = target.snapshot.settings.pagination.max_total_hits;
     let is_scored =
         query.show_ranking_score || query.show_ranking_score_details || query.did_you_mean || query.explain.is_some();
@@ -221,7 +221,7 @@ pub(super) fn total_of(window: Window, pagination: Pagination, found: u64) -> u6
 
 impl Reach {
     /// The hits of `window`, of which an index returns the first `total_max`.
-    pub fn new(window: Window, total_max: usize) -> Reach {
+    pub(crate) fn new(window: Window, total_max: usize) -> Reach {
         let (first, number) = window.bounds(usize::MAX);
         let (offset, limit) = window.bounds(total_max);
         let is_cut = matches!(window, Window::Page { .. }) || first.saturating_add(number) > total_max;
@@ -234,7 +234,12 @@ impl Reach {
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_window(target: Target<'_>, query: &SearchQuery, context: &Context, window: Reach) -> ApiResult<Found> {
+pub(crate) fn run_window(
+    target: Target<'_>,
+    query: &SearchQuery,
+    context: &Context,
+    window: Reach,
+) -> ApiResult<Found> {
     run_for(target, query, context, window, How { scores: true, places_pins: false })
 }
 

@@ -12,7 +12,7 @@ use crate::wire::multi_search::IndexQuery;
 
 /// The answer to several searches.
 #[derive(Debug, Default)]
-pub struct Written {
+pub(crate) struct Written {
     /// JSON, as it is sent.
     pub body: Vec<u8>,
     /// The limits that changed it, as of one search, each once.
@@ -23,7 +23,7 @@ pub struct Written {
 
 impl Written {
     /// Adds limits that are not known yet.
-    pub fn cut_by(&mut self, cuts: impl IntoIterator<Item = String>) {
+    pub(crate) fn cut_by(&mut self, cuts: impl IntoIterator<Item = String>) {
         for cut in cuts {
             if !self.cuts.contains(&cut) {
                 self.cuts.push(cut);
@@ -32,14 +32,14 @@ impl Written {
     }
 
     /// Adds a field to the body, which is an object.
-    pub fn append_field(&mut self, name: &str, value: &serde_json::Value) {
+    pub(crate) fn append_field(&mut self, name: &str, value: &serde_json::Value) {
         append_field(&mut self.body, name, value.to_string().as_bytes());
     }
 }
 
 /// What a query sees that does not see what all see.
 #[derive(Debug)]
-pub struct OwnView<'a> {
+pub(crate) struct OwnView<'a> {
     /// Its index is among them.
     pub snapshots: &'a Snapshots,
     /// `pointInTime` of its result.
@@ -62,7 +62,7 @@ pub(super) fn target<'a>(snapshots: &'a Snapshots, uid: &'a str) -> ApiResult<Ta
 ///
 /// # Errors
 /// The first query that fails, named by its position.
-pub fn run_multi(
+pub(crate) fn run_multi(
     snapshots: &Snapshots,
     own: &BTreeMap<usize, OwnView<'_>>,
     queries: &[IndexQuery],

@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 
 /// Whether more searches of a request are run. One that is not has no hits, as if its time budget had ended before it began.
 #[derive(Clone, Debug, Default)]
-pub struct Pace {
+pub(crate) struct Pace {
     until: Option<Instant>,
     asker: Option<Asker>,
 }
 
 impl Pace {
     /// From now for `patience`, and only while `asker` waits.
-    pub fn begin(patience: Duration, asker: Asker) -> Pace {
+    pub(crate) fn begin(patience: Duration, asker: Asker) -> Pace {
         Pace { until: Instant::now().checked_add(patience), asker: Some(asker) }
     }
 
     /// The same as a part of `whole`: not for longer than that.
     #[must_use]
-    pub fn within(self, whole: &Pace) -> Pace {
+    pub(crate) fn within(self, whole: &Pace) -> Pace {
         Pace { until: self.until.into_iter().chain(whole.until).min(), ..self }
     }
 
@@ -30,15 +30,15 @@ impl Pace {
 
 /// A client that waits, as seen from the work that is done for it.
 #[derive(Clone, Debug, Default)]
-pub struct Asker(Arc<AtomicBool>);
+pub(crate) struct Asker(Arc<AtomicBool>);
 
 /// Held by what waits: when it is dropped, the client is gone or has its answer.
 #[derive(Debug)]
-pub struct Waiting(Asker);
+pub(crate) struct Waiting(Asker);
 
 impl Asker {
     /// A client that waits as long as what is given here is kept.
-    pub fn waiting() -> (Asker, Waiting) {
+    pub(crate) fn waiting() -> (Asker, Waiting) {
         let asker = Asker::default();
         (asker.clone(), Waiting(asker))
     }

@@ -23,7 +23,7 @@ const TERMS_MAX: usize = 10;
 
 /// The rules of a server, for the searches of one request.
 #[derive(Clone, Debug)]
-pub struct RulesInForce {
+pub(crate) struct RulesInForce {
     /// At the arrival of the request.
     pub set: Arc<RuleSet>,
     /// Bounds on the work.
@@ -36,7 +36,7 @@ pub struct RulesInForce {
 
 impl RulesInForce {
     /// While it is the same, the same rules act in the same search.
-    pub fn state(&self) -> (u64, usize) {
+    pub(crate) fn state(&self) -> (u64, usize) {
         self.set.state(self.now)
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn unretrievable(error: impl fmt::Display) -> ApiError {
 }
 
 /// ``Cannot find embedder with name `x`.``
-pub fn unknown_embedder(name: &str, code: Code) -> ApiError {
+pub(crate) fn unknown_embedder(name: &str, code: Code) -> ApiError {
     ApiError::new(code, format!("Cannot find embedder with name `{name}`."))
 }
 

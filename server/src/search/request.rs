@@ -21,7 +21,7 @@ use crate::wire::search::{SearchQuery, Window};
 ///
 /// # Errors
 /// A filter or sort that can't be read, lists that are too long.
-pub fn engine_request(target: Target<'_>, query: &SearchQuery, context: &Context) -> ApiResult<SearchRequest> {
+pub(crate) fn engine_request(target: Target<'_>, query: &SearchQuery, context: &Context) -> ApiResult<SearchRequest> {
     bounds::check(query)?;
     let settings = &target.snapshot.settings;
     let filter = match &query.filter {
@@ -91,7 +91,7 @@ pub(super) fn cutoff(settings: &Settings) -> Duration {
 ///
 /// # Errors
 /// As [`parse_filter`], and when the filter has a `_foreign`.
-pub fn parse_own_filter(filter: &Value, code: Code, features: &Features) -> ApiResult<Option<Filter>> {
+pub(crate) fn parse_own_filter(filter: &Value, code: Code, features: &Features) -> ApiResult<Option<Filter>> {
     let filter = parse_filter(filter, code, features.is_on(Feature::ContainsFilter))?;
     match filter.as_ref().and_then(Filter::first_foreign) {
         None => Ok(filter),

@@ -21,7 +21,7 @@ use crate::wire::search::{Hybrid, Rerank, SearchQuery};
 
 /// The texts of the first hits.
 #[derive(Debug)]
-pub struct Candidates {
+pub(crate) struct Candidates {
     /// What the reranker compares with the query.
     pub texts: Vec<String>,
     /// Of the document of each.
@@ -32,7 +32,7 @@ pub struct Candidates {
 
 /// What came of asking.
 #[derive(Debug)]
-pub struct Reranked {
+pub(crate) struct Reranked {
     /// The state that the hits are of.
     pub snapshot: Arc<Snapshot>,
     /// How long it took.
@@ -45,7 +45,7 @@ pub struct Reranked {
 ///
 /// # Errors
 /// `invalid_search_rerank`
-pub fn reranker(target: Target<'_>, rerank: &Rerank) -> ApiResult<Reranker> {
+pub(crate) fn reranker(target: Target<'_>, rerank: &Rerank) -> ApiResult<Reranker> {
     let configuration = target.snapshot.settings.rerankers.get(&rerank.reranker).and_then(|one| one.as_object());
     configuration.map(Reranker::new).ok_or_else(|| {
         let message = format!("Index `{}` has no reranker with name `{}`.", target.uid, rerank.reranker);
@@ -57,7 +57,7 @@ pub fn reranker(target: Target<'_>, rerank: &Rerank) -> ApiResult<Reranker> {
 ///
 /// # Errors
 /// What the search itself would be refused for, or a template that cannot be used.
-pub fn candidates(
+pub(crate) fn candidates(
     target: Target<'_>,
     query: &SearchQuery,
     rerank: &Rerank,

@@ -24,7 +24,7 @@ use crate::wire::similar::SimilarQuery;
 ///
 /// # Errors
 /// A filter that can't be used, an unknown embedder, an unknown document.
-pub fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) -> ApiResult<Written> {
+pub(crate) fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) -> ApiResult<Written> {
     check(target, query)?;
     let imposed = context.imposed_filter(target.uid, Code::InvalidSimilarFilter)?;
     let address = address(target, query, imposed.as_ref())?;

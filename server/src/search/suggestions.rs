@@ -14,13 +14,13 @@ use crate::wire::search::SearchQuery;
 /// Completions of an answer when nothing else is asked for.
 const DEFAULT_LIMIT: usize = 10;
 /// Completions of an answer.
-pub const COMPLETIONS_MAX: u64 = 100;
+pub(crate) const COMPLETIONS_MAX: u64 = 100;
 /// A completion in a list and as an object, beside its text.
 const COMPLETION_BYTES: usize = 256;
 
 /// Completions as clients ask for them.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CompletionQuery {
+pub(crate) struct CompletionQuery {
     /// The text, and what documents count.
     pub query: SearchQuery,
     /// Completions returned at most.
@@ -28,14 +28,14 @@ pub struct CompletionQuery {
 }
 
 /// The fields of a request for completions, in the order in which messages list them.
-pub const COMPLETION_FIELDS: [&str; 5] = ["q", "limit", "filter", "attributesToSearchOn", "locales"];
+pub(crate) const COMPLETION_FIELDS: [&str; 5] = ["q", "limit", "filter", "attributesToSearchOn", "locales"];
 
 impl CompletionQuery {
     /// Reads a body.
     ///
     /// # Errors
     /// The first thing wrong in the order of the text.
-    pub fn from_body(body: &Value) -> ApiResult<CompletionQuery> {
+    pub(crate) fn from_body(body: &Value) -> ApiResult<CompletionQuery> {
         let (mut query, mut limit) = (SearchQuery::default(), DEFAULT_LIMIT);
         let root = At::root(body);
         root.fields(&COMPLETION_FIELDS, |name, field| {
@@ -63,7 +63,7 @@ const ASKED_MAX: usize = 50;
 ///
 /// # Errors
 /// What the settings of the index do not allow.
-pub fn run_completions(
+pub(crate) fn run_completions(
     target: Target<'_>,
     asked: &CompletionQuery,
     before: &AskedQueries,
@@ -90,7 +90,7 @@ pub fn run_completions(
 }
 
 /// Where a completion comes from that was asked before.
-pub const SOURCE_QUERIES: &str = "queries";
+pub(crate) const SOURCE_QUERIES: &str = "queries";
 
 /// When the index was made, which no other of its name was.
 fn made_at(target: Target<'_>) -> i64 {
@@ -113,7 +113,7 @@ fn from_queries(target: Target<'_>, request: &SearchRequest, before: &AskedQueri
 }
 
 /// Counts a query where the index completes others from it. The caller sees all documents, and asks for the first hits.
-pub fn count_query(target: Target<'_>, query: &SearchQuery, before: &AskedQueries) {
+pub(crate) fn count_query(target: Target<'_>, query: &SearchQuery, before: &AskedQueries) {
     let is_first = query.offset == 0 && query.page.unwrap_or(1) <= 1;
     let Some(text) = query.text().filter(|_| is_first && target.snapshot.settings.completions.from_queries) else {
         return;
@@ -128,7 +128,7 @@ pub fn count_query(target: Target<'_>, query: &SearchQuery, before: &AskedQuerie
 
 /// A corrected query whose hits are more or better than those that were found.
 #[derive(Clone, Debug)]
-pub struct DidYouMean {
+pub(crate) struct DidYouMean {
     q: String,
     total: u64,
 }

@@ -14,7 +14,7 @@ use crate::wire::rules::RulePatch;
 /// The work of a task, with everything that the request said about it. Stored as JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum Content {
+pub(crate) enum Content {
     /// Add or change documents.
     Upsert(Upsert),
     /// Delete documents by id; unknown ids are ignored.
@@ -111,7 +111,7 @@ pub enum Content {
 /// Documents to add or change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Upsert {
+pub(crate) struct Upsert {
     /// POST replaces, PUT merges, PATCH changes single fields.
     pub method: Method,
     /// The primary key that the request names.
@@ -134,7 +134,7 @@ pub struct Upsert {
 /// A function that changes documents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Edit {
+pub(crate) struct Edit {
     /// Its text.
     pub function: String,
     /// What it can read besides the document.
@@ -146,7 +146,7 @@ pub struct Edit {
 /// What happens to a document that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Method {
+pub(crate) enum Method {
     /// It is replaced.
     Replace,
     /// Its fields are overwritten by those sent.
@@ -158,7 +158,7 @@ pub enum Method {
 /// Where the normalised documents of a task are until it is final.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum PayloadPlace {
+pub(crate) enum PayloadPlace {
     /// In the task store: durable with the task, one fsync less.
     Inline,
     /// A file of the payload folder, synced before the task was stored.
@@ -168,7 +168,7 @@ pub enum PayloadPlace {
 /// Indexes to send to another server.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Export {
+pub(crate) struct Export {
     /// Base address of the other server; empty when the request named none.
     pub url: String,
     /// Its key, a secret.
@@ -193,7 +193,7 @@ impl std::fmt::Debug for Export {
 /// How to send the indexes of a pattern.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ExportedIndex {
+pub(crate) struct ExportedIndex {
     /// Uid, or start of uids and `*`.
     pub pattern: String,
     /// Documents to send; JSON value of the request.
@@ -204,7 +204,7 @@ pub struct ExportedIndex {
 
 /// One exchange of two indexes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Swap {
+pub(crate) struct Swap {
     /// The two uids.
     pub indexes: [String; 2],
     /// The first becomes the second, which must not exist.
@@ -234,7 +234,7 @@ impl From<wire::export::ExportedIndex> for ExportedIndex {
 
 impl Export {
     /// What a request asks for, in pieces of `default_bytes` where it names no size. Settings go without their secrets.
-    pub fn of_request(asked: wire::export::Export, default_bytes: u64) -> Export {
+    pub(crate) fn of_request(asked: wire::export::Export, default_bytes: u64) -> Export {
         let all = || vec![ExportedIndex { pattern: "*".to_owned(), filter: None, override_settings: false }];
         Export {
             url: asked.url,
@@ -249,7 +249,7 @@ impl Export {
 
 impl Content {
     /// The public type.
-    pub fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> Kind {
         match self {
             Content::Upsert(_) => Kind::DocumentAdditionOrUpdate,
             Content::Edit(_) => Kind::DocumentEdition,
@@ -278,7 +278,7 @@ impl Content {
     }
 
     /// Whether the task touches `uid` besides the index it belongs to: it must then run in the order of both queues.
-    pub fn involves(&self, uid: &str) -> bool {
+    pub(crate) fn involves(&self, uid: &str) -> bool {
         match self {
             Content::SwapIndexes { swaps } => swaps.iter().any(|swap| swap.indexes.iter().any(|index| index == uid)),
             Content::UpdateIndex { new_uid: Some(new), .. } | Content::CloneIndex { new_uid: new } => new == uid,
@@ -290,7 +290,7 @@ impl Content {
     }
 
     /// The file of the payload folder that the task needs.
-    pub fn payload_file(&self) -> Option<&PayloadName> {
+    pub(crate) fn payload_file(&self) -> Option<&PayloadName> {
         match self {
             Content::Upsert(Upsert { payload: PayloadPlace::File(name), .. }) => Some(name),
             _ => None,

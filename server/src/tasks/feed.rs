@@ -20,7 +20,7 @@ const REMEMBERED_MAX: usize = 10_000;
 
 /// Something that happened.
 #[derive(Clone, Debug)]
-pub enum Happening {
+pub(crate) enum Happening {
     /// A task was registered.
     Registered(Arc<Task>),
     /// A batch began.
@@ -31,7 +31,7 @@ pub enum Happening {
 
 /// What is remembered of a happening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Remembered {
+pub(crate) enum Remembered {
     /// The task that was registered.
     Registered(u32),
     /// The batch that began.
@@ -42,7 +42,7 @@ pub enum Remembered {
 
 /// Where a happening stands among all of a server's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Mark {
+pub(crate) struct Mark {
     /// When the server started, in nanoseconds since 1970.
     pub start: i64,
     /// Counted from its start.
@@ -59,7 +59,7 @@ impl std::fmt::Display for Mark {
 
 impl Mark {
     /// The mark that a listener remembers.
-    pub fn parse(text: &str) -> Option<Mark> {
+    pub(crate) fn parse(text: &str) -> Option<Mark> {
         let mut parts = text.splitn(3, '-');
         let mut number = || u64::from_str_radix(parts.next()?, 16).ok();
         let signed = |number: u64| i64::try_from(number).ok();
@@ -69,7 +69,7 @@ impl Mark {
 
 /// What a listener missed.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Missed {
+pub(crate) enum Missed {
     /// Everything that happened in between, in order.
     All(Vec<(Mark, Remembered)>),
     /// It is not remembered: what changed from this instant on.
@@ -87,7 +87,7 @@ pub(crate) struct Feed {
 
 /// Who listens.
 #[derive(Debug)]
-pub struct Follower {
+pub(crate) struct Follower {
     /// What happens.
     pub happenings: broadcast::Receiver<(Mark, Happening)>,
     /// The last happening before it began to listen.

@@ -5,7 +5,7 @@ use crate::wire::tasks::{Bounds, TaskSelection};
 
 /// Values of one list are alternatives, lists and bounds must all hold. `None` is no condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TaskFilter {
+pub(crate) struct TaskFilter {
     /// Tasks with these uids.
     pub uids: Option<Vec<u32>>,
     /// Tasks of these batches.

@@ -1,7 +1,7 @@
 //! The numbers by which the task store knows kinds and states of tasks: they are on disk, and never reused. Their public
 //! names may change without them.
 
-pub use crate::wire::task_names::{Kind, Status};
+pub(crate) use crate::wire::task_names::{Kind, Status};
 
 macro_rules! numbered {
     ($name:ident { $($variant:ident = $number:literal;)* }) => {

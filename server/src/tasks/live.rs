@@ -17,7 +17,7 @@ use crate::timestamp::Timestamp;
 
 /// A batch from its start until its outcome is stored.
 #[derive(Debug)]
-pub struct LiveBatch {
+pub(crate) struct LiveBatch {
     /// Uid of the batch.
     pub uid: u32,
     /// When it started.
@@ -70,13 +70,13 @@ impl LiveBatch {
     }
 
     /// Whether the task belongs to the batch.
-    pub fn holds(&self, uid: u32) -> bool {
+    pub(crate) fn holds(&self, uid: u32) -> bool {
         self.tasks.binary_search(&uid).is_ok()
     }
 
     /// Asks the engine to give up if the work of a new task is to cancel one of these. A commit that is under way ends
     /// normally.
-    pub fn cancel_if_named(&self, content: &Content) {
+    pub(crate) fn cancel_if_named(&self, content: &Content) {
         if let Content::CancelTasks { tasks, .. } = content
             && self.tasks.iter().any(|&uid| tasks.contains(uid))
         {
@@ -85,7 +85,7 @@ impl LiveBatch {
     }
 
     /// Shows a stored task as it is now. A task that the store knows as final is left alone: the batch is just over.
-    pub fn overlay(&self, task: &mut Task) {
+    pub(crate) fn overlay(&self, task: &mut Task) {
         if task.status == Status::Enqueued && self.holds(task.uid) {
             task.status = Status::Processing;
             task.batch_uid = Some(self.uid);
@@ -94,7 +94,7 @@ impl LiveBatch {
     }
 
     /// Whether it was canceled.
-    pub fn is_cancelled(&self) -> bool {
+    pub(crate) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 
@@ -105,7 +105,7 @@ impl LiveBatch {
     }
 
     /// Asks the engine to give up. A commit that is under way ends normally.
-    pub fn cancel(&self) {
+    pub(crate) fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 }

@@ -17,22 +17,22 @@ pub(crate) mod uid_set;
 pub(crate) mod uploads;
 pub(crate) mod write_stats;
 
-pub use content::{Content, Edit, Export, ExportedIndex, Method, PayloadPlace, Swap, Upsert};
-pub use feed::{Follower, Happening, Mark, Missed, Remembered};
-pub use filter::TaskFilter;
-pub use kind::{Kind, Status};
-pub use live::LiveBatch;
-pub use payload_check::{PayloadDamage, check_inline_payload, check_payload_file};
+pub(crate) use content::{Content, Edit, Export, ExportedIndex, Method, PayloadPlace, Swap, Upsert};
+pub(crate) use feed::{Follower, Happening, Mark, Missed, Remembered};
+pub(crate) use filter::TaskFilter;
+pub(crate) use kind::{Kind, Status};
+pub(crate) use live::LiveBatch;
+pub(crate) use payload_check::{PayloadDamage, check_inline_payload, check_payload_file};
 pub(crate) use queue::Acceptance;
-pub use queue::{NewTask, TaskQueue};
-pub use store::{
+pub(crate) use queue::{NewTask, TaskQueue};
+pub(crate) use store::{
     Check, IndexChange, LogCondition, LogReport, MarkFile, Marks, Page, RuleChange, Store, StoreError,
     TransferredBatch, TransferredTask, check_log,
 };
 pub(crate) use store::{
     FinishedBatch, StoredAliases, check_database, copy_database, open_to_read, progress, read_aliases, uid_for,
 };
-pub use task::{SummarizedTask, Task, TaskView};
-pub use uid_set::UidSet;
+pub(crate) use task::{SummarizedTask, Task, TaskView};
+pub(crate) use uid_set::UidSet;
 
 pub(crate) use queue::{batch_not_found, blocking, task_not_found};

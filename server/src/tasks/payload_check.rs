@@ -14,7 +14,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// What is wrong with the documents of a task.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum PayloadDamage {
+pub(crate) enum PayloadDamage {
     /// No file, or no row.
     #[error("they are missing")]
     Missing,
@@ -36,7 +36,7 @@ pub enum PayloadDamage {
 
 impl PayloadDamage {
     /// Why the task fails.
-    pub fn of_task(self, uid: u32) -> ApiError {
+    pub(crate) fn of_task(self, uid: u32) -> ApiError {
         match self {
             PayloadDamage::Io(error) => error.into(),
             damage => ApiError::new(
@@ -53,7 +53,7 @@ impl PayloadDamage {
 ///
 /// # Errors
 /// What is wrong with them.
-pub fn check_payload_file(upsert: &Upsert, path: &Path) -> Result<(), PayloadDamage> {
+pub(crate) fn check_payload_file(upsert: &Upsert, path: &Path) -> Result<(), PayloadDamage> {
     let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
     let (found, mut file) = match opened {
         Ok(opened) => opened,
@@ -76,7 +76,7 @@ pub fn check_payload_file(upsert: &Upsert, path: &Path) -> Result<(), PayloadDam
 ///
 /// # Errors
 /// What is wrong with them.
-pub fn check_inline_payload(upsert: &Upsert, documents: &[u8]) -> Result<(), PayloadDamage> {
+pub(crate) fn check_inline_payload(upsert: &Upsert, documents: &[u8]) -> Result<(), PayloadDamage> {
     check_length(upsert, documents.len() as u64)?;
     match upsert.payload_checksum {
         Some(expected) if expected != xxh3_64(documents) => Err(PayloadDamage::Checksum),

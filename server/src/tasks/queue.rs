@@ -22,7 +22,7 @@ use crate::wire::tasks::Paging;
 
 /// A task to register.
 #[derive(Clone, Debug)]
-pub struct NewTask {
+pub(crate) struct NewTask {
     /// The index it is about; `None` for types that have none.
     pub index_uid: Option<String>,
     /// What to do.
@@ -37,19 +37,19 @@ pub struct NewTask {
 
 impl NewTask {
     /// A task about an index, without documents.
-    pub fn for_index(index_uid: impl Into<String>, content: Content) -> NewTask {
+    pub(crate) fn for_index(index_uid: impl Into<String>, content: Content) -> NewTask {
         NewTask { index_uid: Some(index_uid.into()), content, custom_metadata: None, inline_payload: None, uid: None }
     }
 
     /// A task about no index or several.
-    pub fn global(content: Content) -> NewTask {
+    pub(crate) fn global(content: Content) -> NewTask {
         NewTask { index_uid: None, content, custom_metadata: None, inline_payload: None, uid: None }
     }
 }
 
 /// A payload that is being received, until its task is registered or nothing comes of it.
 #[derive(Debug)]
-pub struct Upload {
+pub(crate) struct Upload {
     queue: Arc<TaskQueue>,
 }
 
@@ -62,7 +62,7 @@ impl Drop for Upload {
 
 /// The task queue. Shared by reference.
 #[derive(Debug)]
-pub struct TaskQueue {
+pub(crate) struct TaskQueue {
     store: Store,
     live: RwLock<Option<Arc<LiveBatch>>>,
     signal: Signal,
@@ -131,7 +131,7 @@ impl Signal {
 
 impl TaskQueue {
     /// A queue over an open store.
-    pub fn new(store: Store) -> TaskQueue {
+    pub(crate) fn new(store: Store) -> TaskQueue {
         TaskQueue {
             store,
             live: RwLock::default(),
@@ -155,13 +155,13 @@ impl TaskQueue {
 
     /// Refuses writes of documents that would wait for longer than `limit`.
     #[must_use]
-    pub fn with_delay_max(self, limit: Option<Duration>) -> TaskQueue {
+    pub(crate) fn with_delay_max(self, limit: Option<Duration>) -> TaskQueue {
         TaskQueue { delay_max: limit, ..self }
     }
 
     /// Says whether the process that had the store open before ended itself.
     #[must_use]
-    pub fn after_abort(self, has_aborted_before: bool) -> TaskQueue {
+    pub(crate) fn after_abort(self, has_aborted_before: bool) -> TaskQueue {
         TaskQueue { has_aborted_before, ..self }
     }
 
@@ -173,7 +173,7 @@ impl TaskQueue {
     ///
     /// # Errors
     /// `too_many_write_requests` when it would wait for too long.
-    pub fn check_delay(&self) -> ApiResult<()> {
+    pub(crate) fn check_delay(&self) -> ApiResult<()> {
         match self.delay_max {
             Some(limit) => delay::check(self.delay.expected(&self.store)?, limit),
             None => Ok(()),
@@ -189,7 +189,7 @@ impl TaskQueue {
     ///
     /// # Errors
     /// Nothing is registered then.
-    pub async fn enqueue(self: &Arc<Self>, new: NewTask) -> ApiResult<SummarizedTask> {
+    pub(crate) async fn enqueue(self: &Arc<Self>, new: NewTask) -> ApiResult<SummarizedTask> {
         let queue = Arc::clone(self);
         blocking(move || queue.enqueue_now(new)).await?.map(Task::into_summary).map_err(Into::into)
     }
@@ -198,7 +198,7 @@ impl TaskQueue {
     ///
     /// # Errors
     /// Nothing is registered then.
-    pub fn enqueue_now(&self, new: NewTask) -> Result<Task, StoreError> {
+    pub(crate) fn enqueue_now(&self, new: NewTask) -> Result<Task, StoreError> {
         let cancelation = matches!(new.content, Content::CancelTasks { .. }).then(|| new.content.clone());
         let task = match self.acceptance.get() {
             None => self.store.enqueue(new)?,
@@ -219,7 +219,7 @@ impl TaskQueue {
     ///
     /// # Errors
     /// `task_not_found`
-    pub fn task(&self, uid: u32) -> ApiResult<Task> {
+    pub(crate) fn task(&self, uid: u32) -> ApiResult<Task> {
         // The batch is read first: the other way round its end could fall between, and the task look enqueued again.
         let live = self.live();
         let task = self.store.task(uid)?;
@@ -234,7 +234,7 @@ impl TaskQueue {
     ///
     /// # Errors
     /// What the store says.
-    pub async fn tasks(
+    pub(crate) async fn tasks(
         self: &Arc<Self>,
         filter: TaskFilter,
         paging: Paging,
@@ -257,7 +257,7 @@ impl TaskQueue {
     ///
     /// # Errors
     /// What the store says.
-    pub async fn matching(self: &Arc<Self>, filter: TaskFilter) -> ApiResult<UidSet> {
+    pub(crate) async fn matching(self: &Arc<Self>, filter: TaskFilter) -> ApiResult<UidSet> {
         let queue = Arc::clone(self);
         blocking(move || queue.store.matching_tasks(&filter, queue.live().as_deref())).await?.map_err(Into::into)
     }
@@ -266,7 +266,7 @@ impl TaskQueue {
     ///
     /// # Errors
     /// What the store says.
-    pub async fn batches(
+    pub(crate) async fn batches(
         self: &Arc<Self>,
         filter: TaskFilter,
         paging: Paging,
@@ -282,20 +282,20 @@ impl TaskQueue {
     ///
     /// # Errors
     /// `batch_not_found`
-    pub fn batch(&self, uid: u32) -> ApiResult<Batch> {
+    pub(crate) fn batch(&self, uid: u32) -> ApiResult<Batch> {
         let live = self.live().filter(|live| live.uid == uid);
         let stored = self.store.batch(uid)?;
         stored.or_else(|| live.map(|live| Batch::from(&*live))).ok_or_else(|| batch_not_found(uid))
     }
 
     /// The batch that is being processed.
-    pub fn live(&self) -> Option<Arc<LiveBatch>> {
+    pub(crate) fn live(&self) -> Option<Arc<LiveBatch>> {
         self.live.read().clone()
     }
 
     /// The batch that is being processed, unless its end is stored already: who saw its tasks finished does not see it
     /// running. A lookup by key while there is one.
-    pub fn under_way(&self) -> Option<Arc<LiveBatch>> {
+    pub(crate) fn under_way(&self) -> Option<Arc<LiveBatch>> {
         let live = self.live()?;
         // What cannot be looked up has not ended.
         let has_ended = self.store.has_batch(live.uid).unwrap_or(false);
@@ -303,7 +303,7 @@ impl TaskQueue {
     }
 
     /// Whether a batch about this index is being processed.
-    pub fn is_indexing(&self, index_uid: &str) -> bool {
+    pub(crate) fn is_indexing(&self, index_uid: &str) -> bool {
         self.under_way().is_some_and(|live| live.index_uid.as_deref() == Some(index_uid))
     }
 
@@ -311,7 +311,7 @@ impl TaskQueue {
     ///
     /// # Errors
     /// `task_not_found`
-    pub async fn ended(self: &Arc<Self>, uid: u32, patience: Duration) -> ApiResult<Task> {
+    pub(crate) async fn ended(self: &Arc<Self>, uid: u32, patience: Duration) -> ApiResult<Task> {
         let deadline = tokio::time::Instant::now() + patience;
         // Subscribed before the look, so that no end falls between.
         let mut ends = self.ends.count.subscribe();
@@ -328,7 +328,7 @@ impl TaskQueue {
 
     /// Calls `listener` with every batch that ends from now on, on the thread that carries out the next one: it must
     /// return at once.
-    pub fn on_batch_end(&self, listener: impl Fn(u32) + Send + Sync + 'static) {
+    pub(crate) fn on_batch_end(&self, listener: impl Fn(u32) + Send + Sync + 'static) {
         self.ends.listeners.write().push(Box::new(listener));
     }
 
@@ -340,27 +340,27 @@ impl TaskQueue {
     }
 
     /// Begins to listen to what happens; `None` when there are as many listeners as may be.
-    pub fn listen(&self) -> Option<Follower> {
+    pub(crate) fn listen(&self) -> Option<Follower> {
         self.feed.listen()
     }
 
     /// What happened behind a mark, up to another one.
-    pub fn missed(&self, mark: Mark, until: Mark) -> Missed {
+    pub(crate) fn missed(&self, mark: Mark, until: Mark) -> Missed {
         self.feed.missed(mark, until)
     }
 
     /// Lets all listeners go: the server stops.
-    pub fn close_feed(&self) {
+    pub(crate) fn close_feed(&self) {
         self.feed.close();
     }
 
     /// Whether listeners are to go.
-    pub fn is_closing(&self) -> bool {
+    pub(crate) fn is_closing(&self) -> bool {
         self.feed.is_closed()
     }
 
     /// A payload of some size is about to be received.
-    pub fn begin_upload(self: &Arc<Self>) -> Upload {
+    pub(crate) fn begin_upload(self: &Arc<Self>) -> Upload {
         self.uploads.begin();
         Upload { queue: Arc::clone(self) }
     }
@@ -370,12 +370,12 @@ impl TaskQueue {
     }
 
     /// How the last batches spent their time.
-    pub fn traces(&self) -> &RecentTraces {
+    pub(crate) fn traces(&self) -> &RecentTraces {
         &self.traces
     }
 
     /// The store below.
-    pub fn store(&self) -> &Store {
+    pub(crate) fn store(&self) -> &Store {
         &self.store
     }
 

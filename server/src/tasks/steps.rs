@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 /// Steps inside each other, written by the thread that takes them and read by any thread.
 #[derive(Debug, Default)]
-pub struct Steps {
+pub(crate) struct Steps {
     state: Mutex<State>,
     /// Units of the innermost step that are done: counted without a lock, since there may be one for each document.
     done: AtomicU64,
@@ -25,7 +25,7 @@ struct State {
 
 /// A step under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub(crate) struct Step {
     /// What is done.
     pub name: String,
     /// Units that are done.
@@ -36,7 +36,7 @@ pub struct Step {
 
 impl Steps {
     /// Begins an outermost step, the one after `finished` of `total`; the one before it ends.
-    pub fn enter(&self, name: &'static str, finished: u64, total: u64) {
+    pub(crate) fn enter(&self, name: &'static str, finished: u64, total: u64) {
         let mut state = self.state.lock();
         state.close();
         state.entered = Some((name, Instant::now()));
@@ -46,7 +46,7 @@ impl Steps {
 
     /// Begins a step inside of `depth` others, none of its `total` units done; those that were as deep or deeper end.
     /// The unit of the step around it is the whole of this one.
-    pub fn enter_inner(&self, depth: usize, name: impl Into<String>, total: u64) {
+    pub(crate) fn enter_inner(&self, depth: usize, name: impl Into<String>, total: u64) {
         let mut state = self.state.lock();
         self.write_back(&mut state);
         state.open.truncate(depth);
@@ -55,7 +55,7 @@ impl Steps {
     }
 
     /// Ends what is deeper than `depth`; one more unit of the step there is done.
-    pub fn leave_inner(&self, depth: usize) {
+    pub(crate) fn leave_inner(&self, depth: usize) {
         let mut state = self.state.lock();
         self.write_back(&mut state);
         state.open.truncate(depth);
@@ -63,17 +63,17 @@ impl Steps {
     }
 
     /// One more unit of the innermost step is done.
-    pub fn advance(&self) {
+    pub(crate) fn advance(&self) {
         self.advance_by(1);
     }
 
     /// More units of the innermost step are done.
-    pub fn advance_by(&self, units: u64) {
+    pub(crate) fn advance_by(&self, units: u64) {
         self.done.fetch_add(units, Ordering::Relaxed);
     }
 
     /// The steps under way, outermost first.
-    pub fn open(&self) -> Vec<Step> {
+    pub(crate) fn open(&self) -> Vec<Step> {
         let mut open = self.state.lock().open.clone();
         if let Some(last) = open.last_mut() {
             last.finished = self.done.load(Ordering::Relaxed);
@@ -82,7 +82,7 @@ impl Steps {
     }
 
     /// The outermost steps and the time each took, the last one as long as it has lasted.
-    pub fn trace(&self) -> Vec<(&'static str, Duration)> {
+    pub(crate) fn trace(&self) -> Vec<(&'static str, Duration)> {
         let state = self.state.lock();
         let current = state.entered.map(|(name, since)| (name, since.elapsed()));
         state.spent.iter().copied().chain(current).collect()

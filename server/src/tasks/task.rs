@@ -9,7 +9,7 @@ use crate::timestamp::{IsoDuration, Timestamp};
 
 /// Everything about a task but its content.
 #[derive(Clone, Debug)]
-pub struct Task {
+pub(crate) struct Task {
     /// From 0, ascending, never reused.
     pub uid: u32,
     /// `None` while enqueued.
@@ -39,7 +39,7 @@ pub struct Task {
 /// The public task object.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct TaskView<'a> {
+pub(crate) struct TaskView<'a> {
     uid: u32,
     batch_uid: Option<u32>,
     index_uid: Option<&'a str>,
@@ -60,7 +60,7 @@ pub struct TaskView<'a> {
 /// What a write answers: the new task in short.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SummarizedTask {
+pub(crate) struct SummarizedTask {
     task_uid: u32,
     index_uid: Option<String>,
     status: Status,
@@ -72,7 +72,7 @@ pub struct SummarizedTask {
 
 impl SummarizedTask {
     /// The uid of the task.
-    pub fn uid(&self) -> u32 {
+    pub(crate) fn uid(&self) -> u32 {
         self.task_uid
     }
 }
@@ -87,7 +87,7 @@ impl Task {
     }
 
     /// The public object; `docs` makes the link of the error.
-    pub fn view(&self, docs: &ErrorDocs) -> TaskView<'_> {
+    pub(crate) fn view(&self, docs: &ErrorDocs) -> TaskView<'_> {
         TaskView {
             uid: self.uid,
             batch_uid: self.batch_uid,
@@ -106,7 +106,7 @@ impl Task {
     }
 
     /// The short form.
-    pub fn into_summary(self) -> SummarizedTask {
+    pub(crate) fn into_summary(self) -> SummarizedTask {
         SummarizedTask {
             task_uid: self.uid,
             index_uid: self.index_uid,

@@ -15,7 +15,7 @@ const KEPT: usize = 5;
 
 /// How a finished batch spent its time.
 #[derive(Clone, Debug)]
-pub struct Trace {
+pub(crate) struct Trace {
     /// As in `/batches`.
     pub batch_uid: u32,
     /// The index that it worked on.
@@ -75,7 +75,7 @@ fn shown(steps: &[(&'static str, Duration)]) -> Map<String, Value> {
 
 /// The last traces, oldest first. Shared by reference.
 #[derive(Debug, Default)]
-pub struct RecentTraces(Mutex<VecDeque<Trace>>);
+pub(crate) struct RecentTraces(Mutex<VecDeque<Trace>>);
 
 impl RecentTraces {
     pub(crate) fn add(&self, trace: Trace) {
@@ -87,7 +87,7 @@ impl RecentTraces {
     }
 
     /// A copy of them.
-    pub fn get(&self) -> Vec<Trace> {
+    pub(crate) fn get(&self) -> Vec<Trace> {
         self.0.lock().iter().cloned().collect()
     }
 }

@@ -4,27 +4,27 @@ use serde::{Deserialize, Serialize};
 
 /// Sorted, disjoint, non-adjacent ranges, both ends included: what a filter matched is nearly always a few runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UidSet(Vec<(u32, u32)>);
+pub(crate) struct UidSet(Vec<(u32, u32)>);
 
 impl UidSet {
     /// Number of uids.
-    pub fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.0.iter().map(|&(first, last)| u64::from(last - first) + 1).sum()
     }
 
     /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Whether `uid` is a member. Logarithmic in the number of runs.
-    pub fn contains(&self, uid: u32) -> bool {
+    pub(crate) fn contains(&self, uid: u32) -> bool {
         let run = self.0.partition_point(|&(_, last)| last < uid);
         self.0.get(run).is_some_and(|&(first, _)| first <= uid)
     }
 
     /// The runs, ascending, both ends included.
-    pub fn runs(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+    pub(crate) fn runs(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.0.iter().copied()
     }
 }

@@ -30,7 +30,7 @@ const TEXT_BYTES_MAX: usize = 200;
 
 /// What is gathered and not sent yet. Shared by reference.
 #[derive(Debug)]
-pub struct Telemetry {
+pub(crate) struct Telemetry {
     is_on: bool,
     started: Instant,
     events: Mutex<BTreeMap<&'static str, Aggregate>>,
@@ -82,12 +82,12 @@ fn cut(text: &str) -> String {
 
 impl Telemetry {
     /// Gathers only when it `is_on`.
-    pub fn new(is_on: bool) -> Telemetry {
+    pub(crate) fn new(is_on: bool) -> Telemetry {
         Telemetry { is_on, started: Instant::now(), events: Mutex::default(), full: Notify::new() }
     }
 
     /// Whether anything is gathered.
-    pub fn is_on(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         self.is_on
     }
 

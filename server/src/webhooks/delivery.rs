@@ -31,7 +31,7 @@ const ANSWER_BYTES_MAX: usize = 1 << 20;
 
 /// Notifies webhooks of finished batches.
 #[derive(Debug)]
-pub struct Deliveries {
+pub(crate) struct Deliveries {
     webhooks: Arc<Webhooks>,
     queue: Arc<TaskQueue>,
     outbound: Outbound,
@@ -55,7 +55,7 @@ enum Failure {
 
 impl Deliveries {
     /// Nothing is announced yet; see [`Deliveries::announce`].
-    pub fn new(
+    pub(crate) fn new(
         webhooks: Arc<Webhooks>,
         queue: Arc<TaskQueue>,
         outbound: Outbound,
@@ -66,7 +66,7 @@ impl Deliveries {
     }
 
     /// Starts to notify all webhooks of a batch. Returns at once.
-    pub fn announce(self: &Arc<Self>, batch: u32) {
+    pub(crate) fn announce(self: &Arc<Self>, batch: u32) {
         for webhook in self.webhooks.all().iter() {
             let lane = self.lane(webhook.uuid);
             if lane.pending.fetch_add(1, Ordering::Relaxed) >= PENDING_MAX {
@@ -93,7 +93,7 @@ impl Deliveries {
     }
 
     /// Waits until everything is delivered, at most `grace`: for the end of the server.
-    pub async fn drain(&self, grace: Duration) {
+    pub(crate) async fn drain(&self, grace: Duration) {
         let deadline = Instant::now() + grace;
         let pending = || self.lanes.lock().values().map(|lane| lane.pending.load(Ordering::Relaxed)).sum::<usize>();
         while pending() > 0 && Instant::now() < deadline {

@@ -13,15 +13,15 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use uuid::Uuid;
 
-pub use delivery::Deliveries;
-pub use store::Webhooks;
+pub(crate) use delivery::Deliveries;
+pub(crate) use store::Webhooks;
 pub(crate) use transfer::{WebhookFile, export_webhooks, import_webhooks};
 
 use crate::secret::{AUTHORIZATION, redacted, shown_header, shown_url};
 
 /// An address and what is sent along.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Webhook {
+pub(crate) struct Webhook {
     /// Nil for the one of the command line.
     pub uuid: Uuid,
     /// As the client wrote it.
@@ -42,7 +42,7 @@ impl std::fmt::Debug for Webhook {
 /// The public webhook object.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct WebhookView {
+pub(crate) struct WebhookView {
     uuid: Uuid,
     is_editable: bool,
     url: String,
@@ -51,14 +51,14 @@ pub struct WebhookView {
 
 impl Webhook {
     /// The one that launch options ask for.
-    pub fn of_command_line(url: String, authorization: Option<String>) -> Webhook {
+    pub(crate) fn of_command_line(url: String, authorization: Option<String>) -> Webhook {
         let headers = authorization.into_iter().map(|value| (AUTHORIZATION.to_owned(), value)).collect();
         Webhook { uuid: Uuid::nil(), url, headers, is_editable: false }
     }
 
     /// The public object. Values of headers that are secrets by their names are made unreadable; those of all headers unless
     /// it is `for_writers`. Passwords in addresses are never shown.
-    pub fn view(&self, for_writers: bool) -> WebhookView {
+    pub(crate) fn view(&self, for_writers: bool) -> WebhookView {
         let show = |name: &str, value: &str| if for_writers { shown_header(name, value) } else { redacted(value) };
         let shown = self.headers.iter().map(|(name, value)| (name.clone(), show(name, value)));
         WebhookView {

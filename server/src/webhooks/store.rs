@@ -29,7 +29,7 @@ const HEADERS_MAX: usize = 200;
 
 /// All webhooks of a server.
 #[derive(Debug)]
-pub struct Webhooks {
+pub(crate) struct Webhooks {
     /// Locked for the whole of a change, so that memory follows the table in order.
     connection: Mutex<Connection>,
     /// By uuid; the one of the command line, which is not stored, comes first.
@@ -41,7 +41,7 @@ impl Webhooks {
     ///
     /// # Errors
     /// When the table cannot be used.
-    pub fn open(connection: Connection, reserved: Option<Webhook>) -> Result<Webhooks, StoreError> {
+    pub(crate) fn open(connection: Connection, reserved: Option<Webhook>) -> Result<Webhooks, StoreError> {
         connection.execute_batch(TABLE)?;
         let mut all: Vec<Arc<Webhook>> = reserved.into_iter().map(Arc::new).collect();
         let mut statement = connection.prepare("SELECT uuid, url, headers FROM webhooks ORDER BY uuid")?;
@@ -65,7 +65,7 @@ impl Webhooks {
     }
 
     /// All of them, by uuid.
-    pub fn all(&self) -> Arc<Vec<Arc<Webhook>>> {
+    pub(crate) fn all(&self) -> Arc<Vec<Arc<Webhook>>> {
         Arc::clone(&self.live.read())
     }
 
@@ -73,7 +73,7 @@ impl Webhooks {
     ///
     /// # Errors
     /// `webhook_not_found`
-    pub fn find(&self, uuid: Uuid) -> ApiResult<Arc<Webhook>> {
+    pub(crate) fn find(&self, uuid: Uuid) -> ApiResult<Arc<Webhook>> {
         self.all()
             .iter()
             .find(|webhook| webhook.uuid == uuid)
@@ -85,7 +85,7 @@ impl Webhooks {
     ///
     /// # Errors
     /// What is wrong with it, or one too many; nothing has changed then.
-    pub fn create(&self, patch: WebhookPatch) -> ApiResult<Arc<Webhook>> {
+    pub(crate) fn create(&self, patch: WebhookPatch) -> ApiResult<Arc<Webhook>> {
         self.insert(Uuid::new_v4(), patch)
     }
 
@@ -93,7 +93,7 @@ impl Webhooks {
     ///
     /// # Errors
     /// As [`Webhooks::create`].
-    pub fn insert(&self, uuid: Uuid, patch: WebhookPatch) -> ApiResult<Arc<Webhook>> {
+    pub(crate) fn insert(&self, uuid: Uuid, patch: WebhookPatch) -> ApiResult<Arc<Webhook>> {
         let connection = self.connection.lock();
         let webhook =
             patched(&Webhook { uuid, url: String::new(), headers: BTreeMap::new(), is_editable: true }, patch)?;
@@ -121,7 +121,7 @@ impl Webhooks {
     ///
     /// # Errors
     /// `immutable_webhook`, `webhook_not_found`, or what is wrong with the change; nothing has changed then.
-    pub fn update(&self, uuid: Uuid, patch: WebhookPatch) -> ApiResult<Arc<Webhook>> {
+    pub(crate) fn update(&self, uuid: Uuid, patch: WebhookPatch) -> ApiResult<Arc<Webhook>> {
         let connection = self.connection.lock();
         let webhook = patched(&*self.editable(uuid)?, patch)?;
         sql(connection.execute(
@@ -135,7 +135,7 @@ impl Webhooks {
     ///
     /// # Errors
     /// `immutable_webhook`, `webhook_not_found`
-    pub fn delete(&self, uuid: Uuid) -> ApiResult<()> {
+    pub(crate) fn delete(&self, uuid: Uuid) -> ApiResult<()> {
         let connection = self.connection.lock();
         self.editable(uuid)?;
         sql(connection.execute("DELETE FROM webhooks WHERE uuid = ?1", [uuid.to_string()]))?;

@@ -22,7 +22,7 @@ pub(super) struct IndexFacts {
 
 /// How large a batch may become. The first task always fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// Most tasks.
     pub tasks: Option<NonZeroUsize>,
     /// Most bytes of documents.

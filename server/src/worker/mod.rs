@@ -7,5 +7,5 @@ mod cleanup;
 mod run;
 mod scheduler;
 
-pub use batch::Limits;
-pub use scheduler::{Scheduler, StartError};
+pub(crate) use batch::Limits;
+pub(crate) use scheduler::{Scheduler, StartError};

@@ -76,7 +76,7 @@ pub enum StartError {
 
 /// The running scheduler.
 #[derive(Debug)]
-pub struct Scheduler {
+pub(crate) struct Scheduler {
     queue: Arc<TaskQueue>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -87,7 +87,7 @@ impl Scheduler {
     ///
     /// # Errors
     /// When the stored state cannot be read.
-    pub fn start(
+    pub(crate) fn start(
         queue: Arc<TaskQueue>,
         instance: Arc<Instance>,
         places: BackupPlaces,
@@ -121,7 +121,7 @@ impl Scheduler {
     }
 
     /// The process was asked to end: if it is killed from now on, because it takes too long, it did not die of its tasks.
-    pub fn is_to_stop(&self) {
+    pub(crate) fn is_to_stop(&self) {
         if let Err(error) = self.queue.store().process_ends() {
             tracing::error!(%error, "cannot record that the server is stopping");
         }
@@ -129,7 +129,7 @@ impl Scheduler {
 
     /// Stops after the batch under way, which gets `grace` to finish and is given up after that: its tasks stay
     /// enqueued. A commit that has begun is always completed. Blocks until the thread is gone.
-    pub fn stop(mut self, grace: Duration) {
+    pub(crate) fn stop(mut self, grace: Duration) {
         self.stop.store(true, Ordering::Release);
         self.queue.wake();
         self.is_to_stop();

@@ -7,7 +7,7 @@ mod layout;
 mod unpack;
 mod write;
 
-pub use import::DumpError;
+pub(super) use import::DumpError;
 pub(super) use import::restore;
 pub(super) use unpack::unpack;
 pub(crate) use write::{CreatedDump, create};

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-pub use traffic::{Call, Traffic};
+pub(crate) use traffic::{Call, Traffic};
 
 use crate::object_storage::{AnyBucket, StorageError};
 use crate::options::{ObjectStorageOptions, StoreAddress};

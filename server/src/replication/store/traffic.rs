@@ -6,7 +6,7 @@ use super::ObjectError;
 
 /// What can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Call {
+pub(crate) enum Call {
     /// An object is created.
     Create,
     /// One is replaced.
@@ -21,10 +21,10 @@ pub enum Call {
 
 impl Call {
     /// All of them.
-    pub const ALL: [Call; 5] = [Call::Create, Call::Put, Call::Read, Call::List, Call::Remove];
+    pub(crate) const ALL: [Call; 5] = [Call::Create, Call::Put, Call::Read, Call::List, Call::Remove];
 
     /// In metrics.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Call::Create => "create",
             Call::Put => "put",
@@ -37,7 +37,7 @@ impl Call {
 
 /// Counts since the start. Shared by reference.
 #[derive(Debug, Default)]
-pub struct Traffic {
+pub(crate) struct Traffic {
     calls: [AtomicU64; Call::ALL.len()],
     failures: AtomicU64,
     sent: AtomicU64,
@@ -46,17 +46,17 @@ pub struct Traffic {
 
 impl Traffic {
     /// Calls of one kind.
-    pub fn calls(&self, call: Call) -> u64 {
+    pub(crate) fn calls(&self, call: Call) -> u64 {
         self.calls[call as usize].load(Ordering::Relaxed)
     }
 
     /// Calls that failed: neither that an object is there nor that it is not is a failure.
-    pub fn failures(&self) -> u64 {
+    pub(crate) fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
     }
 
     /// Bytes of objects that were sent, and that were received.
-    pub fn bytes(&self) -> (u64, u64) {
+    pub(crate) fn bytes(&self) -> (u64, u64) {
         (self.sent.load(Ordering::Relaxed), self.received.load(Ordering::Relaxed))
     }
 

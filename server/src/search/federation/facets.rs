@@ -17,7 +17,7 @@ use crate::wire::multi_search::{Federation, MergeFacets};
 
 /// How many values of each facet a server wants from the others, to merge them with its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ValuesWanted {
+pub(crate) enum ValuesWanted {
     /// As many as each index lists by its settings.
     AsSet,
     /// This many.

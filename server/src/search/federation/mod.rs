@@ -32,7 +32,7 @@ pub(crate) mod federated {
 use self::around::Around;
 use self::distinct::{DISTINCT_VALUES, distinct_values};
 use self::explain::EXPLAINED;
-pub use self::facets::ValuesWanted;
+pub(crate) use self::facets::ValuesWanted;
 use self::facets::{count_by_index, unused_note};
 use self::merge::{Candidates, Merged, MergedHit, add_candidates, merge};
 use self::order::Weighted;
@@ -75,7 +75,7 @@ struct Ran<'a> {
 ///
 /// # Errors
 /// What no federated query may ask for, queries whose orders can't be compared, or the first query that fails.
-pub fn run_federated(
+pub(crate) fn run_federated(
     snapshots: &Snapshots,
     queries: &[IndexQuery],
     federation: &Federation,

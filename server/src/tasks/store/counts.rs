@@ -9,7 +9,7 @@ use crate::timestamp::Timestamp;
 
 /// Tasks by their public names; what does not occur is absent, but for statuses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TaskCounts {
+pub(crate) struct TaskCounts {
     /// All five, also when there are none.
     pub statuses: BTreeMap<String, u64>,
     /// By the public name of a type.
@@ -22,7 +22,7 @@ pub struct TaskCounts {
 
 impl Store {
     /// Counts all tasks; those of `live` are processing. Walks three indexes.
-    pub fn task_counts(&self, live: Option<&LiveBatch>) -> Result<TaskCounts, StoreError> {
+    pub(crate) fn task_counts(&self, live: Option<&LiveBatch>) -> Result<TaskCounts, StoreError> {
         self.read(|connection| {
             let mut counts = TaskCounts {
                 statuses: Status::ALL.iter().map(|status| (status.to_string(), 0)).collect(),

@@ -26,7 +26,7 @@ impl Store {
     ///
     /// # Errors
     /// Nothing is stored then.
-    pub fn enqueue(&self, new: NewTask) -> Result<Task, StoreError> {
+    pub(crate) fn enqueue(&self, new: NewTask) -> Result<Task, StoreError> {
         self.room.check(&new.content)?;
         let answer = Arc::new(Mutex::new(None));
         self.waiting.lock().push(Waiting { new, answer: Arc::clone(&answer) });
@@ -110,7 +110,7 @@ impl Store {
     ///
     /// # Errors
     /// It wants one that is taken.
-    pub fn uid_for(&self, wanted: Option<u32>) -> Result<u32, StoreError> {
+    pub(crate) fn uid_for(&self, wanted: Option<u32>) -> Result<u32, StoreError> {
         uid_for(wanted, self.writer.lock().next_uid)
     }
 }

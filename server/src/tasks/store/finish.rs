@@ -17,7 +17,7 @@ use crate::timestamp::Timestamp;
 /// What a batch did, complete enough to be stored by another process: the engine keeps it with its commit, so that a
 /// crash between that commit and this transaction loses nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FinishedBatch {
+pub(crate) struct FinishedBatch {
     /// Uid of the batch.
     pub uid: u32,
     /// Nanoseconds since 1970.
@@ -59,7 +59,7 @@ pub struct FinishedBatch {
 
 impl FinishedBatch {
     /// A batch that ends now and did no more than finish these tasks.
-    pub fn now(uid: u32, started_at: Timestamp, strategy: String, tasks: Vec<FinishedTask>) -> FinishedBatch {
+    pub(crate) fn now(uid: u32, started_at: Timestamp, strategy: String, tasks: Vec<FinishedTask>) -> FinishedBatch {
         FinishedBatch {
             uid,
             started_at: started_at.nanos(),
@@ -81,7 +81,7 @@ impl FinishedBatch {
 
 /// A task of a finished batch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FinishedTask {
+pub(crate) struct FinishedTask {
     /// Uid of the task.
     pub uid: u32,
     /// What came of it.
@@ -91,7 +91,7 @@ pub struct FinishedTask {
 /// What came of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum TaskResult {
+pub(crate) enum TaskResult {
     /// With the counter of its type; `None` when the work was absorbed by another task or nothing is counted.
     Succeeded(Option<u64>),
     /// With entries of its `details` that are known at its end only.
@@ -113,7 +113,7 @@ pub enum TaskResult {
 /// A change of the names of indexes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum IndexChange {
+pub(crate) enum IndexChange {
     /// A new index in this folder.
     Created { uid: String, folder: FolderName },
     /// The folder can be removed afterwards.
@@ -133,7 +133,7 @@ impl Store {
     ///
     /// # Errors
     /// Nothing is stored then; the call can be repeated.
-    pub fn finish(&self, batch: &FinishedBatch) -> Result<Vec<PayloadName>, StoreError> {
+    pub(crate) fn finish(&self, batch: &FinishedBatch) -> Result<Vec<PayloadName>, StoreError> {
         let mut guard = self.writer.lock();
         let writer = &mut *guard;
         let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -319,7 +319,7 @@ impl Store {
     ///
     /// # Errors
     /// Nothing has changed then.
-    pub fn retry_failed_upgrade(&self) -> Result<Option<u32>, StoreError> {
+    pub(crate) fn retry_failed_upgrade(&self) -> Result<Option<u32>, StoreError> {
         let mut writer = self.writer.lock();
         let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let last: Option<(u32, u8, Option<String>)> = transaction

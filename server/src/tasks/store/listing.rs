@@ -27,7 +27,7 @@ const BATCH_BYTES: usize = 512;
 
 /// A page of tasks or batches.
 #[derive(Clone, Debug, Serialize)]
-pub struct Page<T> {
+pub(crate) struct Page<T> {
     /// In order of the paging.
     pub results: Vec<T>,
     /// How many there are on all pages.
@@ -43,7 +43,7 @@ pub struct Page<T> {
 /// The public batch object.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Batch {
+pub(crate) struct Batch {
     uid: u32,
     progress: Option<Value>,
     details: Box<RawValue>,
@@ -256,7 +256,7 @@ fn statuses_condition(condition: &mut Condition, statuses: &[Status], live: Opti
 
 impl Store {
     /// One task, without what the running batch adds.
-    pub fn task(&self, uid: u32) -> Result<Option<Task>, StoreError> {
+    pub(crate) fn task(&self, uid: u32) -> Result<Option<Task>, StoreError> {
         self.read(|connection| {
             let sql = format!("SELECT {} FROM tasks WHERE uid = ?1", rows::TASK_COLUMNS);
             Ok(connection.prepare_cached(&sql)?.query_row([uid], rows::task).optional()?)
@@ -264,7 +264,7 @@ impl Store {
     }
 
     /// A page of tasks, counted in `budget`. Cost: the page, and a count of all that match.
-    pub fn list_tasks(
+    pub(crate) fn list_tasks(
         &self,
         filter: &TaskFilter,
         paging: Paging,
@@ -290,7 +290,7 @@ impl Store {
     }
 
     /// The uids of all tasks that match.
-    pub fn matching_tasks(&self, filter: &TaskFilter, live: Option<&LiveBatch>) -> Result<UidSet, StoreError> {
+    pub(crate) fn matching_tasks(&self, filter: &TaskFilter, live: Option<&LiveBatch>) -> Result<UidSet, StoreError> {
         self.read(|connection| {
             let condition = condition(filter, live);
             let mut statement =
@@ -301,7 +301,7 @@ impl Store {
     }
 
     /// One finished batch.
-    pub fn batch(&self, uid: u32) -> Result<Option<Batch>, StoreError> {
+    pub(crate) fn batch(&self, uid: u32) -> Result<Option<Batch>, StoreError> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(&format!("{BATCHES} WHERE uid = ?1"))?;
             Ok(statement.query_row([uid], batch).optional()?)
@@ -309,12 +309,12 @@ impl Store {
     }
 
     /// Whether a batch has ended.
-    pub fn has_batch(&self, uid: u32) -> Result<bool, StoreError> {
+    pub(crate) fn has_batch(&self, uid: u32) -> Result<bool, StoreError> {
         self.read(|connection| is_stored(connection, uid))
     }
 
     /// A page of batches with a task that matches, counted in `budget`; `live` is one of them when a task of its own does.
-    pub fn list_batches(
+    pub(crate) fn list_batches(
         &self,
         filter: &TaskFilter,
         paging: Paging,

@@ -17,7 +17,7 @@ const LINE_BYTES: usize = 96;
 
 /// Uids of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Given {
+pub(crate) struct Given {
     /// The next one, as of the last transaction.
     pub next: u32,
     /// All that were ever given are below.
@@ -26,7 +26,7 @@ pub struct Given {
 
 /// What the line says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Marks {
+pub(crate) struct Marks {
     /// How far uids of tasks have got.
     pub tasks: Given,
     /// How far uids of batches have got.
@@ -62,7 +62,7 @@ impl Marks {
 
 /// The line and the file that it is in.
 #[derive(Debug)]
-pub struct MarkFile {
+pub(crate) struct MarkFile {
     file: File,
     marks: Marks,
 }
@@ -72,7 +72,7 @@ impl MarkFile {
     ///
     /// # Errors
     /// What the file system says.
-    pub fn read(file: &File) -> io::Result<Option<Marks>> {
+    pub(crate) fn read(file: &File) -> io::Result<Option<Marks>> {
         let mut line = vec![0; LINE_BYTES];
         match file.read_exact_at(&mut line, 0) {
             Ok(()) => Ok(std::str::from_utf8(&line).ok().and_then(Marks::parse)),
@@ -85,7 +85,7 @@ impl MarkFile {
     ///
     /// # Errors
     /// What the file system says.
-    pub fn begin(file: File, marks: Marks) -> io::Result<MarkFile> {
+    pub(crate) fn begin(file: File, marks: Marks) -> io::Result<MarkFile> {
         let mut begun = MarkFile { file, marks };
         begun.write(marks)?;
         begun.file.sync_data()?;

@@ -41,22 +41,22 @@ use readers::Readers;
 use room::Room;
 
 pub(crate) use finish::FinishedBatch;
-pub use finish::IndexChange;
+pub(crate) use finish::IndexChange;
 pub(crate) use finish::{FinishedTask, TaskResult};
-pub use listing::{Batch, Page};
+pub(crate) use listing::{Batch, Page};
 pub(crate) use processes::{Attempt, Died};
 pub(crate) use schedule::Queued;
-pub use transfer::{TransferredBatch, TransferredTask};
+pub(crate) use transfer::{TransferredBatch, TransferredTask};
 
 pub(crate) use aliases::{StoredAliases, read_aliases};
 pub(crate) use copy::copy_database;
 pub(crate) use enqueue::uid_for;
 pub(crate) use listing::{progress, stats, step_name};
-pub use log_check::{LogCondition, LogReport, check_log};
-pub use mark::{MarkFile, Marks};
-pub use recovery::Check;
+pub(crate) use log_check::{LogCondition, LogReport, check_log};
+pub(crate) use mark::{MarkFile, Marks};
+pub(crate) use recovery::Check;
 pub(crate) use recovery::{check_database, open_to_read};
-pub use rules::RuleChange;
+pub(crate) use rules::RuleChange;
 
 /// Why the store could not do it.
 #[derive(Debug, Error)]
@@ -184,7 +184,7 @@ impl StoreError {
 
 /// The open store. Shared by reference.
 #[derive(Debug)]
-pub struct Store {
+pub(crate) struct Store {
     waiting: Mutex<Vec<Waiting>>,
     readers: Readers,
     // Dropped after the readers: the last connection empties the log and removes it, which a reader may not.
@@ -206,7 +206,7 @@ impl Store {
     ///
     /// # Errors
     /// When the file cannot be used or was written by a newer program.
-    pub fn open(path: &Path) -> Result<Store, StoreError> {
+    pub(crate) fn open(path: &Path) -> Result<Store, StoreError> {
         let connection = schema::open_writer(path)?;
         recovery::create_tables(&connection)?;
         // The highest uid is never deleted: the deletion that would do it is a task with a higher one.
@@ -230,7 +230,7 @@ impl Store {
     ///
     /// # Errors
     /// When the file cannot be used.
-    pub fn connect(&self) -> Result<Connection, StoreError> {
+    pub(crate) fn connect(&self) -> Result<Connection, StoreError> {
         schema::open_writer(&self.path)
     }
 
@@ -243,7 +243,7 @@ impl Store {
     ///
     /// # Errors
     /// What the store says; [`StoreError::Index`] for one that this program would not store.
-    pub fn indexes(&self) -> Result<Vec<(String, FolderName)>, StoreError> {
+    pub(crate) fn indexes(&self) -> Result<Vec<(String, FolderName)>, StoreError> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached("SELECT uid, folder FROM indexes ORDER BY uid")?;
             let mut rows = statement.query([])?;
@@ -256,7 +256,7 @@ impl Store {
     }
 
     /// Bytes of the database file and its log, for statistics.
-    pub fn disk_bytes(&self) -> u64 {
+    pub(crate) fn disk_bytes(&self) -> u64 {
         let mut log = self.path.as_os_str().to_owned();
         log.push("-wal");
         [&*self.path, Path::new(&log)].iter().flat_map(std::fs::metadata).map(|metadata| metadata.len()).sum()

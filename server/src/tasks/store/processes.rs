@@ -15,7 +15,7 @@ const TABLE: &str = "CREATE TABLE IF NOT EXISTS process (
 
 /// A batch that was begun by a process which watched what it did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Attempt {
+pub(crate) struct Attempt {
     /// Uids of what the batch was carrying out.
     pub tasks: Vec<u32>,
     /// Whether their documents had been written before, and only their vectors were to be made.
@@ -37,7 +37,7 @@ pub struct Attempt {
 
 /// A process that did not end by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Died {
+pub(crate) struct Died {
     /// What it was doing, if it wrote that down.
     pub attempt: Option<Attempt>,
 }
@@ -48,7 +48,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub fn process_begins(&self, boot: &str) -> Result<Option<Died>, StoreError> {
+    pub(crate) fn process_begins(&self, boot: &str) -> Result<Option<Died>, StoreError> {
         let mut writer = self.writer.lock();
         let transaction = writer.connection.transaction()?;
         transaction.execute_batch(TABLE)?;
@@ -68,7 +68,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub fn process_attempts(&self, attempt: Option<&Attempt>) -> Result<(), StoreError> {
+    pub(crate) fn process_attempts(&self, attempt: Option<&Attempt>) -> Result<(), StoreError> {
         let text = attempt.map(|attempt| serde_json::to_string(attempt).expect("plain data"));
         self.writer.lock().connection.execute("UPDATE process SET attempt = ?1", [text])?;
         Ok(())
@@ -78,7 +78,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub fn process_ends(&self) -> Result<(), StoreError> {
+    pub(crate) fn process_ends(&self) -> Result<(), StoreError> {
         self.writer.lock().connection.execute("DELETE FROM process", [])?;
         Ok(())
     }

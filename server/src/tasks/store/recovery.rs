@@ -41,7 +41,7 @@ pub(super) const BATCHES: &str = "batches";
 
 /// How the check of a store ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Check {
+pub(crate) enum Check {
     /// All of it fits together.
     Sound,
     /// It took too long: the store is large.
@@ -137,7 +137,7 @@ impl Store {
     ///
     /// # Errors
     /// What the store says.
-    pub fn next_uids(&self) -> Result<(u32, u32), StoreError> {
+    pub(crate) fn next_uids(&self) -> Result<(u32, u32), StoreError> {
         Ok((self.uid_for(None)?, self.next_batch_uid()?))
     }
 
@@ -145,7 +145,7 @@ impl Store {
     ///
     /// # Errors
     /// What the store says.
-    pub fn folder_intents(&self) -> Result<Vec<FolderName>, StoreError> {
+    pub(crate) fn folder_intents(&self) -> Result<Vec<FolderName>, StoreError> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached("SELECT folder FROM folder_intents")?;
             let folders = statement.query_map([], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
@@ -158,7 +158,7 @@ impl Store {
     ///
     /// # Errors
     /// The folder must not be made then.
-    pub fn intend_folder(&self, folder: &FolderName) -> Result<(), StoreError> {
+    pub(crate) fn intend_folder(&self, folder: &FolderName) -> Result<(), StoreError> {
         let writer = self.writer.lock();
         writer
             .connection
@@ -171,7 +171,7 @@ impl Store {
     ///
     /// # Errors
     /// What the store says; there is no harm in intents that are left.
-    pub fn forget_intents(&self, folders: &[FolderName]) -> Result<(), StoreError> {
+    pub(crate) fn forget_intents(&self, folders: &[FolderName]) -> Result<(), StoreError> {
         if folders.is_empty() {
             return Ok(());
         }
@@ -188,7 +188,12 @@ impl Store {
     ///
     /// # Errors
     /// Nothing has changed then.
-    pub fn settle_loss(&self, indexes: &[(String, FolderName)], tasks: u32, batches: u32) -> Result<(), StoreError> {
+    pub(crate) fn settle_loss(
+        &self,
+        indexes: &[(String, FolderName)],
+        tasks: u32,
+        batches: u32,
+    ) -> Result<(), StoreError> {
         let mut writer = self.writer.lock();
         let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         for (uid, folder) in indexes {
@@ -210,7 +215,11 @@ impl Store {
     ///
     /// # Errors
     /// Nothing has changed then.
-    pub fn set_indexes(&self, indexes: &[(String, FolderName)], aliases: Option<&Aliases>) -> Result<(), StoreError> {
+    pub(crate) fn set_indexes(
+        &self,
+        indexes: &[(String, FolderName)],
+        aliases: Option<&Aliases>,
+    ) -> Result<(), StoreError> {
         let mut writer = self.writer.lock();
         let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let gone = "INSERT OR REPLACE INTO folder_intents (folder) SELECT folder FROM indexes";
@@ -230,7 +239,7 @@ impl Store {
     ///
     /// # Errors
     /// Nothing has changed then.
-    pub fn forget_tasks(&self) -> Result<u32, StoreError> {
+    pub(crate) fn forget_tasks(&self) -> Result<u32, StoreError> {
         let (tasks, batches) = self.next_uids()?;
         self.settle_loss(&[], tasks, batches)?;
         let mut writer = self.writer.lock();
@@ -247,7 +256,7 @@ impl Store {
     ///
     /// # Errors
     /// What the store says.
-    pub fn pass_over_uids(&self) -> Result<(), StoreError> {
+    pub(crate) fn pass_over_uids(&self) -> Result<(), StoreError> {
         let (tasks, batches) = self.next_uids()?;
         self.settle_loss(&[], tasks.saturating_add(PASSED_OVER), batches.saturating_add(PASSED_OVER))
     }
@@ -256,7 +265,7 @@ impl Store {
     ///
     /// # Errors
     /// What the store says; nothing has changed then.
-    pub fn fail_unreadable(&self) -> Result<Vec<u32>, StoreError> {
+    pub(crate) fn fail_unreadable(&self) -> Result<Vec<u32>, StoreError> {
         let mut writer = self.writer.lock();
         let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut unreadable = Vec::new();
@@ -294,7 +303,7 @@ impl Store {
     ///
     /// # Errors
     /// What the store or the file system says.
-    pub fn keep_marks(&self, file: File, before: Option<Marks>) -> Result<(), StoreError> {
+    pub(crate) fn keep_marks(&self, file: File, before: Option<Marks>) -> Result<(), StoreError> {
         let (tasks, batches) = self.next_uids()?;
         let before = before.unwrap_or_default();
         let given = |next: u32, bound: u32| Given { next, bound: bound.max(next) };

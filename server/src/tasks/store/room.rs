@@ -50,7 +50,7 @@ impl Room {
 
 /// How large the store is and may become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sizes {
+pub(crate) struct Sizes {
     /// Bytes in use.
     pub used_bytes: u64,
     /// Beyond these only tasks that make room are taken.
@@ -59,7 +59,7 @@ pub struct Sizes {
 
 impl Store {
     /// How large the store is, as of the last write.
-    pub fn room(&self) -> Sizes {
+    pub(crate) fn room(&self) -> Sizes {
         Sizes {
             used_bytes: self.room.used_bytes.load(Ordering::Relaxed),
             bytes_max: self.room.bytes_max.load(Ordering::Relaxed),
@@ -71,7 +71,7 @@ impl Store {
     ///
     /// # Errors
     /// What the store says; nothing is lost then.
-    pub fn compact(&self) -> Result<(u64, u64), StoreError> {
+    pub(crate) fn compact(&self) -> Result<(u64, u64), StoreError> {
         let writer = self.writer.lock();
         let before = self.disk_bytes();
         writer.connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;

@@ -8,7 +8,7 @@ use crate::tasks::kind::Status;
 
 /// What the rows say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RowReport {
+pub(crate) struct RowReport {
     /// Tasks that can be read.
     pub tasks: u64,
     /// Those of them that wait.
@@ -24,7 +24,7 @@ impl Store {
     ///
     /// # Errors
     /// When the tables cannot be read at all.
-    pub fn check_rows(&self, mut see: impl FnMut(u32, Content)) -> Result<RowReport, StoreError> {
+    pub(crate) fn check_rows(&self, mut see: impl FnMut(u32, Content)) -> Result<RowReport, StoreError> {
         self.read(|connection| {
             let mut report = RowReport::default();
             check_tasks(connection, &mut report, &mut see)?;

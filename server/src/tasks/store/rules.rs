@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS search_rules (
 /// What becomes of one rule, or of all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum RuleChange {
+pub(crate) enum RuleChange {
     /// The rule is now so.
     Set {
         /// By which requests refer to it.
@@ -36,7 +36,7 @@ pub enum RuleChange {
 
 /// A row of the table of dynamic search rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredRule {
+pub(crate) struct StoredRule {
     /// Rules that were made before have lower ones.
     pub place: i64,
     /// By which requests refer to it.
@@ -66,7 +66,7 @@ impl Store {
     ///
     /// # Errors
     /// What the store says.
-    pub fn search_rules(&self) -> Result<Vec<StoredRule>, StoreError> {
+    pub(crate) fn search_rules(&self) -> Result<Vec<StoredRule>, StoreError> {
         self.read(|connection| {
             let mut statement = connection.prepare("SELECT place, uid, rule FROM search_rules ORDER BY place")?;
             let stored =
@@ -79,7 +79,7 @@ impl Store {
     ///
     /// # Errors
     /// What the store says; nothing has changed then.
-    pub fn change_search_rules(&self, changes: &[RuleChange]) -> Result<(), StoreError> {
+    pub(crate) fn change_search_rules(&self, changes: &[RuleChange]) -> Result<(), StoreError> {
         let mut writer = self.writer.lock();
         let transaction = writer.connection.transaction()?;
         changes.iter().try_for_each(|one| change(&transaction, one))?;

@@ -12,7 +12,7 @@ use crate::timestamp::Timestamp;
 
 /// An enqueued task with its work.
 #[derive(Clone, Debug)]
-pub struct Queued {
+pub(crate) struct Queued {
     /// Uid of the task.
     pub uid: u32,
     /// The index it is about.
@@ -31,7 +31,7 @@ fn queued(row: &Row<'_>) -> Result<Queued, StoreError> {
 
 impl Store {
     /// The enqueued tasks of a type, oldest first.
-    pub fn enqueued_of_kind(&self, kind: Kind) -> Result<Vec<Queued>, StoreError> {
+    pub(crate) fn enqueued_of_kind(&self, kind: Kind) -> Result<Vec<Queued>, StoreError> {
         self.read(|connection| {
             let sql = format!("{QUEUED} WHERE kind = ?1 AND status = 0 ORDER BY uid");
             let mut statement = connection.prepare_cached(&sql)?;
@@ -41,7 +41,7 @@ impl Store {
 
     /// The enqueued tasks that are carried out before those about documents: by type in the order of `kinds`, then by
     /// uid.
-    pub fn enqueued_among(&self, kinds: &[Kind]) -> Result<Vec<Queued>, StoreError> {
+    pub(crate) fn enqueued_among(&self, kinds: &[Kind]) -> Result<Vec<Queued>, StoreError> {
         let mut tasks = self.read(|connection| {
             let numbers: Vec<String> = kinds.iter().map(|kind| kind.number().to_string()).collect();
             let sql = format!("{QUEUED} WHERE kind IN ({}) AND status = 0 ORDER BY uid", numbers.join(","));
@@ -53,7 +53,7 @@ impl Store {
     }
 
     /// An enqueued task; `None` once it is final, or when there is no such task.
-    pub fn queued(&self, uid: u32) -> Result<Option<Queued>, StoreError> {
+    pub(crate) fn queued(&self, uid: u32) -> Result<Option<Queued>, StoreError> {
         self.read(|connection| {
             let sql = format!("{QUEUED} WHERE uid = ?1 AND status = 0");
             let mut statement = connection.prepare_cached(&sql)?;
@@ -63,7 +63,7 @@ impl Store {
     }
 
     /// The enqueued task with the lowest uid.
-    pub fn oldest_enqueued(&self) -> Result<Option<Queued>, StoreError> {
+    pub(crate) fn oldest_enqueued(&self) -> Result<Option<Queued>, StoreError> {
         self.read(|connection| {
             let sql = format!("{QUEUED} WHERE status = 0 ORDER BY uid LIMIT 1");
             let mut statement = connection.prepare_cached(&sql)?;
@@ -86,7 +86,7 @@ impl Store {
     }
 
     /// Calls `take` with the enqueued tasks of an index from uid `from` on, in order, until it answers false.
-    pub fn walk_index_queue(
+    pub(crate) fn walk_index_queue(
         &self,
         index_uid: &str,
         from: u32,
@@ -105,7 +105,7 @@ impl Store {
     }
 
     /// Whether an enqueued task is about an index other than `index_uid`, or about none.
-    pub fn has_others_enqueued(&self, index_uid: &str) -> Result<bool, StoreError> {
+    pub(crate) fn has_others_enqueued(&self, index_uid: &str) -> Result<bool, StoreError> {
         self.read(|connection| {
             let sql = "SELECT 1 FROM tasks WHERE status = 0 AND index_uid IS NOT ?1 LIMIT 1";
             Ok(connection.prepare_cached(sql)?.exists([index_uid])?)
@@ -113,7 +113,7 @@ impl Store {
     }
 
     /// The indexes that enqueued tasks are about.
-    pub fn indexes_with_enqueued(&self) -> Result<Vec<String>, StoreError> {
+    pub(crate) fn indexes_with_enqueued(&self) -> Result<Vec<String>, StoreError> {
         self.read(|connection| {
             let sql = "SELECT DISTINCT index_uid FROM tasks WHERE status = 0 AND index_uid IS NOT NULL";
             let mut statement = connection.prepare_cached(sql)?;
@@ -123,7 +123,7 @@ impl Store {
     }
 
     /// The documents that are stored with a task.
-    pub fn inline_payload(&self, uid: u32) -> Result<Option<Vec<u8>>, StoreError> {
+    pub(crate) fn inline_payload(&self, uid: u32) -> Result<Option<Vec<u8>>, StoreError> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached("SELECT documents FROM payloads WHERE task_uid = ?1")?;
             Ok(statement.query_row([uid], |row| row.get(0)).optional()?)
@@ -131,7 +131,7 @@ impl Store {
     }
 
     /// What a task has to do; `None` once it is final, or when there is no such task.
-    pub fn content(&self, uid: u32) -> Result<Option<Content>, StoreError> {
+    pub(crate) fn content(&self, uid: u32) -> Result<Option<Content>, StoreError> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached("SELECT content FROM tasks WHERE uid = ?1")?;
             let text: Option<Option<String>> = statement.query_row([uid], |row| row.get(0)).optional()?;
@@ -140,13 +140,13 @@ impl Store {
     }
 
     /// The payload files that enqueued tasks need.
-    pub fn payload_files(&self) -> Result<Vec<PayloadName>, StoreError> {
+    pub(crate) fn payload_files(&self) -> Result<Vec<PayloadName>, StoreError> {
         let tasks = self.enqueued_of_kind(Kind::DocumentAdditionOrUpdate)?;
         Ok(tasks.iter().filter_map(|task| task.content.payload_file()).cloned().collect())
     }
 
     /// The lowest and the highest uid of all tasks.
-    pub fn uid_range(&self) -> Result<Option<(u32, u32)>, StoreError> {
+    pub(crate) fn uid_range(&self) -> Result<Option<(u32, u32)>, StoreError> {
         self.read(|connection| {
             // Two subqueries, because each of them alone is a step down the tree.
             let sql = "SELECT (SELECT min(uid) FROM tasks), (SELECT max(uid) FROM tasks)";
@@ -158,7 +158,7 @@ impl Store {
     }
 
     /// Number of all tasks. Walks an index.
-    pub fn task_count(&self) -> Result<u64, StoreError> {
+    pub(crate) fn task_count(&self) -> Result<u64, StoreError> {
         self.read(|connection| {
             let count: i64 =
                 connection.prepare_cached("SELECT count(*) FROM tasks")?.query_row([], |row| row.get(0))?;
@@ -167,7 +167,7 @@ impl Store {
     }
 
     /// The oldest finished tasks, at most `limit`, and when the newest of them was registered.
-    pub fn oldest_finished(&self, limit: u32) -> Result<Option<(UidSet, Timestamp)>, StoreError> {
+    pub(crate) fn oldest_finished(&self, limit: u32) -> Result<Option<(UidSet, Timestamp)>, StoreError> {
         self.read(|connection| {
             let sql = "SELECT uid, enqueued_at FROM tasks WHERE status IN (2, 3, 4) ORDER BY uid LIMIT ?1";
             let mut statement = connection.prepare_cached(sql)?;
@@ -179,7 +179,7 @@ impl Store {
     }
 
     /// What a batch that begins now is called.
-    pub fn next_batch_uid(&self) -> Result<u32, StoreError> {
+    pub(crate) fn next_batch_uid(&self) -> Result<u32, StoreError> {
         self.read(|connection| {
             // The highest batch is never deleted: a deletion of tasks leaves its own batch behind.
             let last: Option<u32> = connection.query_row("SELECT max(uid) FROM batches", [], |row| row.get(0))?;

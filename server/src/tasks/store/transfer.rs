@@ -12,7 +12,7 @@ use crate::timestamp::Timestamp;
 
 /// A task with what only the store knows of it.
 #[derive(Clone, Debug)]
-pub struct TransferredTask {
+pub(crate) struct TransferredTask {
     /// The task; its details, when it is enqueued and they are absent, follow from its content.
     pub task: Task,
     /// What it has to do; `None` once it is final.
@@ -21,7 +21,7 @@ pub struct TransferredTask {
 
 /// A finished batch as it is stored.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TransferredBatch {
+pub(crate) struct TransferredBatch {
     /// Uid of the batch.
     pub uid: u32,
     /// When it started.
@@ -41,7 +41,7 @@ impl Store {
     ///
     /// # Errors
     /// What the store says, or the first error of `take`.
-    pub fn export_tasks<E: From<StoreError>>(
+    pub(crate) fn export_tasks<E: From<StoreError>>(
         &self,
         last: u32,
         mut take: impl FnMut(TransferredTask) -> Result<(), E>,
@@ -66,7 +66,7 @@ impl Store {
     ///
     /// # Errors
     /// What the store says, or the first error of `take`.
-    pub fn export_batches<E: From<StoreError>>(
+    pub(crate) fn export_batches<E: From<StoreError>>(
         &self,
         mut take: impl FnMut(&listing::Batch) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -86,7 +86,7 @@ impl Store {
     ///
     /// # Errors
     /// What the store says, or the first error of an iterator; nothing is stored then.
-    pub fn import<E: From<StoreError>>(
+    pub(crate) fn import<E: From<StoreError>>(
         &self,
         indexes: &[(String, FolderName)],
         batches: impl Iterator<Item = Result<TransferredBatch, E>>,

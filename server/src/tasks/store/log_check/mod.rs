@@ -36,7 +36,7 @@ const PAGE_BYTES_DEFAULT: usize = 4096;
 
 /// What state a log is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogCondition {
+pub(crate) enum LogCondition {
     /// There is none, or nothing is in it.
     Empty,
     /// Every frame fits.
@@ -49,7 +49,7 @@ pub enum LogCondition {
 
 /// What was found in a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogReport {
+pub(crate) struct LogReport {
     /// The state once `repairs` are made.
     pub condition: LogCondition,
     /// Frames that SQLite reads.
@@ -80,7 +80,7 @@ impl LogReport {
     }
 
     /// Whether a byte of the log is not what it was written as.
-    pub fn is_damaged(&self) -> bool {
+    pub(crate) fn is_damaged(&self) -> bool {
         self.condition == LogCondition::Cut || !self.repairs.is_empty()
     }
 
@@ -89,7 +89,7 @@ impl LogReport {
     ///
     /// # Errors
     /// What the file system says.
-    pub fn mend(&self, log: &Path) -> io::Result<()> {
+    pub(crate) fn mend(&self, log: &Path) -> io::Result<()> {
         let cuts = matches!(self.condition, LogCondition::Torn | LogCondition::Cut);
         if self.repairs.is_empty() && !cuts {
             return Ok(());
@@ -109,7 +109,7 @@ impl LogReport {
 ///
 /// # Errors
 /// What the file system says; a log that is not there is empty.
-pub fn check_log(log: &Path) -> io::Result<LogReport> {
+pub(crate) fn check_log(log: &Path) -> io::Result<LogReport> {
     let file = match File::open(log) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(LogReport::empty()),
