@@ -1,5 +1,7 @@
 //! `/chats`: workspaces, and conversations with a provider that behaves well, or does not.
 
+mod misbehaving;
+
 use serde_json::{Value, json};
 
 use crate::keys::{MASTER, ask, make, start, value};
@@ -11,7 +13,7 @@ const SECRET: &str = "sk-a-secret-of-the-provider-0123456789";
 const TOOLS: [&str; 3] = ["_meiliSearchProgress", "_meiliAppendConversationMessage", "_meiliSearchSources"];
 
 /// A turn of the model as a provider streams it.
-fn turn(chunks: &[Value]) -> Behaviour {
+pub(crate) fn turn(chunks: &[Value]) -> Behaviour {
     let mut body: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
     body.push_str("data: [DONE]\n\n");
     said(body)
@@ -71,7 +73,7 @@ fn question() -> Value {
 
 /// The `data` of a stream, and that it is one.
 #[track_caller]
-fn events(text: &str) -> Vec<Value> {
+pub(crate) fn events(text: &str) -> Vec<Value> {
     assert!(text.starts_with("retry: 10000\n\n"), "{text}");
     assert!(text.ends_with("data: [DONE]\n\n"), "{text}");
     let data = text.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]");

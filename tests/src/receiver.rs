@@ -13,8 +13,46 @@ pub(crate) enum Behaviour {
     /// With headers, a line each, and a body.
     Say(u16, &'static str, String),
     Redirect(String),
+    /// As `Say` with status 200, in chunks of one letter.
+    Drip(&'static str, String),
+    /// Says that more would come, and leaves.
+    BreakOff(&'static str, String),
+    /// Leaves at the end of the body, whose length it does not say.
+    Leave(&'static str, String),
     /// Never answers.
     Stall,
+}
+
+impl Behaviour {
+    fn answer(self) -> Option<(Vec<u8>, Then)> {
+        let stay = |reply: Reply| Some((reply.into_bytes(), Then::Stay));
+        let head = |headers: &str, more: &str| format!("HTTP/1.1 200 X\r\n{headers}{more}\r\n\r\n");
+        match self {
+            Behaviour::Answer(status) => stay(Reply::new(status, "")),
+            Behaviour::Say(status, headers, body) => {
+                stay(Reply { status, headers: headers.to_owned(), body: body.into() })
+            }
+            Behaviour::Redirect(to) => {
+                stay(Reply { status: 307, headers: format!("Location: {to}\r\n"), body: Vec::new() })
+            }
+            Behaviour::Drip(headers, body) => {
+                let chunks: String = body.chars().map(|char| format!("{:x}\r\n{char}\r\n", char.len_utf8())).collect();
+                let head = head(headers, "Transfer-Encoding: chunked");
+                Some((format!("{head}{chunks}0\r\n\r\n").into_bytes(), Then::Stay))
+            }
+            Behaviour::BreakOff(headers, body) => {
+                let head = head(headers, &format!("Content-Length: {}", body.len() + 1));
+                Some(((head + &body).into_bytes(), Then::Leave))
+            }
+            Behaviour::Leave(headers, body) => {
+                Some(((head(headers, "Connection: close") + &body).into_bytes(), Then::Leave))
+            }
+            Behaviour::Stall => {
+                std::thread::sleep(Duration::from_secs(600));
+                None
+            }
+        }
+    }
 }
 
 /// Longer than any request takes to come from a busy machine, shorter than all attempts of a webhook that stalls.
@@ -52,11 +90,29 @@ impl Reply {
     pub(crate) fn new(status: u16, body: impl Into<Vec<u8>>) -> Reply {
         Reply { status, headers: String::new(), body: body.into() }
     }
+
+    fn into_bytes(self) -> Vec<u8> {
+        let Reply { status, headers, body } = self;
+        let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n{headers}\r\n", body.len());
+        [head.as_bytes(), &body].concat()
+    }
 }
 
 /// Listens as long as the tests run, and answers each request by `answer`, which closes the connection by `None`.
 /// Connections have a thread each. Returns the origin.
 pub(crate) fn answering(answer: impl Fn(Received) -> Option<Reply> + Send + Sync + 'static) -> String {
+    listening(move |request| answer(request).map(|reply| (reply.into_bytes(), Then::Stay)))
+}
+
+/// What happens to a connection after an answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    Stay,
+    Leave,
+}
+
+/// As [`answering`], by the bytes of answers.
+fn listening(answer: impl Fn(Received) -> Option<(Vec<u8>, Then)> + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let origin = format!("http://{}", listener.local_addr().expect("a bound address"));
     let answer = Arc::new(answer);
@@ -69,12 +125,14 @@ pub(crate) fn answering(answer: impl Fn(Received) -> Option<Reply> + Send + Sync
     origin
 }
 
-fn serve(mut stream: TcpStream, answer: impl Fn(Received) -> Option<Reply>) -> Option<()> {
+fn serve(mut stream: TcpStream, answer: impl Fn(Received) -> Option<(Vec<u8>, Then)>) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     loop {
-        let Reply { status, headers, body } = answer(read(&mut reader)?)?;
-        let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n{headers}\r\n", body.len());
-        stream.write_all(&[head.as_bytes(), &body].concat()).ok()?;
+        let (bytes, then) = answer(read(&mut reader)?)?;
+        stream.write_all(&bytes).ok()?;
+        if then == Then::Leave {
+            return None;
+        }
     }
 }
 
@@ -87,23 +145,11 @@ impl Receiver {
     pub(crate) fn start(script: impl IntoIterator<Item = Behaviour>) -> Receiver {
         let script: Mutex<VecDeque<Behaviour>> = Mutex::new(script.into_iter().collect());
         let (sender, received) = channel();
-        let origin = answering(move |request| {
+        let origin = listening(move |request| {
             let behaviour = script.lock().expect("no panic").pop_front().unwrap_or(Behaviour::Answer(200));
             // The test may be over.
             let _ = sender.send(request);
-            match behaviour {
-                Behaviour::Answer(status) => Some(Reply::new(status, "")),
-                Behaviour::Say(status, headers, body) => {
-                    Some(Reply { status, headers: headers.to_owned(), body: body.into() })
-                }
-                Behaviour::Redirect(to) => {
-                    Some(Reply { status: 307, headers: format!("Location: {to}\r\n"), body: Vec::new() })
-                }
-                Behaviour::Stall => {
-                    std::thread::sleep(Duration::from_secs(600));
-                    None
-                }
-            }
+            behaviour.answer()
         });
         Receiver { url: format!("{origin}/hook"), received }
     }

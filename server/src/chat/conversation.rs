@@ -1,12 +1,15 @@
 //! A conversation: the model says something, or searches and is shown what was found, until it is done.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::events::{Events, Fault, Gone, RETRY};
-use super::provider::{Provider, Turn};
+use super::provider::{Provider, Turn, ended_early};
+use crate::budget::{VALUE_BYTES, json_heap_bytes};
+use crate::error::{ApiError, ApiResult, Code};
 use crate::outbound::Outbound;
 use crate::wire::chats::{APPEND_TOOL, ChatSettings, Completion, PROGRESS_TOOL, SEARCH_TOOL, SOURCES_TOOL, Source};
 
@@ -16,8 +19,10 @@ const TURNS_MAX: usize = 20;
 const CALLS_MAX: usize = 8;
 /// Of the arguments of one search.
 const ARGUMENTS_BYTES_MAX: usize = 64 << 10;
+/// What all messages and their values take in memory.
+const HELD_BYTES_MAX: usize = 16 << 20;
 /// For all turns and searches.
-const TIME_MAX: Duration = Duration::from_secs(300);
+pub(crate) const TIME_MAX: Duration = Duration::from_secs(300);
 
 /// A search that the model asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +51,22 @@ pub(crate) struct Conversation {
     /// Uids of the indexes that can be searched, with what the model learns of each.
     pub indexes: Vec<(String, String)>,
     pub events: Events,
+    /// For all of it, see [`TIME_MAX`].
+    pub time_max: Duration,
+}
+
+/// What a provider is sent for a turn.
+#[derive(Serialize)]
+struct Body<'a> {
+    #[serde(flatten)]
+    rest: &'a Map<String, Value>,
+    model: &'a str,
+    messages: &'a [Value],
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<Value>,
 }
 
 /// Why a conversation ends before it is done.
@@ -81,17 +102,32 @@ struct Said {
     frame: Value,
 }
 
+/// # Errors
+/// `payload_too_large` for a completion that would take more than its share of memory from the start.
+pub(crate) fn check_size(completion: &Completion) -> ApiResult<()> {
+    let held = held_bytes(&completion.messages) + held_bytes(&completion.rest);
+    if held <= HELD_BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!("The messages take {held} bytes in memory, and {HELD_BYTES_MAX} are the maximum of a conversation.");
+    Err(ApiError::new(Code::PayloadTooLarge, message))
+}
+
+fn held_bytes(value: &impl Serialize) -> usize {
+    json_heap_bytes(&serde_json::to_vec(value).unwrap_or_default(), VALUE_BYTES)
+}
+
 impl Conversation {
     /// Holds it, and sends what happens. Ends when the model is done, something fails, or the client is gone.
     pub(crate) async fn run<F: Future<Output = Result<SearchOutcome, String>>>(self, search: impl Fn(SearchCall) -> F) {
         let held = async {
             self.events.text(RETRY).await?;
-            match tokio::time::timeout(TIME_MAX, self.hold(&search)).await {
+            match tokio::time::timeout(self.time_max, self.hold(&search)).await {
                 Ok(Err(End::Fault(fault))) => self.events.fault(&fault).await?,
                 Ok(Err(End::Gone)) => return Err(Gone),
                 Ok(Ok(())) => {}
                 Err(_) => {
-                    let why = format!("the conversation took longer than {} seconds", TIME_MAX.as_secs());
+                    let why = format!("the conversation took longer than {:?}", self.time_max);
                     self.events.fault(&Fault::new("timeout", why)).await?;
                 }
             }
@@ -107,18 +143,20 @@ impl Conversation {
         &self,
         search: &impl Fn(SearchCall) -> F,
     ) -> Result<(), End> {
-        let start = Instant::now();
         let provider = Provider { outbound: &self.outbound, settings: &self.settings };
         let mut messages = vec![json!({ "role": self.system_role(), "content": self.settings.prompts.system })];
         messages.extend(self.completion.messages.iter().cloned());
+        let mut held = held_bytes(&messages);
         for _ in 0..TURNS_MAX {
-            let left = TIME_MAX.saturating_sub(start.elapsed());
-            let mut turn = provider.begin(&self.body(&messages), left).await?;
+            // The time of the whole conversation is over before that.
+            let mut turn = provider.begin(&self.body(&messages), 2 * self.time_max).await?;
             let Said { calls, frame } = self.listen(&provider, &mut turn).await?;
             if calls.is_empty() {
                 return Ok(());
             }
-            self.carry_out(&calls, &frame, &mut messages, search).await?;
+            let before = messages.len();
+            self.carry_out(&calls, &frame, (&mut messages, HELD_BYTES_MAX.saturating_sub(held)), search).await?;
+            held += held_bytes(&&messages[before..]);
         }
         Err(Fault::new("too_many_turns", format!("the model did not come to an end in {TURNS_MAX} turns")).into())
     }
@@ -130,18 +168,16 @@ impl Conversation {
         if self.settings.source == Source::OpenAi && is_reasoning { "developer" } else { "system" }
     }
 
-    fn body(&self, messages: &[Value]) -> Value {
-        let mut body = Value::Object(self.completion.rest.clone());
-        body["model"] = self.completion.model.as_str().into();
-        body["messages"] = messages.into();
-        body["stream"] = true.into();
-        if !self.indexes.is_empty() {
-            body["tools"] = json!([self.tool()]);
+    fn body<'a>(&'a self, messages: &'a [Value]) -> Body<'a> {
+        let counts_usage = matches!(self.settings.source, Source::OpenAi | Source::AzureOpenAi);
+        Body {
+            rest: &self.completion.rest,
+            model: &self.completion.model,
+            messages,
+            stream: true,
+            tools: (!self.indexes.is_empty()).then(|| json!([self.tool()])),
+            stream_options: counts_usage.then(|| json!({ "include_usage": true })),
         }
-        if matches!(self.settings.source, Source::OpenAi | Source::AzureOpenAi) {
-            body["stream_options"] = json!({ "include_usage": true });
-        }
-        body
     }
 
     fn tool(&self) -> Value {
@@ -173,7 +209,7 @@ impl Conversation {
 
     /// Passes on what the model says, and gathers the searches that it asks for.
     async fn listen(&self, provider: &Provider<'_>, turn: &mut Turn) -> Result<Said, End> {
-        let (mut calls, mut frame) = (Vec::<Call>::new(), json!({}));
+        let (mut calls, mut frame, mut is_finished) = (Vec::<Call>::new(), json!({}), false);
         while let Some(mut chunk) = turn.next().await? {
             if let Some(fault) = provider.fault_in(&chunk) {
                 return Err(fault.into());
@@ -181,7 +217,8 @@ impl Conversation {
             for key in ["id", "created", "model"] {
                 frame[key] = chunk[key].clone();
             }
-            let is_turn_over = chunk["choices"][0]["finish_reason"] == "tool_calls";
+            let finish = chunk["choices"][0]["finish_reason"].clone();
+            is_finished |= !finish.is_null();
             let says_something = chunk["choices"][0]["delta"]["content"].as_str().is_some_and(|text| !text.is_empty());
             let delta = chunk.pointer_mut("/choices/0/delta").and_then(Value::as_object_mut);
             let pieces = delta.and_then(|delta| delta.remove("tool_calls"));
@@ -189,19 +226,25 @@ impl Conversation {
             for piece in pieces.iter().filter_map(Value::as_array).flatten() {
                 gather(&mut calls, piece)?;
             }
+            // Some providers call the end of a turn with calls "stop".
+            let is_turn_over = finish == "tool_calls" || (!finish.is_null() && !calls.is_empty());
             if (!has_pieces && !is_turn_over) || says_something {
                 self.events.data(&completed(chunk)).await?;
             }
         }
+        if !turn.is_done() && !is_finished {
+            return Err(ended_early().into());
+        }
         Ok(Said { calls, frame })
     }
 
-    /// Searches as `calls` ask for it, shows the client what it wants to see of it, and the model what was found.
+    /// Searches as `calls` ask for it, shows the client what it wants to see of it, and the model what was found: as far as it
+    /// fits into the bytes that are left.
     async fn carry_out<F: Future<Output = Result<SearchOutcome, String>>>(
         &self,
         calls: &[Call],
         frame: &Value,
-        messages: &mut Vec<Value>,
+        (messages, mut left): (&mut Vec<Value>, usize),
         search: &impl Fn(SearchCall) -> F,
     ) -> Result<(), End> {
         let as_sent = |call: &Call| {
@@ -227,6 +270,10 @@ impl Conversation {
                 Ok(SearchOutcome { sources, content }) => (sources, content),
                 Err(wrong) => (Vec::new(), wrong),
             };
+            left = left.checked_sub(content.len()).ok_or_else(|| {
+                let why = format!("the messages and what was found take more than {HELD_BYTES_MAX} bytes in memory");
+                Fault::new("conversation_too_long", why)
+            })?;
             self.show(SOURCES_TOOL, frame, &json!({ "call_id": call.id, "sources": sources })).await?;
             let found = json!({ "role": "tool", "content": content, "tool_call_id": call.id });
             self.show(APPEND_TOOL, frame, &found).await?;

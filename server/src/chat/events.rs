@@ -66,6 +66,8 @@ impl Events {
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     buffer: Vec<u8>,
+    /// So many bytes of it are known to hold no end of a line: one that comes byte by byte is looked at once.
+    searched: usize,
 }
 
 impl Lines {
@@ -76,8 +78,12 @@ impl Lines {
     /// The next `data`, if its line is whole. Comments, names and numbers of events are passed over.
     pub(super) fn next(&mut self) -> Option<String> {
         loop {
-            let end = memchr_line(&self.buffer)?;
-            let line: Vec<u8> = self.buffer.drain(..=end).collect();
+            let Some(end) = memchr::memchr(b'\n', &self.buffer[self.searched..]) else {
+                self.searched = self.buffer.len();
+                return None;
+            };
+            let line: Vec<u8> = self.buffer.drain(..=self.searched + end).collect();
+            self.searched = 0;
             let line = String::from_utf8_lossy(&line);
             if let Some(data) = line.trim_end().strip_prefix("data:") {
                 return Some(data.trim_start().to_owned());
@@ -96,10 +102,6 @@ impl Lines {
     }
 }
 
-fn memchr_line(bytes: &[u8]) -> Option<usize> {
-    bytes.iter().position(|byte| *byte == b'\n')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,5 +116,10 @@ mod tests {
         assert_eq!(lines.next(), None);
         assert_eq!(lines.rest().as_deref(), Some("[DONE]"));
         assert_eq!((lines.rest(), lines.waiting_bytes()), (None, 0));
+        for byte in b"data: x\n\ndata: y" {
+            lines.push(&[*byte]);
+            assert!(lines.next().is_none_or(|data| data == "x"));
+        }
+        assert_eq!((lines.waiting_bytes(), lines.rest().as_deref()), (7, Some("y")));
     }
 }

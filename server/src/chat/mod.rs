@@ -3,6 +3,8 @@
 mod conversation;
 mod events;
 mod provider;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +16,7 @@ use parking_lot::{Mutex, RwLock};
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-pub(crate) use conversation::{Conversation, SearchCall, SearchOutcome};
+pub(crate) use conversation::{Conversation, SearchCall, SearchOutcome, TIME_MAX, check_size};
 pub(crate) use events::Events;
 
 use crate::error::{ApiError, ApiResult, Code};
@@ -165,31 +167,4 @@ pub(crate) fn shown(settings: &ChatSettings) -> Value {
 
 fn not_found(uid: &str) -> ApiError {
     ApiError::new(Code::ChatNotFound, format!("Chat `{uid}` not found."))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn workspaces_are_made_kept_and_removed() {
-        let folder = tempfile::tempdir().unwrap();
-        let chats = Chats::open(folder.path());
-        assert_eq!(chats.settings("a").unwrap_err().code, Code::ChatNotFound);
-        let made = chats.change("a", &json!({"apiKey": "sk-0123456789abcdef", "baseUrl": "http://u:p@h/v1"})).unwrap();
-        assert_eq!(shown(&made)["apiKey"], "skXXXX...");
-        assert!(!shown(&made).to_string().contains("u:p@"));
-        assert_eq!(shown(&made).as_object().unwrap().keys().next().unwrap(), "source");
-        chats.change("b", &json!({})).unwrap();
-        assert!(chats.change("c", &json!({"baseUrl": "nope"})).is_err());
-        let again = Chats::open(folder.path());
-        assert_eq!((again.uids(), again.settings("a").unwrap()), (vec!["a".to_owned(), "b".to_owned()], made));
-        assert_eq!(again.reset("a").unwrap(), ChatSettings::default());
-        again.remove("b").unwrap();
-        assert_eq!(again.remove("b").unwrap_err().code, Code::ChatNotFound);
-        assert_eq!(Chats::open(folder.path()).uids(), ["a"]);
-        fs::write(folder.path().join(FILE), "{").unwrap();
-        assert!(Chats::open(folder.path()).uids().is_empty());
-        assert_eq!(fs::read_dir(folder.path().join("quarantine")).unwrap().count(), 1, "kept");
-    }
 }

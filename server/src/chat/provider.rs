@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use reqwest::{Method, RequestBuilder, Response};
+use serde::Serialize;
 use serde_json::Value;
 
 use super::events::{Fault, Lines};
 use crate::outbound::{Outbound, OutboundError};
-use crate::secret::redacted;
+use crate::secret::{redacted, secrets_of_url};
 use crate::wire::chats::{ChatSettings, Source};
 
 const OPENAI_URL: &str = "https://api.openai.com/v1";
@@ -18,7 +19,7 @@ const TURN_BYTES_MAX: usize = 8 << 20;
 const EVENT_BYTES_MAX: usize = 1 << 20;
 /// Of an answer that refuses.
 const REFUSAL_BYTES_MAX: usize = 64 << 10;
-/// Of what is shown of it.
+/// Of what is shown of a text of the provider.
 const EXCERPT_CHARS: usize = 500;
 
 /// The provider of a workspace.
@@ -33,20 +34,21 @@ pub(super) struct Turn {
     lines: Lines,
     bytes_left: usize,
     is_over: bool,
+    is_done: bool,
 }
 
 impl Provider<'_> {
-    /// Begins a turn, which may take `left`.
+    /// Begins a turn, which may take `time_max`.
     ///
     /// # Errors
     /// The provider cannot be asked, or says no.
-    pub(super) async fn begin(&self, body: &Value, left: Duration) -> Result<Turn, Fault> {
+    pub(super) async fn begin(&self, body: &impl Serialize, time_max: Duration) -> Result<Turn, Fault> {
         let unreachable =
             |error: &OutboundError| Fault::new("provider_unreachable", self.without_key(&error.to_string()));
-        let request = self.request().map_err(|error| unreachable(&error))?.timeout(left).json(body);
+        let request = self.request().map_err(|error| unreachable(&error))?.timeout(time_max).json(body);
         let response = self.outbound.follow(request).await.map_err(|error| unreachable(&error))?;
         if response.status().is_success() {
-            return Ok(Turn { response, lines: Lines::default(), bytes_left: TURN_BYTES_MAX, is_over: false });
+            return Ok(Turn { response, lines: Lines::default(), bytes_left: TURN_BYTES_MAX, is_over: false, is_done: false });
         }
         Err(self.refusal(response).await)
     }
@@ -93,32 +95,34 @@ impl Provider<'_> {
         if let Some(fault) = serde_json::from_slice(&body).ok().and_then(|said| self.fault_in(&said)) {
             return fault;
         }
-        let excerpt: String = String::from_utf8_lossy(&body).chars().take(EXCERPT_CHARS).collect();
-        let message = format!("the provider answered with status {status}: {}", self.without_key(&excerpt));
+        let excerpt = self.excerpt(&String::from_utf8_lossy(&body));
+        let message = format!("the provider answered with status {status}: {excerpt}");
         Fault { code: Some(status.to_string()), ..Fault::new("", message) }
     }
 
     /// What a provider says went wrong.
     pub(super) fn fault_in(&self, said: &Value) -> Option<Fault> {
         let error = said.get("error").filter(|error| !error.is_null())?;
-        let text = |field: &str| error.get(field).and_then(Value::as_str).map(str::to_owned);
+        let text = |field: &str| error.get(field).and_then(Value::as_str).map(|text| self.excerpt(text));
         let code = text("code").or_else(|| error.get("code").and_then(Value::as_i64).map(|code| code.to_string()));
-        let message = text("message").unwrap_or_else(|| error.to_string());
-        let message: String = message.chars().take(EXCERPT_CHARS).collect();
         Some(Fault {
             kind: text("type").unwrap_or_else(|| "invalid_request_error".to_owned()),
             code,
-            message: self.without_key(&message),
+            message: text("message").unwrap_or_else(|| self.excerpt(&error.to_string())),
             param: text("param"),
         })
     }
 
-    /// A text of the provider or of the network, in which the key is masked.
+    /// The beginning of a text of the provider. What is secret goes first: a part of it is a secret, too.
+    fn excerpt(&self, text: &str) -> String {
+        self.without_key(text).chars().take(EXCERPT_CHARS).collect()
+    }
+
+    /// A text of the provider or of the network, in which the key is masked, and what is secret in the address.
     fn without_key(&self, text: &str) -> String {
-        match self.settings.api_key.as_deref().filter(|key| !key.is_empty()) {
-            Some(key) => text.replace(key, &redacted(key)),
-            None => text.to_owned(),
-        }
+        let in_address = self.settings.base_url.as_deref().map(secrets_of_url).unwrap_or_default();
+        let secrets = self.settings.api_key.iter().cloned().chain(in_address).filter(|secret| !secret.is_empty());
+        secrets.fold(text.to_owned(), |text, secret| text.replace(&secret, &redacted(&secret)))
     }
 }
 
@@ -131,13 +135,25 @@ impl Turn {
         loop {
             let data = if self.is_over { self.lines.rest() } else { self.lines.next() };
             match data {
-                Some(data) if data == "[DONE]" => return Ok(None),
+                Some(data) if data == "[DONE]" => {
+                    self.is_done = true;
+                    return Ok(None);
+                }
                 Some(data) if data.is_empty() => {}
-                Some(data) => return parsed(&data).map(Some),
+                Some(data) => match parsed(&data) {
+                    // The beginning of a line.
+                    Err(_) if self.is_over => return Err(ended_early()),
+                    parsed => return parsed.map(Some),
+                },
                 None if self.is_over => return Ok(None),
                 None => self.read().await?,
             }
         }
+    }
+
+    /// Whether the provider said that this is the end of the turn.
+    pub(super) fn is_done(&self) -> bool {
+        self.is_done
     }
 
     async fn read(&mut self) -> Result<(), Fault> {
@@ -160,6 +176,11 @@ fn parsed(data: &str) -> Result<Value, Fault> {
         Ok(chunk @ Value::Object(_)) => Ok(chunk),
         _ => Err(Fault::new("provider_bad_response", "the provider sent an event that is no JSON object")),
     }
+}
+
+/// The provider left without a word.
+pub(super) fn ended_early() -> Fault {
+    Fault::new("provider_broke_off", "the answer of the provider ended before it was whole")
 }
 
 fn too_long() -> Fault {

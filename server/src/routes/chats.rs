@@ -14,7 +14,7 @@ use super::embed::{embed, wanted};
 use super::search::context;
 use crate::app::AppState;
 use crate::budget::{VALUE_BYTES, json_heap_bytes};
-use crate::chat::{Conversation, Events, SearchCall, SearchOutcome, shown};
+use crate::chat::{Conversation, Events, SearchCall, SearchOutcome, TIME_MAX, check_size, shown};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
 use crate::http::json_answer;
@@ -122,6 +122,7 @@ async fn complete(uid: &str, request: Request) -> ApiResult<Response> {
     check_feature(&state, USING)?;
     let context = Context { rules: None, ..context(&request) };
     let completion = Completion::from_body(&*request.json().await?)?;
+    check_size(&completion)?;
     let settings = state.chats.settings(&uid)?;
     let turn = state.chats.turn()?;
     let indexes = {
@@ -129,7 +130,8 @@ async fn complete(uid: &str, request: Request) -> ApiResult<Response> {
         blocking(move || searchable(&state, &context)).await?
     };
     let (events, received) = Events::channel(EVENTS_WAITING);
-    let conversation = Conversation { outbound: state.outbound.clone(), settings, completion, indexes, events };
+    let outbound = state.outbound.clone();
+    let conversation = Conversation { outbound, settings, completion, indexes, events, time_max: TIME_MAX };
     tokio::spawn(async move {
         let search = |call: SearchCall| {
             let (state, context) = (Arc::clone(&state), context.clone());

@@ -24,6 +24,7 @@ use crate::instance::Instance;
 use crate::requests::{Request, request, respond};
 use crate::routes::Routes;
 use crate::wire::render::{Input, RenderRequest, Template};
+use crate::wire::settings::chat;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let render = warp::path!("render-template").and(warp::post()).and(request(state));
@@ -170,8 +171,12 @@ fn find(template: &Template, holder: Option<&Snapshot>) -> ApiResult<Found> {
             let fragments = search_fragments(&embedder_of(index_uid, embedder)?);
             Found::Fragment(of_name(fragments, fragment, embedder, "search")?, Takes::Queries)
         }
-        // There are no settings of chats: each has the template that an embedder has by default.
-        Template::Chat { .. } => Found::Text(DEFAULT_TEMPLATE.to_owned(), DEFAULT_TEMPLATE_BYTES_MAX),
+        Template::Chat { .. } => {
+            let (text, bytes_max) = holder.map_or((DEFAULT_TEMPLATE, DEFAULT_TEMPLATE_BYTES_MAX), |snapshot| {
+                chat::document_template(&snapshot.settings)
+            });
+            Found::Text(text.to_owned(), bytes_max)
+        }
         Template::InlineDocument { text, bytes_max } => Found::Text(text.clone(), *bytes_max),
         Template::InlineFragment(value) => Found::Fragment(value.clone(), Takes::Both),
     })

@@ -1,5 +1,6 @@
 //! Chats: the settings of workspaces, and requests for completions.
 
+use reqwest::header::HeaderValue;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -84,6 +85,28 @@ impl std::fmt::Debug for ChatSettings {
     }
 }
 
+/// Bytes of a setting, and of one that the model reads.
+const TEXT_BYTES_MAX: usize = 4096;
+const PROMPT_BYTES_MAX: usize = 20_000;
+
+/// A text of at most so many bytes.
+fn bounded(field: &At<'_>, bytes_max: usize) -> ApiResult<String> {
+    let text = field.string()?;
+    if text.len() > bytes_max {
+        return Err(field.invalid(format!("{} bytes, and there may be {bytes_max} at most.", text.len())));
+    }
+    Ok(text)
+}
+
+/// A text that is sent in a header.
+fn sendable(field: &At<'_>) -> ApiResult<String> {
+    let text = bounded(field, TEXT_BYTES_MAX)?;
+    match HeaderValue::from_str(&text) {
+        Ok(_) => Ok(text),
+        Err(_) => Err(field.invalid("it has a character that no HTTP header can hold.")),
+    }
+}
+
 const FIELDS: [&str; 8] =
     ["source", "orgId", "projectId", "apiVersion", "deploymentId", "baseUrl", "apiKey", "prompts"];
 const PROMPTS: [&str; 5] = ["system", "searchDescription", "searchQParam", "searchFilterParam", "searchIndexUidParam"];
@@ -114,7 +137,10 @@ impl ChatSettings {
                 "baseUrl" => (&mut new.base_url, Code::InvalidChatCompletionBaseApi),
                 _ => (&mut new.api_key, Code::InvalidChatCompletionApiKey),
             };
-            *place = field.code(code).optional(|field| field.string())?;
+            *place = field.code(code).optional(|field| match name {
+                "orgId" | "projectId" | "apiKey" => sendable(&field),
+                _ => bounded(&field, TEXT_BYTES_MAX),
+            })?;
             Ok(())
         })?;
         new.check()?;
@@ -166,7 +192,8 @@ impl Prompts {
                     Code::InvalidChatCompletionSearchIndexUidParamPrompt,
                 ),
             };
-            *place = field.code(code).optional(|field| field.string())?.unwrap_or_else(|| default.clone());
+            let sent = field.code(code).optional(|field| bounded(&field, PROMPT_BYTES_MAX))?;
+            *place = sent.unwrap_or_else(|| default.clone());
             Ok(())
         })?;
         Ok(new)
@@ -333,6 +360,11 @@ mod tests {
             (json!({"prompts": 1}), Code::InvalidChatCompletionPrompts),
             (json!({"prompts": {"system": 1}}), Code::InvalidChatCompletionSystemPrompt),
             (json!({"prompts": {"preQuery": ""}}), Code::InvalidChatCompletionPrompts),
+            (json!({"apiKey": "two\nlines"}), Code::InvalidChatCompletionApiKey),
+            (json!({"orgId": "a\u{1}"}), Code::InvalidChatCompletionOrgId),
+            (json!({"projectId": "x".repeat(4097)}), Code::InvalidChatCompletionProjectId),
+            (json!({"deploymentId": "x".repeat(4097)}), Code::InvalidChatCompletionDeploymentId),
+            (json!({"prompts": {"system": "x".repeat(20_001)}}), Code::InvalidChatCompletionSystemPrompt),
         ] {
             assert_eq!(settings.patched(&body).unwrap_err().code, code, "{body}");
         }

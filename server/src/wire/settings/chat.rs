@@ -81,14 +81,19 @@ pub fn search_parameters(settings: &Settings) -> Map<String, Value> {
     settings.chat.get("searchParameters").and_then(Value::as_object).cloned().unwrap_or_default()
 }
 
+/// The template of what it reads of a document, and the most bytes of that.
+pub fn document_template(settings: &Settings) -> (&str, usize) {
+    let text = settings.chat.get("documentTemplate").and_then(Value::as_str).unwrap_or(DEFAULT_TEMPLATE);
+    let bytes_max = settings.chat.get("documentTemplateMaxBytes").and_then(Value::as_u64);
+    (text, bytes_max.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(DEFAULT_TEMPLATE_BYTES_MAX))
+}
+
 /// What it reads of a document.
 ///
 /// # Errors
 /// Why the template cannot be read. The setting was checked, so only one of another version has any.
 pub fn template(settings: &Settings) -> Result<TextTemplate, String> {
-    let text = settings.chat.get("documentTemplate").and_then(Value::as_str).unwrap_or(DEFAULT_TEMPLATE);
-    let bytes_max = settings.chat.get("documentTemplateMaxBytes").and_then(Value::as_u64);
-    let bytes_max = bytes_max.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(DEFAULT_TEMPLATE_BYTES_MAX);
+    let (text, bytes_max) = document_template(settings);
     TextTemplate::new(text, bytes_max).map_err(|error| error.to_string())
 }
 
