@@ -8,11 +8,11 @@ use crate::keys::{self, MASTER};
 use crate::server::Server;
 
 /// A stream that is read event by event.
-struct Stream(std::io::Lines<BufReader<reqwest::blocking::Response>>);
+pub(crate) struct Stream(std::io::Lines<BufReader<reqwest::blocking::Response>>);
 
 impl Stream {
     #[track_caller]
-    fn open(server: &Server, path: &str, key: &str, last: Option<&str>) -> Stream {
+    pub(crate) fn open(server: &Server, path: &str, key: &str, last: Option<&str>) -> Stream {
         let client = reqwest::blocking::Client::builder().timeout(None).build().unwrap();
         let mut request = client.get(format!("{}{path}", server.url)).bearer_auth(key);
         if let Some(last) = last {
@@ -36,7 +36,7 @@ impl Stream {
     }
 
     /// The id of the next event, and what it says.
-    fn next(&mut self) -> (String, Value) {
+    pub(crate) fn next(&mut self) -> (String, Value) {
         loop {
             let line = self.line();
             let Some(id) = line.strip_prefix("id: ") else { continue };

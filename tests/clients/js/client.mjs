@@ -158,6 +158,85 @@ assert.deepEqual(ids(both).slice(0, 2), [0, 1]);
 assert.ok(both.semanticHitCount >= 1);
 assert.deepEqual(ids(await animals.searchSimilarDocuments({ id: 1, embedder: "model" })), [0, 2]);
 await done(client.deleteIndex("js-animals"));
+
+// Rules that pin documents, and templates that are rendered before anything is indexed with them.
+await client.updateExperimentalFeatures({ dynamicSearchRules: true, renderRoute: true, chatCompletions: true });
+const shop = client.index("js-shop");
+const wares = ["desk lamp", "floor lamp", "red rug"].map((name, number) => ({ id: number + 1, name }));
+await done(shop.addDocuments(wares));
+const promotion = {
+  description: "the rug of the week",
+  precedence: 1,
+  conditions: { query: { words: "lamp" } },
+  actions: [{ selector: { indexUid: "js-shop", id: "3" }, action: { type: "pin", position: 1 } }],
+};
+const ruled = await done(client.updateDynamicSearchRule("rug", promotion));
+assert.deepEqual([ruled.type, ruled.details.updatedRules], ["dsrUpdate", 1]);
+assert.deepEqual(ids(await shop.search("lamp")), [1, 3, 2]);
+const { uid, lastUpdatedAt, active, ...stored } = await client.getDynamicSearchRule("rug");
+assert.deepEqual([uid, active, stored], ["rug", true, promotion]);
+assert.equal(lastUpdatedAt, ruled.enqueuedAt);
+assert.equal((await client.getDynamicSearchRules()).total, 1);
+assert.equal((await client.getDynamicSearchRules({ filter: { query: "week", active: true } })).results[0].uid, "rug");
+await done(client.deleteDynamicSearchRule("rug"));
+assert.deepEqual(ids(await shop.search("lamp")), [1, 2]);
+assert.equal((await done(client.deleteAllDynamicSearchRules())).type, "dsrClear");
+const template = { kind: "inlineDocumentTemplate", inline: "{{ doc.name | upcase }}" };
+const rendered = await client.renderTemplate({ template, input: { kind: "indexDocument", indexUid: "js-shop", id: "3" } });
+assert.deepEqual(rendered, { template: template.inline, rendered: "RED RUG" });
+assert.equal((await client.renderTemplate({ template })).rendered, null);
+
+// A conversation: the provider's model searches, and answers with what was found.
+const asked = [];
+const provider = createServer(async (request, response) => {
+  const body = [];
+  for await (const piece of request) body.push(piece);
+  const { messages } = JSON.parse(Buffer.concat(body).toString());
+  asked.push({ authorization: request.headers.authorization, messages });
+  const call = {
+    index: 0,
+    id: "c",
+    function: { name: "_meiliSearchInIndex", arguments: JSON.stringify({ index_uid: "js-shop", q: "rug", filter: "" }) },
+  };
+  const [deltas, finish] =
+    messages.at(-1).role === "tool" ? [[{ content: "The red " }, { content: "one." }], "stop"] : [[{ tool_calls: [call] }], "tool_calls"];
+  const choices = deltas.map((delta) => ({ index: 0, delta, finish_reason: null }));
+  choices.push({ index: 0, delta: {}, finish_reason: finish });
+  response.setHeader("Content-Type", "text/event-stream");
+  for (const choice of choices)
+    response.write(`data: ${JSON.stringify({ id: "1", object: "chat.completion.chunk", created: 1, model: "m", choices: [choice] })}\n\n`);
+  response.end("data: [DONE]\n\n");
+});
+await new Promise((listening) => provider.listen(0, "127.0.0.1", listening));
+const about = await done(shop.updateChat({ description: "lamps and rugs", documentTemplate: "{{ doc.name }}", searchParameters: { limit: 1 } }));
+assert.equal(about.status, "succeeded");
+assert.equal((await shop.getChat()).description, "lamps and rugs");
+const chat = client.chat("js");
+const baseUrl = `http://127.0.0.1:${provider.address().port}/v1`;
+const workspace = await chat.update({ source: "vLlm", baseUrl, apiKey: "a-secret-of-the-provider", prompts: { system: "Be brief." } });
+assert.deepEqual([workspace.source, workspace.apiKey], ["vLlm", "a-sXXXXX..."]);
+assert.deepEqual(await chat.get(), workspace);
+assert.deepEqual(await client.getChatWorkspace("js"), { uid: "js" });
+assert.ok((await client.getChatWorkspaces({ limit: 100 })).results.some(({ uid }) => uid === "js"));
+const messages = [{ role: "user", content: "which rug?" }];
+const stream = await chat.streamCompletion({ model: "m", messages, stream: true });
+let text = "";
+for await (const piece of stream.pipeThrough(new TextDecoderStream())) text += piece;
+const data = text.split("\n").filter((line) => line.startsWith("data: "));
+assert.equal(data.at(-1), "data: [DONE]");
+const said = data.slice(0, -1).map((line) => JSON.parse(line.slice(6)).choices[0].delta.content ?? "");
+assert.equal(said.join(""), "The red one.");
+assert.equal(asked[0].authorization, "Bearer a-secret-of-the-provider");
+assert.deepEqual(asked[0].messages, [{ role: "system", content: "Be brief." }, ...messages]);
+assert.deepEqual(asked[1].messages.at(-1), { role: "tool", content: "red rug", tool_call_id: "c" });
+await chat.reset();
+assert.equal((await chat.get()).apiKey, null);
+await client.deleteChatWorkspace("js");
+await assert.rejects(client.getChatWorkspace("js"), (error) => error.cause.code === "chat_not_found");
+await done(client.deleteIndex("js-shop"));
+await client.updateExperimentalFeatures({ dynamicSearchRules: false, renderRoute: false, chatCompletions: false });
+provider.close();
+provider.closeAllConnections();
 model.close();
 model.closeAllConnections();
 console.log("js client: passed");

@@ -237,4 +237,77 @@ assert hybrid(0.5)[0][:2] == [0, 1], "both"
 similar = animals.get_similar_documents({"id": 1, "embedder": "model"})
 assert ids(similar) == [0, 2], similar
 done(animals.delete())
+
+# Rules that pin documents, and templates that are rendered before anything is indexed with them.
+client.update_experimental_features({"dynamicSearchRules": True, "renderRoute": True, "chatCompletions": True})
+shop = client.index("python-shop")
+done(shop.add_documents([{"id": 1, "name": "desk lamp"}, {"id": 2, "name": "floor lamp"}, {"id": 3, "name": "red rug"}]))
+promotion = {
+    "description": "the rug of the week",
+    "precedence": 1,
+    "conditions": {"query": {"words": "lamp"}},
+    "actions": [{"selector": {"indexUid": "python-shop", "id": "3"}, "action": {"type": "pin", "position": 1}}],
+}
+changed = done(client.update_dynamic_search_rule("rug", promotion, metadata="promotion"))
+assert (changed.type, changed.details["updatedRules"]) == ("dsrUpdate", 1), changed
+assert ids(shop.search("lamp")) == [1, 3, 2]
+rule = client.get_dynamic_search_rule("rug")
+assert (rule.description, rule.precedence, rule.active) == ("the rug of the week", 1, True), rule
+assert (rule.conditions, rule.actions) == (promotion["conditions"], promotion["actions"]), rule
+assert [found.uid for found in client.get_dynamic_search_rules({"filter": {"query": "week"}}).results] == ["rug"]
+assert client.get_dynamic_search_rules().total == 1
+done(client.update_dynamic_search_rule("rug", {"active": False}))
+assert ids(shop.search("lamp")) == [1, 2]
+done(client.delete_dynamic_search_rule("rug"))
+template = {"kind": "inlineDocumentTemplate", "inline": "{{ doc.name | upcase }}"}
+rendered = client.render_template(template, {"kind": "indexDocument", "indexUid": "python-shop", "id": "3"})
+assert rendered == {"template": template["inline"], "rendered": "RED RUG"}, rendered
+assert client.render_template(template)["rendered"] is None
+
+# A conversation: the provider's model searches, and answers with what was found.
+asked = queue.Queue()
+
+
+class Provider(Receiver):
+    def do_POST(self):
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        asked.put((self.headers["Authorization"], request))
+        arguments = json.dumps({"index_uid": "python-shop", "q": "rug", "filter": ""})
+        call = {"index": 0, "id": "c", "function": {"name": "_meiliSearchInIndex", "arguments": arguments}}
+        if request["messages"][-1]["role"] == "tool":
+            said, finish = [{"content": "The red "}, {"content": "one."}], "stop"
+        else:
+            said, finish = [{"tool_calls": [call]}], "tool_calls"
+        choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in said]
+        choices.append({"index": 0, "delta": {}, "finish_reason": finish})
+        events = [{"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [c]} for c in choices]
+        body = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+
+provider = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Provider)
+threading.Thread(target=provider.serve_forever, daemon=True).start()
+address = f"http://127.0.0.1:{provider.server_port}/v1"
+settings = client.update_chat_workspace_settings(
+    "python", {"source": "vLlm", "baseUrl": address, "apiKey": "a-secret-of-the-provider", "prompts": {"system": "Be brief."}}
+)
+assert (settings["source"], settings["apiKey"]) == ("vLlm", "a-sXXXXX..."), settings
+assert client.get_chat_workspace_settings("python") == settings
+assert {"uid": "python"} in client.get_chat_workspaces(limit=100)["results"]
+chunks = client.create_chat_completion("python", [{"role": "user", "content": "which rug?"}], model="m")
+deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
+assert "".join(delta["content"] or "" for delta in deltas) == "The red one.", deltas
+authorization, first = asked.get(timeout=20)
+assert authorization == "Bearer a-secret-of-the-provider"
+assert [message["content"] for message in first["messages"]] == ["Be brief.", "which rug?"], first
+found = asked.get(timeout=20)[1]["messages"][-1]
+assert found["role"] == "tool" and "red rug" in found["content"], found
+client.http.delete("chats/python")
+assert {"uid": "python"} not in client.get_chat_workspaces()["results"]
+done(shop.delete())
+client.update_experimental_features({"dynamicSearchRules": False, "renderRoute": False, "chatCompletions": False})
 print("python client: passed")

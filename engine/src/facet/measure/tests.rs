@@ -135,6 +135,133 @@ fn by_bucket(sets: impl Iterator<Item = BTreeSet<i64>>) -> BTreeMap<i64, u64> {
     counts
 }
 
+/// An index of `documents` in two segments, candidates in it, and the documents that are among them.
+fn chosen(
+    mut documents: Vec<Document>,
+    single: bool,
+    (cut, deleted): (usize, &[u64]),
+    kept: &[bool],
+) -> (Corpus, Vec<DocSet>, Vec<Document>) {
+    if single {
+        for document in &mut documents {
+            document.prices.truncate(1);
+            document.dates.truncate(1);
+        }
+    }
+    let written: Vec<Value> = documents.iter().enumerate().map(|(id, document)| document.json(id)).collect();
+    let cut = cut.min(written.len());
+    let deleted: Vec<u64> = deleted.iter().copied().filter(|id| (*id as usize) < written.len()).collect();
+    let corpus = Corpus::new(settings(), &[written[..cut].to_vec(), written[cut..].to_vec()], &deleted);
+    let mut candidates = corpus.live();
+    for (segment, docs) in (0u32..).zip(&mut candidates) {
+        docs.retain(|doc| kept[corpus.id(DocumentAddress { segment, doc }) as usize]);
+    }
+    let mut ids = 0u64..;
+    documents.retain(|_| ids.next().is_some_and(|id| kept[id as usize] && !deleted.contains(&id)));
+    (corpus, candidates, documents)
+}
+
+/// The day of a text in UTC, counted from 1970 on.
+fn day_of(text: &str) -> i64 {
+    let moment = Moment::parse(&format!("{text}T00:00:00Z")).expect("a date");
+    i64::try_from(moment.nanos() / NANOS_PER_SECOND / 86_400).expect("not that far away")
+}
+
+/// By the rule as it is written in the law: summer time from the last Sunday of March to that of October, at one in the morning in
+/// UTC. There was none in 1970.
+fn offset_in_paris(seconds: i64) -> i64 {
+    let year: i64 = crate::text::local_text(i128::from(seconds) * NANOS_PER_SECOND).expect("a date")[..4].parse().unwrap();
+    let change = |last_day: &str| {
+        let day = day_of(&format!("{year}-{last_day}"));
+        (day - (day - 3).rem_euclid(7)) * 86_400 + 3600
+    };
+    let is_summer = year > 1995 && (change("03-31")..change("10-31")).contains(&seconds);
+    if is_summer { 7200 } else { 3600 }
+}
+
+/// The seconds at which a day begins in Paris, where clocks never change near midnight.
+fn midnight_in_paris(day: i64) -> i64 {
+    day * 86_400 - offset_in_paris(day * 86_400 - 7200)
+}
+
+/// The first day of the interval that a day is in.
+fn first_day(unit: &str, day: i64) -> i64 {
+    match unit {
+        "day" => day,
+        "week" => day - (day - 4).rem_euclid(7),
+        _ => {
+            let text = crate::text::local_text(i128::from(day) * 86_400 * NANOS_PER_SECOND).expect("a date");
+            let (length, rest) = if unit == "month" { (7, "-01") } else { (4, "-01-01") };
+            day_of(&format!("{}{rest}", &text[..length]))
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Days, weeks, months and years as the clocks of a place have them; distances in steps, with their percentiles.
+    #[test]
+    fn dates_of_a_zone_and_distances_are_those_of_a_scan(
+        documents in vec(document(), 1..40),
+        single in any::<bool>(),
+        cut in 0usize..40,
+        deleted in vec(0u64..40, 0..6),
+        kept in vec(any::<bool>(), 40),
+        unit in prop::sample::select(vec!["day", "week", "month", "year"]),
+        step in prop_oneof![Just(1_000.0), Just(250_000.0), Just(3_000_000.0)],
+        (lat, lng) in (-90.0..=90.0f64, -180.0..=180.0f64),
+    ) {
+        let (corpus, candidates, matching) = chosen(documents, single, (cut, &deleted), &kept);
+        let dates = measure(&corpus.snapshot, &candidates, &Measure {
+            histogram: Calendar::new(unit, Some("Europe/Paris")).unwrap().map(Histogram::Calendar),
+            ..asked("when", Scale::Dates)
+        }, TimeLimit::NONE).unwrap();
+        // A day alone is a day in Paris.
+        let day = |&(seconds, written): &(i64, Written)| match written {
+            Written::Day => seconds.div_euclid(86_400),
+            _ => (seconds + offset_in_paris(seconds)).div_euclid(86_400),
+        };
+        let starts = matching.iter().map(|document| document.dates.iter().map(|date| first_day(unit, day(date))).collect());
+        let expected: Vec<(i128, u64)> = by_bucket(starts)
+            .into_iter()
+            .map(|(day, count)| (i128::from(midnight_in_paris(day)) * NANOS_PER_SECOND, count))
+            .collect();
+        let buckets: Vec<(i128, u64)> = dates.histogram.unwrap().iter().map(|bucket| match bucket.from {
+            Key::Moment(moment) => (moment.nanos(), bucket.count),
+            Key::Number(_) => (-1, 0),
+        }).collect();
+        prop_assert_eq!(buckets, expected, "{}", unit);
+
+        let percentiles: Vec<Percentile> = [0.0, 25.0, 50.0, 99.0].iter().filter_map(|&p| Percentile::new(p)).collect();
+        let far = measure(&corpus.snapshot, &candidates, &Measure {
+            histogram: Steps::new(step).map(Histogram::Steps),
+            statistics: Some(percentiles),
+            ..asked("_geo", Scale::Distances(Coordinates::new(lat, lng).unwrap()))
+        }, TimeLimit::NONE).unwrap();
+        let degrees = |hundredths: i64| hundredths as f64 / 100.0;
+        let distance = |(to_lat, to_lng): (i64, i64)| crate::geo::distance_m((lat, lng), (degrees(to_lat), degrees(to_lng)));
+        let mut distances: Vec<f64> = matching.iter().filter_map(|document| document.point).map(distance).collect();
+        distances.sort_unstable_by(f64::total_cmp);
+        let steps = distances.iter().map(|distance| BTreeSet::from([(distance / step).floor() as i64]));
+        let expected: Vec<(f64, u64)> =
+            by_bucket(steps).into_iter().map(|(number, count)| (number as f64 * step, count)).collect();
+        let buckets: Vec<(f64, u64)> = far.histogram.unwrap().iter().map(|bucket| match bucket.from {
+            Key::Number(from) => (from, bucket.count),
+            Key::Moment(_) => (-1.0, 0),
+        }).collect();
+        prop_assert_eq!(buckets, expected);
+        let statistics = far.statistics.unwrap();
+        prop_assert_eq!(statistics.count, distances.len() as u64);
+        prop_assert_eq!((statistics.min, statistics.max), (distances.first().copied(), distances.last().copied()));
+        prop_assert!((statistics.sum - distances.iter().sum::<f64>()).abs() < 1e-3);
+        for (percentile, value) in statistics.percentiles {
+            let enough = |at: usize| (at + 1) as f64 * 100.0 >= distances.len() as f64 * percentile.percent();
+            prop_assert_eq!(value, (0..distances.len()).find(|&at| enough(at)).map(|at| distances[at]));
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
@@ -150,27 +277,8 @@ proptest! {
         bounds in vec((proptest::option::of(-600_i64..600), proptest::option::of(-600_i64..600)), 0..6),
         seconds in prop_oneof![Just(("minute", 60_i64)), Just(("hour", 3600)), Just(("day", 86_400))],
     ) {
-        let mut documents = documents;
-        if single {
-            for document in &mut documents {
-                document.prices.truncate(1);
-                document.dates.truncate(1);
-            }
-        }
-        let written: Vec<Value> = documents.iter().enumerate().map(|(id, document)| document.json(id)).collect();
-        let cut = cut.min(written.len());
-        let deleted: Vec<u64> = deleted.into_iter().filter(|id| (*id as usize) < written.len()).collect();
-        let corpus = Corpus::new(settings(), &[written[..cut].to_vec(), written[cut..].to_vec()], &deleted);
-        let mut candidates = corpus.live();
-        for (segment, docs) in (0u32..).zip(&mut candidates) {
-            docs.retain(|doc| kept[corpus.id(DocumentAddress { segment, doc }) as usize]);
-        }
-        let matching: Vec<&Document> = documents
-            .iter()
-            .enumerate()
-            .filter(|(id, _)| kept[*id] && !deleted.contains(&(*id as u64)))
-            .map(|(_, document)| document)
-            .collect();
+        let (corpus, candidates, documents) = chosen(documents, single, (cut, &deleted), &kept);
+        let matching: Vec<&Document> = documents.iter().collect();
 
         let price = |cents: i64| cents as f64 / 100.0;
         let percentiles: Vec<Percentile> = [1.0, 50.0, 90.0, 99.5].iter().filter_map(|&p| Percentile::new(p)).collect();
