@@ -123,3 +123,30 @@ fn the_setting_is_a_text() {
         alone.refused(400, "invalid_settings_expiry_attribute");
     }
 }
+
+/// Expired documents are not found from the start; their removal gives the disk back.
+#[test]
+fn removed_documents_take_no_space() {
+    let server = Server::start();
+    let document = |id: u64| {
+        let until = if id.is_multiple_of(10) { json!(null) } else { json!("2001-02-03T04:05:06Z") };
+        json!({"id": id, "until": until, "title": format!("film {} {}", id * 7919 % 1_000_003, id * 104_729 % 1_000_003)})
+    };
+    server.add("films", (0..2000).map(document).collect());
+    let size = |name: &str| {
+        let stats = server.get("/indexes/films/stats?showInternalDatabaseSizes=true").ok();
+        stats[name].as_u64().expect("a number")
+    };
+    let before = size("indexSize");
+    server.set("films", json!({"expiryAttribute": "until"}));
+    assert_eq!(server.document_count("films"), 200, "at once");
+    let start = std::time::Instant::now();
+    while size("indexSize") > before / 2 {
+        assert!(start.elapsed() < Duration::from_secs(100), "{} of {before} bytes are left", size("indexSize"));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(size("usedIndexSize") <= size("indexSize"));
+    let tasks = server.get("/tasks?types=documentDeletion").ok();
+    assert_eq!(tasks["results"][0]["details"]["deletedDocuments"], 1800, "{tasks}");
+    assert_eq!(server.document_count("films"), 200);
+}

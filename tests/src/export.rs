@@ -26,7 +26,7 @@ fn source() -> Server {
 }
 
 /// Waits until the other server has carried out all that it was sent.
-fn settle(server: &Server) {
+pub(crate) fn settle(server: &Server) {
     let begin = std::time::Instant::now();
     while server.get("/tasks?statuses=enqueued,processing&limit=1").ok()["total"] != 0 {
         assert!(begin.elapsed() < Duration::from_secs(300), "the other server does not come to rest");

@@ -3,6 +3,7 @@
 use jsonwebtoken::{EncodingKey, Header, encode};
 use serde_json::{Value, json};
 
+use crate::export::settle;
 use crate::keys::{self, MASTER};
 use crate::server::Server;
 
@@ -283,4 +284,71 @@ fn rules_outlive_swaps_and_dumps() {
     assert_eq!(listed(&restored), listed(&server));
     assert_eq!(restored.search("lamps", json!({"q": "nothing"}))["hits"][0]["name"], "vase");
     assert_eq!(restored.get("/indexes").ok()["total"], 2, "they are no index");
+}
+
+/// Rules name indexes and documents by their names alone: what these stand for comes and goes.
+#[test]
+fn rules_outlive_what_they_name() {
+    let server = Server::with_options(&["--keep", "24h"]);
+    switched_on(&server);
+    fill(&server, "lamps");
+    rule(&server, "scoped", json!({"precedence": 1, "actions": [pin(Some("lamps"), "5", 0)]}));
+    rule(&server, "everywhere", json!({"actions": [pin(None, "4", 0)]}));
+    let rules = server.post("/dynamic-search-rules", json!({})).ok();
+    let found = |index: &str, more: Value| {
+        let mut query = json!({"q": "lamp", "limit": 3});
+        query.as_object_mut().expect("an object").extend(more.as_object().cloned().expect("an object"));
+        server.ids(index, query)
+    };
+    assert_eq!(found("lamps", json!({})), [5, 4, 1]);
+
+    // A document: a state that has it shows it, also after it is gone.
+    let states = server.get("/indexes/lamps/generations").ok();
+    let view = server.search("lamps", json!({"limit": 1, "pointInTime": {}}))["pointInTime"]["id"].clone();
+    server.done(&server.delete("/indexes/lamps/documents/5"));
+    assert_eq!(found("lamps", json!({})), [4, 1, 2], "it sleeps");
+    assert_eq!(found("lamps", json!({"at": states["results"][0]["generation"]})), [5, 4, 1]);
+    assert_eq!(found("lamps", json!({"pointInTime": {"id": view}})), [5, 4, 1]);
+    let empty = states["results"].as_array().expect("a list").last().expect("the first state")["generation"].clone();
+    assert_eq!(found("lamps", json!({"at": empty})), [0; 0], "there was nothing to pin");
+    server.add("lamps", json!([{"id": 5, "name": "clock"}]));
+    assert_eq!(found("lamps", json!({})), [5, 4, 1]);
+    server.done(&server.delete("/indexes/lamps/settings"));
+    assert_eq!(found("lamps", json!({})), [5, 4, 1]);
+
+    // An index.
+    let rename = |from: &str, to: &str| {
+        server.done(&server.post("/swap-indexes", json!([{"indexes": [from, to], "rename": true}])));
+    };
+    rename("lamps", "lights");
+    assert_eq!(found("lights", json!({})), [4, 1, 2], "the other name is not in the rule");
+    rename("lights", "lamps");
+    assert_eq!(found("lamps", json!({})), [5, 4, 1]);
+    server.done(&server.delete("/indexes/lamps"));
+    assert_eq!(server.post("/dynamic-search-rules", json!({})).ok(), rules);
+    fill(&server, "lamps");
+    assert_eq!(found("lamps", json!({})), [5, 4, 1]);
+    assert_eq!(server.post("/dynamic-search-rules", json!({})).ok(), rules, "nothing of all this changed them");
+
+    // A snapshot has everything.
+    server.done(&server.post("/snapshots", Value::Null));
+    rule(&server, "later", json!({"precedence": 0, "actions": [pin(None, "3", 0)]}));
+    let snapshot = server.folder().join("snapshots/data.snapshot");
+    let restored = Server::with_options(&["--import-snapshot", snapshot.to_str().expect("a plain path")]);
+    assert_eq!(restored.post("/dynamic-search-rules", json!({})).ok(), rules);
+    assert_eq!(restored.ids("lamps", json!({"q": "lamp", "limit": 3})), [5, 4, 1]);
+}
+
+#[test]
+fn exports_leave_rules_where_they_are() {
+    let local = ["--experimental-allowed-ip-networks", "127.0.0.0/8"];
+    let (server, target) = (Server::with_options(&local), Server::start());
+    switched_on(&server);
+    switched_on(&target);
+    fill(&server, "lamps");
+    rule(&server, "a", json!({"actions": [pin(None, "5", 0)]}));
+    server.done(&server.post("/export", json!({"url": target.url})));
+    settle(&target);
+    assert_eq!(target.post("/dynamic-search-rules", json!({})).ok()["total"], 0);
+    assert_eq!(target.ids("lamps", json!({"q": "lamp"})), [1, 2, 3]);
 }

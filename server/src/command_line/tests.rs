@@ -283,6 +283,23 @@ fn what_this_server_does_not_do_is_refused_at_once() {
 }
 
 #[test]
+fn what_newer_versions_do_not_have_is_taken_with_a_notice() {
+    let notices = |args: &[&str]| options(None, args).removed_notices();
+    for (name, says) in [
+        ("--experimental-no-edition-2024-for-dumps", "has no effect"),
+        ("--experimental-no-snapshot-compaction", "has no effect"),
+        ("--experimental-replication-parameters", "works here, but newer versions of Meilisearch do not have it"),
+        ("--experimental-dumpless-upgrade", "works here, but newer versions of Meilisearch call it `--upgrade-db`"),
+    ] {
+        let found = notices(&[name]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with(&format!("`{name}` {says}")), "{found:?}");
+    }
+    assert_eq!(options(Some("experimental_no_snapshot_compaction = true"), &[]).removed_notices().len(), 1);
+    assert_eq!(notices(&["--upgrade-db", "--experimental-legacy-search-default"]), [""; 0]);
+}
+
+#[test]
 fn an_object_store_is_named_completely_or_not_at_all() {
     let all = ["--s3-bucket-url=http://a", "--s3-bucket-region=r", "--s3-bucket-name=b", "--s3-access-key=k"];
     assert_eq!(error(None, &all), "`--s3-bucket-url` needs `--s3-secret-key`");

@@ -124,14 +124,16 @@ impl Options {
         all.chain(self.outbound.secrets()).collect()
     }
 
-    /// What the start has to say about options that newer versions of the protocol do not have.
+    /// What the start has to say about options that newer versions of the protocol do not have, or call otherwise.
     pub(crate) fn removed_notices(&self) -> Vec<String> {
-        const REMOVED: [&str; 2] = ["experimental_no_edition_2024_for_dumps", "experimental_no_snapshot_compaction"];
-        let given = REMOVED.iter().filter(|name| self.specified.contains(**name));
-        let option = |name: &&str| {
-            format!("`--{}` has no effect, and newer versions of Meilisearch do not have it", name.replace('_', "-"))
-        };
-        given.map(option).collect()
+        const NOTICES: [(&str, &str); 4] = [
+            ("experimental_no_edition_2024_for_dumps", "has no effect, and newer versions of Meilisearch do not have it"),
+            ("experimental_no_snapshot_compaction", "has no effect, and newer versions of Meilisearch do not have it"),
+            ("experimental_replication_parameters", "works here, but newer versions of Meilisearch do not have it"),
+            ("experimental_dumpless_upgrade", "works here, but newer versions of Meilisearch call it `--upgrade-db`"),
+        ];
+        let given = NOTICES.iter().filter(|(name, _)| self.specified.contains(*name));
+        given.map(|(name, notice)| format!("`--{}` {notice}", name.replace('_', "-"))).collect()
     }
 
     /// An option that was given and that this server has nothing for, and what it stands for.
