@@ -109,7 +109,8 @@ pub(crate) fn check_size(completion: &Completion) -> ApiResult<()> {
     if held <= HELD_BYTES_MAX {
         return Ok(());
     }
-    let message = format!("The messages take {held} bytes in memory, and {HELD_BYTES_MAX} are the maximum of a conversation.");
+    let message =
+        format!("The messages take {held} bytes in memory, and {HELD_BYTES_MAX} are the maximum of a conversation.");
     Err(ApiError::new(Code::PayloadTooLarge, message))
 }
 

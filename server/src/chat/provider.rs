@@ -48,7 +48,13 @@ impl Provider<'_> {
         let request = self.request().map_err(|error| unreachable(&error))?.timeout(time_max).json(body);
         let response = self.outbound.follow(request).await.map_err(|error| unreachable(&error))?;
         if response.status().is_success() {
-            return Ok(Turn { response, lines: Lines::default(), bytes_left: TURN_BYTES_MAX, is_over: false, is_done: false });
+            return Ok(Turn {
+                response,
+                lines: Lines::default(),
+                bytes_left: TURN_BYTES_MAX,
+                is_over: false,
+                is_done: false,
+            });
         }
         Err(self.refusal(response).await)
     }

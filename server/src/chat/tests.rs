@@ -124,7 +124,8 @@ async fn what_was_found_has_its_share_of_memory() {
     let (conversation, received) = conversation(provider(|stream| stream.write_all(ASKS.as_bytes())), TIME_MAX);
     conversation.run(async |_| Ok(SearchOutcome { sources: Vec::new(), content: "x".repeat(17 << 20) })).await;
     assert_eq!(error_code(received).await, "conversation_too_long");
-    let large = |value: Value| Completion::from_body(&json!({"model": "m", "stream": true, "messages": [value]})).unwrap();
+    let large =
+        |value: Value| Completion::from_body(&json!({"model": "m", "stream": true, "messages": [value]})).unwrap();
     assert!(check_size(&large(json!({"content": "x".repeat(1 << 20)}))).is_ok());
     // Little text, many values.
     let refused = check_size(&large(json!({"content": vec![json!([]); 100_000]}))).unwrap_err();

@@ -127,7 +127,10 @@ impl Options {
     /// What the start has to say about options that newer versions of the protocol do not have, or call otherwise.
     pub(crate) fn removed_notices(&self) -> Vec<String> {
         const NOTICES: [(&str, &str); 4] = [
-            ("experimental_no_edition_2024_for_dumps", "has no effect, and newer versions of Meilisearch do not have it"),
+            (
+                "experimental_no_edition_2024_for_dumps",
+                "has no effect, and newer versions of Meilisearch do not have it",
+            ),
             ("experimental_no_snapshot_compaction", "has no effect, and newer versions of Meilisearch do not have it"),
             ("experimental_replication_parameters", "works here, but newer versions of Meilisearch do not have it"),
             ("experimental_dumpless_upgrade", "works here, but newer versions of Meilisearch call it `--upgrade-db`"),

@@ -141,12 +141,14 @@ fn redirects_lead_to_no_private_address_and_take_no_key_along() {
 
 #[test]
 fn tenants_find_what_their_token_lets_them() {
-    let (server, provider) =
-        with_provider(vec![searching(EVERYTHING), searching(&EVERYTHING.replace("films", "secrets")), saying("Alien.")]);
+    let (server, provider) = with_provider(vec![
+        searching(EVERYTHING),
+        searching(&EVERYTHING.replace("films", "secrets")),
+        saying("Alien."),
+    ]);
     let key = make(&server, &["chatCompletions", "search"], &["films", "secrets"]);
-    let token = |rules: Value| {
-        sign(Algorithm::HS256, &json!({"apiKeyUid": key["uid"], "searchRules": rules}), &value(&key))
-    };
+    let token =
+        |rules: Value| sign(Algorithm::HS256, &json!({"apiKeyUid": key["uid"], "searchRules": rules}), &value(&key));
     let token_of_old = token(json!({"films": {"filter": "year < 1980"}}));
     let path = "/chats/talk/chat/completions";
     let answer = ask(&server, &token_of_old, "POST", path, &question());

@@ -170,7 +170,8 @@ fn day_of(text: &str) -> i64 {
 /// By the rule as it is written in the law: summer time from the last Sunday of March to that of October, at one in the morning in
 /// UTC. There was none in 1970.
 fn offset_in_paris(seconds: i64) -> i64 {
-    let year: i64 = crate::text::local_text(i128::from(seconds) * NANOS_PER_SECOND).expect("a date")[..4].parse().unwrap();
+    let year: i64 =
+        crate::text::local_text(i128::from(seconds) * NANOS_PER_SECOND).expect("a date")[..4].parse().unwrap();
     let change = |last_day: &str| {
         let day = day_of(&format!("{year}-{last_day}"));
         (day - (day - 3).rem_euclid(7)) * 86_400 + 3600
