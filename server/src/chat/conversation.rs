@@ -119,11 +119,21 @@ fn held_bytes(value: &impl Serialize) -> usize {
 }
 
 impl Conversation {
-    /// Holds it, and sends what happens. Ends when the model is done, something fails, or the client is gone.
-    pub(crate) async fn run<F: Future<Output = Result<SearchOutcome, String>>>(self, search: impl Fn(SearchCall) -> F) {
+    /// Holds it, and sends what happens. Ends when the model is done, something fails, the client is gone, or `stopping` is ready.
+    pub(crate) async fn run<F: Future<Output = Result<SearchOutcome, String>>>(
+        self,
+        search: impl Fn(SearchCall) -> F,
+        stopping: impl Future<Output = ()>,
+    ) {
+        let hold = async {
+            tokio::select! {
+                held = self.hold(&search) => held,
+                () = stopping => Err(Fault::new("server_stops", "the server stops").into()),
+            }
+        };
         let held = async {
             self.events.text(RETRY).await?;
-            match tokio::time::timeout(self.time_max, self.hold(&search)).await {
+            match tokio::time::timeout(self.time_max, hold).await {
                 Ok(Err(End::Fault(fault))) => self.events.fault(&fault).await?,
                 Ok(Err(End::Gone)) => return Err(Gone),
                 Ok(Ok(())) => {}

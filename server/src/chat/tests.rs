@@ -1,5 +1,6 @@
 //! Workspaces, and conversations with providers that do not stop.
 
+use std::future::pending;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
@@ -106,7 +107,7 @@ async fn a_provider_that_speaks_without_end_is_left() {
         }
     };
     let (conversation, received) = conversation(provider(drip), Duration::from_millis(200));
-    conversation.run(nothing).await;
+    conversation.run(nothing, pending()).await;
     assert_eq!(error_code(received).await, "timeout");
     let flood = |stream: &mut TcpStream| -> io::Result<()> {
         let comment = format!(": {}\n", "x".repeat(100_000));
@@ -115,14 +116,15 @@ async fn a_provider_that_speaks_without_end_is_left() {
         }
     };
     let (conversation, received) = self::conversation(provider(flood), TIME_MAX);
-    conversation.run(nothing).await;
+    conversation.run(nothing, pending()).await;
     assert_eq!(error_code(received).await, "provider_bad_response");
 }
 
 #[tokio::test]
 async fn what_was_found_has_its_share_of_memory() {
     let (conversation, received) = conversation(provider(|stream| stream.write_all(ASKS.as_bytes())), TIME_MAX);
-    conversation.run(async |_| Ok(SearchOutcome { sources: Vec::new(), content: "x".repeat(17 << 20) })).await;
+    let found = async |_: SearchCall| Ok::<_, String>(SearchOutcome { sources: Vec::new(), content: "x".repeat(17 << 20) });
+    conversation.run(found, pending()).await;
     assert_eq!(error_code(received).await, "conversation_too_long");
     let large =
         |value: Value| Completion::from_body(&json!({"model": "m", "stream": true, "messages": [value]})).unwrap();
@@ -132,14 +134,22 @@ async fn what_was_found_has_its_share_of_memory() {
     assert_eq!(refused.code, Code::PayloadTooLarge);
 }
 
+fn stall(_: &mut TcpStream) -> io::Result<()> {
+    std::thread::sleep(Duration::from_secs(60));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_conversation_ends_with_the_server() {
+    let (conversation, received) = conversation(provider(stall), TIME_MAX);
+    conversation.run(nothing, tokio::time::sleep(Duration::from_millis(20))).await;
+    assert_eq!(error_code(received).await, "server_stops");
+}
+
 #[tokio::test]
 async fn a_conversation_ends_with_its_client() {
-    let stall = |_: &mut TcpStream| {
-        std::thread::sleep(Duration::from_secs(60));
-        Ok(())
-    };
     let (conversation, mut received) = conversation(provider(stall), TIME_MAX);
-    let running = tokio::spawn(conversation.run(nothing));
+    let running = tokio::spawn(conversation.run(nothing, pending()));
     assert_eq!(received.recv().await.unwrap(), events::RETRY);
     drop(received);
     tokio::time::timeout(Duration::from_secs(20), running).await.expect("it ends").unwrap();

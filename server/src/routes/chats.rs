@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -29,6 +30,8 @@ use crate::wire::settings::chat;
 
 /// Events that wait for the client.
 const EVENTS_WAITING: usize = 16;
+/// How often a conversation looks whether the server stops.
+const PAUSE: Duration = Duration::from_millis(500);
 /// What the model learns of an index has at most so many attributes.
 const ATTRIBUTES_MAX: usize = 50;
 /// The model learns of so many indexes.
@@ -133,14 +136,22 @@ async fn complete(uid: &str, request: Request) -> ApiResult<Response> {
     let outbound = state.outbound.clone();
     let conversation = Conversation { outbound, settings, completion, indexes, events, time_max: TIME_MAX };
     tokio::spawn(async move {
+        let stopping = stopping(&state);
         let search = |call: SearchCall| {
             let (state, context) = (Arc::clone(&state), context.clone());
             async move { search(&state, context, call).await.map_err(|error| error.message) }
         };
-        conversation.run(search).await;
+        conversation.run(search, stopping).await;
         drop(turn);
     });
     Ok(streamed(received))
+}
+
+/// Ready when the server stops.
+async fn stopping(state: &AppState) {
+    while !state.queue.is_closing() {
+        tokio::time::sleep(PAUSE).await;
+    }
 }
 
 fn streamed(received: mpsc::Receiver<Bytes>) -> Response {

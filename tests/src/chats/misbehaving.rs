@@ -201,6 +201,18 @@ fn a_client_that_leaves_ends_its_conversation() {
 }
 
 #[test]
+fn a_conversation_ends_with_the_server() {
+    let (mut server, provider) = with_provider(vec![Behaviour::Stall]);
+    let (mut client, status) = begun(&server);
+    assert_eq!(status, "200");
+    provider.next();
+    assert!(server.terminate().success());
+    let mut rest = String::new();
+    client.read_to_string(&mut rest).expect("an answer that ends");
+    assert!(rest.contains("\"code\":\"server_stops\"") && rest.contains("data: [DONE]"), "{rest}");
+}
+
+#[test]
 fn settings_that_cannot_be_used_are_refused() {
     let (server, _provider) = with_provider(Vec::new());
     for (body, code, says) in [
