@@ -123,7 +123,8 @@ async fn a_provider_that_speaks_without_end_is_left() {
 #[tokio::test]
 async fn what_was_found_has_its_share_of_memory() {
     let (conversation, received) = conversation(provider(|stream| stream.write_all(ASKS.as_bytes())), TIME_MAX);
-    let found = async |_: SearchCall| Ok::<_, String>(SearchOutcome { sources: Vec::new(), content: "x".repeat(17 << 20) });
+    let found =
+        async |_: SearchCall| Ok::<_, String>(SearchOutcome { sources: Vec::new(), content: "x".repeat(17 << 20) });
     conversation.run(found, pending()).await;
     assert_eq!(error_code(received).await, "conversation_too_long");
     let large =
