@@ -99,17 +99,21 @@ impl<'a> Tokens<'a> {
         at + rest.iter().position(|&byte| class_of(byte) != Class::Word).unwrap_or(rest.len())
     }
 
-    /// The token up to `end`.
+    /// Where the word that starts at `start` ends, and its first eight bytes. The word may be empty.
     #[inline]
-    fn token(&mut self, class: Class, end: usize) -> Token<'a> {
-        let bytes = &self.text[self.at..end];
-        let eight = match self.text[self.at..].first_chunk::<8>() {
-            Some(eight) if bytes.len() < 8 => u64::from_le_bytes(*eight) & ((1 << (8 * bytes.len())) - 1),
-            Some(eight) => u64::from_le_bytes(*eight),
-            None => first_eight(bytes),
+    fn word(&self, start: usize) -> (usize, u64) {
+        let Some(chunk) = self.text[start..].first_chunk::<8>() else {
+            let end = self.word_end(start);
+            return (end, first_eight(&self.text[start..end]));
         };
-        self.at = end;
-        Token { class, bytes, eight }
+        let eight = u64::from_le_bytes(*chunk);
+        let others = not_of_words(eight);
+        if others == 0 {
+            return (self.word_end(start + 8), eight);
+        }
+        // All bits below those of the first byte that is none of the word.
+        let below = ((others & others.wrapping_neg()) >> 7).wrapping_sub(1);
+        (start + others.trailing_zeros() as usize / 8, eight & below)
     }
 
     #[inline]
@@ -128,24 +132,30 @@ impl<'a> Iterator for Tokens<'a> {
         let first = *self.text.get(self.at)?;
         if self.is_behind_word && first == b' ' {
             let start = self.at + 1;
-            let end = self.word_end(start);
+            let (end, eight) = self.word(start);
             if (1..=super::SPELLED_MAX).contains(&(end - start)) {
-                self.at = start;
-                return Some(self.token(Class::Word, end));
+                self.at = end;
+                return Some(Token { class: Class::Word, bytes: &self.text[start..end], eight });
             }
         }
         let class = class_of(first);
         let (class, end) = match class {
-            Class::Word => match self.word_end(self.at) {
-                end if end - self.at <= super::SPELLED_MAX => (class, end),
-                _ => (Class::Raw, self.at + super::SPELLED_MAX),
-            },
+            Class::Word => {
+                let (end, eight) = self.word(self.at);
+                if end - self.at <= super::SPELLED_MAX {
+                    let bytes = &self.text[self.at..end];
+                    (self.at, self.is_behind_word) = (end, true);
+                    return Some(Token { class, bytes, eight });
+                }
+                (Class::Raw, self.at + super::SPELLED_MAX)
+            }
             Class::Digits => (class, self.run_end(class, DIGITS_MAX)),
             Class::Code => (class, (self.at + 1 + usize::from(first >= FIRST_LEAD)).min(self.text.len())),
             Class::Other | Class::Raw => (class, self.run_end(class, OTHER_MAX)),
         };
-        self.is_behind_word = class == Class::Word;
-        Some(self.token(class, end))
+        let bytes = &self.text[self.at..end];
+        (self.at, self.is_behind_word) = (end, false);
+        Some(Token { class, bytes, eight: first_eight(bytes) })
     }
 }
 
