@@ -169,6 +169,7 @@ def load(server, count):
         "pagination": {"maxTotalHits": 10_000_000}, "faceting": {"maxValuesPerFacet": 10_000_000},
     }
     server.done(server.ask("PATCH", "/indexes/films/settings", settings))
+    server.ask("PATCH", "/experimental-features", {"containsFilter": True, "renderRoute": True})
     task = None
     for first in range(0, count, PIECE):
         lines = "\n".join(json.dumps(document(number)) for number in range(first, min(first + PIECE, count)))
@@ -225,6 +226,37 @@ def requests(count):
     yield "settings", "PATCH", "/indexes/films/settings", pack('{"nothing":[' + "[]," * 10_000_000 + "[]]}"), zipped, None
     yield "ids to delete", "POST", "/indexes/none/documents/delete-batch", json.dumps(list(range(10_000_000, 14_000_000))).encode(), None, None
     yield "tasks", "GET", "/tasks?limit=4000000000", None, None, None
+    yield from of_long_lists(count)
+
+
+def of_long_lists(count):
+    """Requests that are small, and ask for much time: long filters, lists of settings, costly queries, templates."""
+    search, settings = "/indexes/films/search", "/indexes/films/settings"
+    pack = lambda body: gzip.compress(json.dumps(body).encode())
+    zipped = {"Content-Encoding": "gzip"}
+    filters = lambda condition, number: pack({"filter": " OR ".join([condition] * number)})
+    yield "conditions", "POST", search, filters("group = 1", 400_000), zipped, None
+    yield "conditions of texts", "POST", search, filters("name CONTAINS 'ame 9'", 4_000), zipped, None
+    costly = {"indexUid": "films", "q": "aldre brich cedra dogwod ellm firr gingko hazle ivvy junipr", "limit": 1000,
+              "matchingStrategy": "any", "showRankingScoreDetails": True}
+    yield "costly queries", "POST", "/multi-search", {"queries": [costly] * 1000}, None, None
+    yield "buckets", "POST", search, {"facets": [{"facet": "group", "histogram": {"interval": 1e-9}}]}, None, None
+    yield "dictionary", "PATCH", settings, pack({"dictionary": [f"a{n}" for n in range(500_000)]}), zipped, None
+    yield "stop words", "PATCH", settings, pack({"stopWords": [f"b{n}" for n in range(1_000_000)]}), zipped, None
+    yield "synonyms", "PATCH", settings, pack({"synonyms": {"alder": [f"c{n}" for n in range(300_000)]}}), zipped, None
+    yield "ranking rules", "PATCH", settings, pack({"rankingRules": [f"d{n}:asc" for n in range(40_000)]}), zipped, None
+    nested = "{% for a in (1..3000000000) %}" * 3 + "x" + "{% endfor %}" * 3
+    for name, template in (("loops", nested), ("tags", "{% if doc.id %}" * 1500), ("names", "{{ doc" + ".a" * 1_000_000 + " }}")):
+        embedder = {"source": "rest", "url": "http://127.0.0.1:9/", "documentTemplate": template, "dimensions": 2,
+                    "request": "{{text}}", "response": "{{embedding}}"}
+        yield f"template: {name}", "PATCH", "/indexes/none/settings", {"embedders": {"of": embedder}}, None, None
+        rendered = {"template": {"kind": "inlineDocumentTemplate", "inline": template},
+                    "input": {"kind": "inlineDocument", "inline": {"id": 1}}}
+        yield f"rendered: {name}", "POST", "/render-template", rendered, None, None
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search", "arguments": {
+        "index": "films", "q": "alder", "limit": count}}}
+    yield "tools", "POST", "/mcp", call, {"Accept": "application/json, text/event-stream"}, None
+    yield "tools, listed", "POST", "/mcp", [call] * 10_000, {"Accept": "application/json, text/event-stream"}, None
 
 
 def right(answered, expected):
