@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lamina_engine::index::{Followed, IndexError, ManifestContents, NamedFile, place_manifest};
+use lamina_engine::index::{Followed, Index, IndexError, ManifestContents, NamedFile, place_manifest};
 use thiserror::Error;
 
 use super::beat::{Watch, beat_interval};
@@ -13,7 +13,7 @@ use super::carried::{Carried, carried_key};
 use super::chain::{Chain, Holder, Setback, newest_root};
 use super::remembered::{Local, Remembered};
 use super::root::{PublishedIndex, PublishedManifest, Root};
-use super::store::{ObjectError, ObjectStore, blocking};
+use super::store::{ObjectError, ObjectStore, Wanted, blocking, settle};
 use super::{Bell, Replication, Worker};
 use crate::access::KeyLine;
 use crate::error::ApiError;
@@ -237,7 +237,7 @@ impl Run {
     }
 
     /// Brings the indexes to a server that has nothing, small ones first, and shows each as soon as it is here: keys and what else
-    /// belongs to all of them come before.
+    /// belongs to all of them come before. Each is durable a moment later; a machine that stops before that has nothing of it.
     fn bring_one_by_one(&self, root: &Root, carried: Option<&Carried>) -> Result<Vec<Local>, FollowError> {
         let Following { instance, queue, replace_keys, .. } = &self.following;
         replace_keys(root.keys.clone())?;
@@ -249,28 +249,38 @@ impl Run {
             root.indexes.iter().any(|index| (&index.uid, &index.folder) == (uid, folder))
         };
         let mut names: Vec<(String, FolderName)> = instance.folders().into_iter().filter(is_published).collect();
-        let mut sized = Vec::with_capacity(root.indexes.len());
-        for published in &root.indexes {
-            let contents = ManifestContents::read(&self.store.read(&published.manifest_key())?)?;
-            sized.push((contents.files.iter().map(|file| file.bytes).sum::<u64>(), published));
-        }
-        sized.sort_by_key(|(bytes, _)| *bytes);
-        let mut brought = Vec::with_capacity(sized.len());
+        names.iter().try_for_each(|(_, folder)| settle(&instance.index_folder(folder)))?;
+        let sized = self.by_size(&root.indexes)?;
+        let mut brought: Vec<Local> = Vec::with_capacity(sized.len());
         for place in 0..=sized.len() {
-            let is_coming =
-                |(_, published): &&(u64, &PublishedIndex)| names.iter().all(|(uid, _)| *uid != published.uid);
-            let coming = sized.iter().filter(is_coming).map(|(_, published)| published.uid.clone()).collect();
+            let is_coming = |(_, published, _): &&WithSize<'_>| names.iter().all(|(uid, _)| *uid != published.uid);
+            let coming = sized.iter().filter(is_coming).map(|(_, published, _)| published.uid.clone()).collect();
             let aliases = carried.map(Carried::aliases);
-            queue.store().set_indexes(&names, aliases.as_ref())?;
-            instance.set_indexes(names.clone(), aliases);
+            instance.set_indexes(names.clone(), aliases.clone());
             instance.expect(Coming::Indexes(coming));
-            let Some((_, published)) = sized.get(place) else { break };
-            let folder = self.bring(published)?;
+            if let Some(last) = brought.last() {
+                settle(&instance.index_folder(&last.folder))?;
+            }
+            queue.store().set_indexes(&names, aliases.as_ref())?;
+            let Some((_, published, manifest)) = sized.get(place) else { break };
+            let folder = self.bring_to(published, self.open(published), manifest)?;
             names.retain(|(uid, _)| *uid != published.uid);
             names.push((published.uid.clone(), folder.clone()));
             brought.push(Local { folder, published: (*published).clone() });
         }
         Ok(brought)
+    }
+
+    /// The indexes with the bytes of their files and their manifests, small ones first.
+    fn by_size<'a>(&self, published: &'a [PublishedIndex]) -> Result<Vec<WithSize<'a>>, FollowError> {
+        let keys: Vec<String> = published.iter().map(PublishedIndex::manifest_key).collect();
+        let mut sized = Vec::with_capacity(published.len());
+        for (index, manifest) in published.iter().zip(self.store.read_all(&keys)?) {
+            let files = contents(index, &manifest)?.files;
+            sized.push((files.iter().map(|file| file.bytes).sum::<u64>(), index, manifest));
+        }
+        sized.sort_by_key(|(bytes, ..)| *bytes);
+        Ok(sized)
     }
 
     /// Takes what a root carries besides indexes, keys and aliases.
@@ -282,8 +292,8 @@ impl Run {
         Ok(take_carried(carried)?)
     }
 
-    /// Brings an index to its published state; the folder that it is in, under which it may have no name yet.
-    fn bring(&self, published: &PublishedIndex) -> Result<FolderName, FollowError> {
+    /// What is here of an index, held open while its files arrive: opening an index removes what its manifest does not name.
+    fn open(&self, published: &PublishedIndex) -> Option<(Local, Arc<Index>)> {
         let instance = &self.following.instance;
         let local = self.has.indexes.iter().find(|local| local.published.folder == published.folder).cloned();
         // A server that was the writer has it under the same name.
@@ -292,44 +302,51 @@ impl Run {
             instance.uid_of(&folder)?;
             let manifest = PublishedManifest { generation: 0, checksum: 0 };
             Some(Local { published: PublishedIndex { manifest, ..published.clone() }, folder })
-        });
-        // It is held open while its files arrive: opening an index removes what its manifest does not name.
-        let open = local
-            .as_ref()
-            .and_then(|local| Some((&local.folder, instance.index(&instance.uid_of(&local.folder)?).ok()?)));
-        if let (Some(local), Some(_)) = (&local, &open)
+        })?;
+        let index = instance.index(&instance.uid_of(&local.folder)?).ok()?;
+        Some((local, index))
+    }
+
+    /// Brings an index to its published state; the folder that it is in, under which it may have no name yet.
+    fn bring(&self, published: &PublishedIndex) -> Result<FolderName, FollowError> {
+        let open = self.open(published);
+        if let Some((local, _)) = &open
             && local.published.manifest == published.manifest
             && !self.is_first
         {
             return Ok(local.folder.clone());
         }
-        let key = published.manifest_key();
-        let manifest = self.store.read(&key)?;
-        if crc32fast::hash(&manifest) != published.manifest.checksum {
-            return Err(ObjectError::Damaged { key, reason: "its checksum does not match" }.into());
+        let manifest = self.store.read(&published.manifest_key())?;
+        let before = open.as_ref().map(|(local, _)| local.folder.clone());
+        let folder = self.bring_to(published, open, &manifest)?;
+        if before.as_ref() != Some(&folder) {
+            settle(&self.following.instance.index_folder(&folder))?;
         }
-        let contents = ManifestContents::read(&manifest)?;
-        if let Some((folder, index)) = open {
+        Ok(folder)
+    }
+
+    /// Brings an index, of which this is open here, to the state of its manifest. What is here already moves to it durably; what
+    /// comes anew is durable once it is settled.
+    fn bring_to(
+        &self,
+        published: &PublishedIndex,
+        open: Option<(Local, Arc<Index>)>,
+        manifest: &[u8],
+    ) -> Result<FolderName, FollowError> {
+        let files = contents(published, manifest)?.files;
+        if let Some((Local { folder, .. }, index)) = open {
             let have = index.snapshot().named_files().unwrap_or_default();
-            self.fetch(published, &contents, folder, &have)?;
-            match index.follow(&manifest) {
-                Ok(Followed::Unchanged | Followed::Advanced) => return Ok(folder.clone()),
+            for path in self.fetch(published, &files, &folder, &have)? {
+                File::open(&path).and_then(|file| file.sync_all()).map_err(io(&path))?;
+            }
+            match index.follow(manifest) {
+                Ok(Followed::Unchanged | Followed::Advanced) => return Ok(folder),
                 Ok(Followed::Diverged) => {
                     tracing::info!(index = published.uid, "following another history of an index")
                 }
                 Err(error) => tracing::error!(index = published.uid, %error, "fetching an index again"),
             }
         }
-        self.bring_anew(published, &contents, &manifest)
-    }
-
-    /// Makes a folder of its own for the state of an index.
-    fn bring_anew(
-        &self,
-        published: &PublishedIndex,
-        contents: &ManifestContents,
-        manifest: &[u8],
-    ) -> Result<FolderName, FollowError> {
         let Following { instance, queue, .. } = &self.following;
         // Under the name that it has where it was published, so that it keeps its keys when this server takes over.
         let is_taken = instance.uid_of(&published.folder).is_some();
@@ -339,41 +356,46 @@ impl Run {
         let path = instance.index_folder(&folder);
         // What an attempt before has fetched is there.
         fs::create_dir_all(&path).map_err(io(&path))?;
-        self.fetch(published, contents, &folder, &[])?;
+        self.fetch(published, &files, &folder, &[])?;
         place_manifest(&path, manifest)?;
-        let parent = path.parent().unwrap_or(&path);
-        File::open(parent).and_then(|parent| parent.sync_all()).map_err(io(parent))?;
         Ok(folder)
     }
 
-    /// Fetches the files of an index that are not there. `have`: those that are in use there, whose checksums are known.
+    /// Fetches the files of an index that are not there. `have`: those that are in use there, whose checksums are known. The
+    /// paths of all others.
     fn fetch(
         &self,
         published: &PublishedIndex,
-        contents: &ManifestContents,
+        files: &[NamedFile],
         folder: &FolderName,
         have: &[NamedFile],
-    ) -> Result<(), FollowError> {
+    ) -> Result<Vec<PathBuf>, FollowError> {
         let folder = self.following.instance.index_folder(folder);
-        for file in &contents.files {
-            // One of the same name and another checksum is in use: the index says that it diverged.
-            let in_use = have.iter().any(|have| have.name == file.name);
-            let path = folder.join(&file.name);
-            if in_use || is_there(&path, file) {
-                continue;
-            }
-            let unfinished = folder.join(format!("{}.tmp", file.name));
-            let key = published.file_key(file);
-            let mut target = File::create(&unfinished).map_err(io(&unfinished))?;
-            let checksum = self.store.fetch(&key, file.bytes, &mut target, &unfinished)?;
-            if checksum != file.checksum {
-                return Err(ObjectError::Damaged { key, reason: "its checksum does not match" }.into());
-            }
-            target.sync_all().map_err(io(&unfinished))?;
-            fs::rename(&unfinished, &path).map_err(io(&path))?;
-        }
-        Ok(())
+        // One of the same name and another checksum is in use: the index says that it diverged.
+        let is_in_use = |file: &&NamedFile| have.iter().any(|have| have.name == file.name);
+        let others: Vec<(&NamedFile, PathBuf)> =
+            files.iter().filter(|file| !is_in_use(file)).map(|file| (file, folder.join(&file.name))).collect();
+        let wanted = others.iter().filter(|(file, path)| !is_there(path, file)).map(|(file, path)| Wanted {
+            key: published.file_key(file),
+            bytes: file.bytes,
+            checksum: file.checksum,
+            path: path.clone(),
+        });
+        self.store.fetch_all(&wanted.collect::<Vec<_>>(), &|| true)?;
+        Ok(others.into_iter().map(|(_, path)| path).collect())
     }
+}
+
+/// The bytes of the files of an index, and its manifest.
+type WithSize<'a> = (u64, &'a PublishedIndex, Vec<u8>);
+
+/// What the manifest of an index says, if it is the one that was published.
+fn contents(published: &PublishedIndex, manifest: &[u8]) -> Result<ManifestContents, FollowError> {
+    if crc32fast::hash(manifest) != published.manifest.checksum {
+        let reason = "its checksum does not match";
+        return Err(ObjectError::Damaged { key: published.manifest_key(), reason }.into());
+    }
+    Ok(ManifestContents::read(manifest)?)
 }
 
 /// Whether a file is there as it was published.

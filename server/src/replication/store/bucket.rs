@@ -1,13 +1,15 @@
 //! A bucket of a store.
 
 use std::fs::File;
-use std::io::{Read, Write};
-use std::path::Path;
+use std::io::Read;
+use std::ops::Range;
+
+use bytes::Bytes;
 
 use super::{Content, ObjectError};
 use crate::object_storage::AnyBucket;
 
-/// Larger files are sent in parts of so many bytes, and all of them are read in such pieces.
+/// Larger files are sent in parts of so many bytes.
 const PART_BYTES: u64 = 16 << 20;
 /// Of an object that is read as a whole.
 const SMALL_BYTES_MAX: usize = 64 << 20;
@@ -40,28 +42,14 @@ pub(super) fn read(bucket: &AnyBucket, key: &str) -> Result<Vec<u8>, ObjectError
     object.map(Vec::from).ok_or_else(|| ObjectError::Missing(key.to_owned()))
 }
 
-pub(super) fn fetch(
-    bucket: &AnyBucket,
-    key: &str,
-    bytes: u64,
-    file: &mut File,
-    path: &Path,
-) -> Result<u32, ObjectError> {
-    let (mut hasher, mut at) = (crc32fast::Hasher::new(), 0);
-    while at < bytes {
-        let range = at..bytes.min(at + PART_BYTES);
-        let length = range.end - range.start;
-        // One byte more is another object than the one that was published.
-        let part = bucket.read(key, Some(range), PART_BYTES as usize + 1)?;
-        let part = part.ok_or_else(|| ObjectError::Missing(key.to_owned()))?;
-        if part.len() as u64 != length {
-            return Err(ObjectError::Damaged { key: key.to_owned(), reason: "it has another length" });
-        }
-        hasher.update(&part);
-        file.write_all(&part).map_err(ObjectError::io(path))?;
-        at += length;
+pub(super) fn read_piece(bucket: &AnyBucket, key: &str, range: Range<u64>) -> Result<Bytes, ObjectError> {
+    let length = range.end - range.start;
+    let bytes_max = usize::try_from(length).unwrap_or(usize::MAX);
+    let piece = bucket.read(key, Some(range), bytes_max)?.ok_or_else(|| ObjectError::Missing(key.to_owned()))?;
+    if piece.len() as u64 != length {
+        return Err(ObjectError::Damaged { key: key.to_owned(), reason: "it has another length" });
     }
-    Ok(hasher.finalize())
+    Ok(piece)
 }
 
 pub(super) fn list(bucket: &AnyBucket, prefix: &str, after: &str) -> Result<Vec<String>, ObjectError> {

@@ -1,9 +1,12 @@
 //! A folder as a store: on one machine, or shared by a network file system whose hard links are atomic.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
 use uuid::Uuid;
 
 use super::{Content, ObjectError};
@@ -48,23 +51,16 @@ pub(super) fn read(root: &Path, key: &str) -> Result<Vec<u8>, ObjectError> {
     fs::read(&path).map_err(missing(key, path))
 }
 
-pub(super) fn fetch(root: &Path, key: &str, bytes: u64, file: &mut File, into: &Path) -> Result<u32, ObjectError> {
+pub(super) fn read_piece(root: &Path, key: &str, range: Range<u64>, bytes: u64) -> Result<Bytes, ObjectError> {
     let path = root.join(key);
-    let mut source = File::open(&path).map_err(missing(key, path.clone()))?;
-    let (mut buffer, mut hasher, mut read) = (vec![0; 1 << 20], crc32fast::Hasher::new(), 0);
-    loop {
-        let count = source.read(&mut buffer).map_err(ObjectError::io(&path))?;
-        if count == 0 {
-            break;
-        }
-        read += count as u64;
-        hasher.update(&buffer[..count]);
-        file.write_all(&buffer[..count]).map_err(ObjectError::io(into))?;
+    let file = File::open(&path).map_err(missing(key, path.clone()))?;
+    let damaged = || ObjectError::Damaged { key: key.to_owned(), reason: "it has another length" };
+    if file.metadata().map_err(ObjectError::io(&path))?.len() != bytes {
+        return Err(damaged());
     }
-    if read != bytes {
-        return Err(ObjectError::Damaged { key: key.to_owned(), reason: "it has another length" });
-    }
-    Ok(hasher.finalize())
+    let mut piece = vec![0; usize::try_from(range.end - range.start).map_err(|_| damaged())?];
+    file.read_exact_at(&mut piece, range.start).map_err(ObjectError::io(&path))?;
+    Ok(piece.into())
 }
 
 fn missing(key: &str, path: PathBuf) -> impl FnOnce(io::Error) -> ObjectError {

@@ -2,18 +2,23 @@
 //!
 //! The only primitive that safety rests on is [`ObjectStore::create`], which fails if there is such an object.
 
+mod arriving;
 mod bucket;
 mod folder;
 mod traffic;
 
 use std::fs::File;
+use std::io::Write;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use bytes::Bytes;
 use thiserror::Error;
 
+pub(super) use arriving::{Wanted, settle};
 pub(crate) use traffic::{Call, Traffic};
 
 use crate::object_storage::{AnyBucket, StorageError};
@@ -170,6 +175,17 @@ impl ObjectStore {
         ObjectStore { place, traffic: Arc::clone(&self.traffic) }
     }
 
+    /// The store in the folder `name` of this one.
+    pub(super) fn below(&self, name: &str) -> ObjectStore {
+        let place = match &self.place {
+            Place::Folder(folder) => Place::Folder(folder.join(name)),
+            Place::Bucket { bucket, prefix } => {
+                Place::Bucket { bucket: bucket.clone(), prefix: format!("{prefix}{name}/") }
+            }
+        };
+        ObjectStore { place, traffic: Arc::clone(&self.traffic) }
+    }
+
     fn counted<T>(&self, call: Call, bytes: (u64, u64), result: Result<T, ObjectError>) -> Result<T, ObjectError> {
         self.traffic.note(call, bytes, &result);
         result
@@ -217,11 +233,23 @@ impl ObjectStore {
     /// # Errors
     /// [`ObjectError::Missing`], [`ObjectError::Damaged`] for another length, or what the store says.
     pub(super) fn fetch(&self, key: &str, bytes: u64, file: &mut File, path: &Path) -> Result<u32, ObjectError> {
-        let fetched = match &self.place {
-            Place::Folder(folder) => folder::fetch(folder, key, bytes, file, path),
-            Place::Bucket { bucket, prefix } => bucket::fetch(bucket, &format!("{prefix}{key}"), bytes, file, path),
+        let mut hasher = crc32fast::Hasher::new();
+        for range in arriving::pieces(bytes) {
+            let piece = self.read_piece(key, range, bytes)?;
+            hasher.update(&piece);
+            file.write_all(&piece).map_err(ObjectError::io(path))?;
+        }
+        Ok(hasher.finalize())
+    }
+
+    /// The bytes of this range of an object of `bytes` bytes.
+    fn read_piece(&self, key: &str, range: Range<u64>, bytes: u64) -> Result<Bytes, ObjectError> {
+        let length = range.end - range.start;
+        let read = match &self.place {
+            Place::Folder(folder) => folder::read_piece(folder, key, range, bytes),
+            Place::Bucket { bucket, prefix } => bucket::read_piece(bucket, &format!("{prefix}{key}"), range),
         };
-        self.counted(Call::Read, (0, bytes), fetched)
+        self.counted(Call::Read, (0, length), read)
     }
 
     /// Keys that begin with `folder` and come after `after` in byte order, ascending: all of them, or the first. Empty: there are

@@ -11,7 +11,7 @@ pub(crate) enum Call {
     Create,
     /// One is replaced.
     Put,
-    /// One is read, whole.
+    /// One is read, or a piece of it.
     Read,
     /// Keys are listed.
     List,
