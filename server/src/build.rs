@@ -1,4 +1,5 @@
-//! `lamina build`: makes an index of files without a server, in a folder that `POST /indexes/{indexUid}/attach` takes.
+//! `lamina build`: makes an index of files without a server, in a folder or a store from which `POST /indexes/{indexUid}/attach`
+//! takes it.
 
 use std::fs::{self, File};
 use std::io::{BufReader, Read};
@@ -15,9 +16,14 @@ use lamina_engine::index::{
 };
 use serde_json::Value;
 use thiserror::Error;
+use tokio::runtime::Runtime;
+use uuid::Uuid;
 
 use crate::console;
-use crate::options::{ByteSize, human_disk_size, usable_memory_bytes};
+use crate::options::{BuiltPlace, ByteSize, ObjectStorageOptions, StoreAddress, human_disk_size, usable_memory_bytes};
+use crate::outbound::{IpPolicy, Outbound, OutboundError};
+use crate::replication::{BuiltStore, ObjectError};
+use crate::wire::identifier::check_index_uid;
 use crate::wire::settings;
 
 /// For documents in work; less makes many small segments.
@@ -29,9 +35,13 @@ pub struct BuildArgs {
     /// Files with documents, in order: `.ndjson`, `.jsonl`, `.json`, `.csv` or `.tsv`, also compressed (`.gz`, `.zst`).
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The folder of the new index, which must not exist. In that of `--attach-dir`, a server can attach it.
+    /// The folder of the new index, which must not exist. In that of `--attach-dir`, a server can attach it. Or a store as in
+    /// `--publish`, under whose prefix nothing is published yet; the index is made in the current folder first.
     #[arg(short, long, value_name = "FOLDER")]
-    output: PathBuf,
+    output: BuiltPlace,
+    /// Name of the index for servers that follow the store. By default the last part of its address.
+    #[arg(long, value_name = "UID")]
+    index_uid: Option<String>,
     /// File with the settings of the index, as JSON.
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
@@ -44,6 +54,15 @@ pub struct BuildArgs {
     /// Threads for the work. By default as many as there are cores.
     #[arg(long, value_name = "COUNT")]
     threads: Option<NonZeroUsize>,
+    #[command(flatten)]
+    bucket: ObjectStorageOptions,
+}
+
+/// The store that a built index is for, under which name, and what its requests need.
+struct Publishing {
+    store: BuiltStore,
+    uid: String,
+    _runtime: Runtime,
 }
 
 #[derive(Debug, Error)]
@@ -63,6 +82,14 @@ enum BuildError {
          then set the embedder"
     )]
     Embedder(PathBuf, String),
+    #[error("`{0}` is not the uid of an index: name one with `--index-uid`")]
+    Uid(String),
+    #[error("`--index-uid` is for stores: an index in a folder gets its name when it is attached")]
+    UidOfFolder,
+    #[error("{place}: {source}")]
+    Store { place: String, source: ObjectError },
+    #[error("{place}: {source}")]
+    Outbound { place: String, source: OutboundError },
     #[error(transparent)]
     Index(#[from] IndexError),
 }
@@ -87,29 +114,59 @@ fn checked(args: &BuildArgs) -> Result<(), BuildError> {
     let formats = args.files.iter().map(|file| format_of(file)).collect::<Result<Vec<_>, _>>()?;
     let settings = args.settings.as_deref().map(settings_of).transpose()?;
     args.files.iter().try_for_each(|file| File::open(file).map(drop).map_err(io(file)))?;
-    if args.output.exists() {
-        return Err(BuildError::Exists(args.output.clone()));
+    let (folder, publishing) = match &args.output {
+        BuiltPlace::Folder(_) if args.index_uid.is_some() => return Err(BuildError::UidOfFolder),
+        BuiltPlace::Folder(folder) => (folder.clone(), None),
+        BuiltPlace::Store(address, text) => {
+            let name = format!("lamina-build-{}", Uuid::new_v4().simple());
+            (PathBuf::from(name), Some(publishing(args, address, text)?))
+        }
+    };
+    if folder.exists() {
+        return Err(BuildError::Exists(folder));
     }
-    let built = build(args, &formats, settings);
-    if built.is_err() {
+    let built = build(args, &formats, settings, (&folder, publishing.as_ref()));
+    if built.is_err() || publishing.is_some() {
         // The first error is what counts.
-        let _ = fs::remove_dir_all(&args.output);
+        let _ = fs::remove_dir_all(&folder);
     }
     built
+}
+
+/// The store, if it can be used.
+fn publishing(args: &BuildArgs, address: &StoreAddress, text: &str) -> Result<Publishing, BuildError> {
+    let last = || text.rsplit('/').next().unwrap_or_default().to_owned();
+    let uid = args.index_uid.clone().unwrap_or_else(last);
+    check_index_uid(&uid).map_err(|_| BuildError::Uid(uid.clone()))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.map_err(io(Path::new(text)))?;
+    let guard = runtime.enter();
+    // The address is the operator's own.
+    let outbound =
+        Outbound::new(IpPolicy::Any).map_err(|source| BuildError::Outbound { place: text.to_owned(), source })?;
+    let store = BuiltStore::open(address, &args.bucket, &outbound);
+    let store = store.and_then(|store| store.check_unused().map(|()| store)).map_err(of_store(text))?;
+    drop(guard);
+    Ok(Publishing { store, uid, _runtime: runtime })
+}
+
+fn of_store(place: &str) -> impl FnOnce(ObjectError) -> BuildError + '_ {
+    move |source| BuildError::Store { place: place.to_owned(), source }
 }
 
 fn build(
     args: &BuildArgs,
     formats: &[(PayloadFormat, Packing)],
     settings: Option<Operation>,
+    (folder, publishing): (&Path, Option<&Publishing>),
 ) -> Result<(), BuildError> {
     let start = Instant::now();
-    let index = Index::create(&args.output, options(args))?;
+    let index = Index::create(folder, options(args))?;
     let mut operations: Vec<Operation> = settings.into_iter().collect();
     let settings_count = operations.len();
     let mut lines = Vec::with_capacity(args.files.len());
     for (number, (file, (format, packing))) in args.files.iter().zip(formats).enumerate() {
-        let path = args.output.join(format!("documents-{number}.tmp"));
+        let path = folder.join(format!("documents-{number}.tmp"));
         normalize(file, *format, *packing, &path)?;
         let payload = Payload::File(path.clone());
         let primary_key = args.primary_key.clone();
@@ -133,8 +190,15 @@ fn build(
     index.wait_for_merges();
     let snapshot = index.snapshot();
     let (documents, bytes) = (snapshot.document_count(), human_disk_size(snapshot.disk_bytes()));
+    let place = match &args.output {
+        BuiltPlace::Folder(folder) => format!("{folder:?}"),
+        BuiltPlace::Store(_, text) => text.clone(),
+    };
+    if let Some(Publishing { store, uid, .. }) = publishing {
+        store.publish(uid, &snapshot, folder).map_err(of_store(&place))?;
+    }
     let seconds = start.elapsed().as_secs_f64();
-    console::line(format_args!("{documents} documents, {bytes} in {:?}, after {seconds:.1} s", args.output));
+    console::line(format_args!("{documents} documents, {bytes} in {place}, after {seconds:.1} s"));
     Ok(())
 }
 

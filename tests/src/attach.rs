@@ -1,12 +1,14 @@
 //! Indexes that are built without a server, and attached to one.
 
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::server::{Server, binary};
+use crate::receiver::Receiver;
+use crate::server::{Answer, Server, binary};
 
 fn build(files: &[&Path], output: &Path, options: &[&str]) -> Output {
     let files = files.iter().map(|file| file.to_str().expect("UTF-8"));
@@ -21,6 +23,12 @@ fn refusal(output: &Output) -> String {
 
 /// A folder with documents and settings, and a server that attaches from it.
 fn setup() -> (tempfile::TempDir, Server) {
+    let folder = files();
+    let server = Server::with_options(&["--attach-dir", folder.path().to_str().unwrap()]);
+    (folder, server)
+}
+
+fn files() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let lines: String =
         (0..500).map(|id| format!("{{\"id\": {id}, \"title\": \"film {id}\", \"year\": {}}}\n", id % 7)).collect();
@@ -28,8 +36,95 @@ fn setup() -> (tempfile::TempDir, Server) {
     fs::write(folder.path().join("more.csv"), "id:number,title,year:number\n500,one more,3\n7,another seven,2\n")
         .unwrap();
     fs::write(folder.path().join("settings.json"), json!({"filterableAttributes": ["year"]}).to_string()).unwrap();
-    let server = Server::with_options(&["--attach-dir", folder.path().to_str().unwrap()]);
-    (folder, server)
+    folder
+}
+
+/// Builds in `folder` into a store.
+fn build_into(folder: &Path, address: &str, options: &[&str]) -> Output {
+    let command = Command::new(binary())
+        .current_dir(folder)
+        .args(["build", "films.ndjson", "--primary-key", "id", "--output", address])
+        .args(options)
+        .output();
+    command.expect("runs")
+}
+
+/// The folders of indexes in the database of a server.
+fn folders(server: &Server) -> usize {
+    fs::read_dir(server.data_folder().join("indexes")).unwrap().count()
+}
+
+/// Replicas follow what is built into a store, and servers attach it.
+#[test]
+fn what_is_built_into_a_store_is_followed_and_attached() {
+    let folder = files();
+    let built = format!("file://{}/built", folder.path().display());
+    let address = format!("{built}/films");
+    let output = build_into(folder.path(), &address, &[]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.starts_with("500 documents, ") && said.contains(&address), "{said}");
+    let names = || fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(
+        names().all(|name| !name.to_string_lossy().starts_with("lamina-build")),
+        "{:?}",
+        names().collect::<Vec<_>>()
+    );
+    let verified = Command::new(binary()).args(["store", "verify", &address]).output().unwrap();
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
+
+    let replica = Server::with_options(&["--follow", &address]);
+    let found = replica.get("/indexes/films/search?q=film+30&minGeneration=0").ok();
+    assert_eq!((&found["hits"][0]["id"], replica.document_count("films")), (&json!(30), 500));
+
+    let publishing = format!("{built}/two");
+    let mut server = Server::with_options(&["--attach-dir", &built, "--publish", &publishing]);
+    let task = server.done(&server.post("/indexes/a/attach", json!({"folder": "films"})));
+    assert_eq!((&task["type"], &task["details"]), (&json!("indexAttachment"), &json!({"folder": "films"})));
+    server.done(&server.post("/indexes/b/attach", json!({"folder": "films"})));
+    server.add("a", json!([{"id": 1000, "title": "new"}]));
+    assert_eq!((server.document_count("a"), server.document_count("b"), folders(&server)), (501, 500, 2));
+    // Its store has two by the time it has ended.
+    server.terminate();
+    server.start_again();
+    let refused = |name: &str| {
+        let task = server.fails(&server.post("/indexes/c/attach", json!({"folder": name})), "invalid_index_folder");
+        task["error"]["message"].as_str().unwrap().to_owned()
+    };
+    assert!(refused("two").contains("there are 2 indexes, and not one"), "{}", refused("two"));
+    assert!(refused("none").contains("nothing has been published there"));
+    let is_segment = |path: &std::path::PathBuf| path.file_name().unwrap().to_string_lossy().starts_with("seg-");
+    let index = fs::read_dir(folder.path().join("built/films/i")).unwrap().next().unwrap().unwrap().path();
+    let segment = fs::read_dir(index).unwrap().map(|entry| entry.unwrap().path()).find(is_segment).unwrap();
+    let mut bytes = fs::read(&segment).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&segment, bytes).unwrap();
+    assert!(refused("films").contains("its checksum does not match"));
+    assert_eq!((server.document_count("b"), folders(&server)), (500, 2));
+}
+
+#[test]
+fn what_cannot_be_built_into_a_store_is_refused() {
+    let folder = files();
+    let address = |name: &str| format!("file://{}/{name}", folder.path().display());
+    let refused = |address: &str, options: &[&str]| refusal(&build_into(folder.path(), address, options));
+    assert!(build_into(folder.path(), &address("films"), &[]).status.success());
+    assert!(refused(&address("films"), &[]).contains("something has been published to this store already"));
+    assert!(refused(&address("the films"), &[]).contains("`the films` is not the uid of an index"));
+    assert!(refused(&address("other"), &["--index-uid", "a/b"]).contains("`a/b` is not the uid of an index"));
+    assert!(refused("plain", &["--index-uid", "films"]).contains("`--index-uid` is for stores"));
+    assert!(refused("s3://bucket/films", &[]).contains("`--s3-bucket-url` is missing"));
+    assert!(refused("ftp://bucket/films", &[]).contains("is not a store"));
+    // Nor does a server publish over it: what is there would be lost.
+    let started = Command::new(binary())
+        .current_dir(folder.path())
+        .args(["--db-path", "data", "--http-addr", "127.0.0.1:0", "--publish", &address("films")])
+        .output();
+    assert!(refusal(&started.unwrap()).contains("another server has published to this store"));
+    let started = Command::new(binary())
+        .current_dir(folder.path())
+        .args(["--db-path", "more", "--http-addr", "127.0.0.1:0", "--attach-dir", "s3://bucket/films"])
+        .output();
+    assert!(refusal(&started.unwrap()).contains("`--attach-dir`: "));
 }
 
 #[test]
@@ -126,4 +221,53 @@ fn what_cannot_be_attached_is_refused_with_its_reason() {
     damage("manifest", &|bytes| bytes[20] ^= 1);
     server.fails(&server.post("/indexes/other/attach", json!({"folder": "films-1"})), "invalid_index_folder");
     assert_eq!(server.document_count("films"), 500);
+}
+
+/// Clones, attachments and restorations are tasks like others: webhooks name them, and who starts from a copy of the database carries
+/// out those that waited.
+#[test]
+fn tasks_that_make_indexes_of_files_come_with_copies_of_the_database() {
+    let folder = files();
+    assert!(build(&[&folder.path().join("films.ndjson")], &folder.path().join("films-1"), &[]).status.success());
+    let hook = Receiver::start([]);
+    let of_attaching = ["--attach-dir", folder.path().to_str().unwrap()];
+    let options = [
+        &of_attaching[..],
+        &["--keep", "1h", "--experimental-allowed-ip-networks=127.0.0.1", "--task-webhook-url", &hook.url],
+    ]
+    .concat();
+    let server = Server::with_options(&options);
+    let done = |answer: Answer, kind: &str| {
+        let task = server.done(&answer);
+        let mut text = String::new();
+        flate2::read::GzDecoder::new(&hook.next().body[..]).read_to_string(&mut text).expect("packed");
+        let said: Value = serde_json::from_str(&text).expect("one task");
+        assert_eq!((&said, &said["type"]), (&task, &json!(kind)));
+    };
+    done(server.post("/indexes/films/attach", json!({"folder": "films-1"})), "indexAttachment");
+    done(server.delete("/indexes/films/documents/7"), "documentDeletion");
+    let before = server.get("/indexes/films/generations").ok()["results"][1]["generation"].clone();
+    done(server.post("/indexes/films/restore", json!({"at": before})), "indexRestoration");
+    // Copies overtake what waits behind documents.
+    let many: Vec<Value> = (0..3000).map(|id| json!({"id": id, "text": "some words"})).collect();
+    server.post("/indexes/busy/documents", many.into());
+    let waiting = [
+        server.post("/indexes/films/clone", json!({"uid": "copy"})),
+        server.post("/indexes/more/attach", json!({"folder": "films-1"})),
+    ];
+    let copies = [server.post("/dumps", Value::Null), server.post("/snapshots", Value::Null)];
+    let [dump, _] = copies.each_ref().map(|answer| server.done(answer));
+    waiting.iter().for_each(|answer| drop(server.done(answer)));
+    let dump = server.folder().join(format!("dumps/{}.dump", dump["details"]["dumpUid"].as_str().unwrap()));
+    let snapshot = server.folder().join("snapshots/data.snapshot");
+    for (option, copy) in [("--import-dump", dump), ("--import-snapshot", snapshot)] {
+        let restored = Server::with_options(&[&of_attaching[..], &[option, copy.to_str().unwrap()]].concat());
+        for answer in &waiting {
+            let task = restored.wait_for(answer.body["taskUid"].as_u64().unwrap());
+            assert_eq!(task["status"], "succeeded", "{option}: {task}");
+        }
+        assert_eq!((restored.document_count("copy"), restored.document_count("more")), (500, 500), "{option}");
+        let types = "indexAttachment,indexClone,indexRestoration";
+        assert_eq!(restored.get(&format!("/tasks?types={types}")).ok()["total"], 4, "{option}");
+    }
 }

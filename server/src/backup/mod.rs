@@ -4,6 +4,7 @@
 //! *dump* is an archive of documents, settings and tasks as JSON: slow, small, and readable by other versions and
 //! programs. Both are made by tasks, on the thread of the scheduler, so no batch is half done in them.
 
+mod attached;
 mod copy;
 mod dump;
 mod import;
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+pub(crate) use attached::{Attached, fetch as fetch_attached};
 pub(crate) use dump::{CreatedDump, create as create_dump};
 pub(crate) use import::{ImportError, import};
 pub(crate) use remote::RemoteSnapshots;
@@ -37,7 +39,7 @@ pub(crate) struct BackupPlaces {
     /// First part of the names of snapshots.
     pub database_name: String,
     /// Where indexes are that `lamina build` has made.
-    pub attached: PathBuf,
+    pub(crate) attached: Attached,
     /// Where snapshots go instead of into their folder.
     pub(crate) remote: Option<RemoteSnapshots>,
 }
@@ -54,7 +56,7 @@ impl BackupPlaces {
             snapshots: options.backups.snapshot_dir.clone(),
             snapshots_kept: options.backups.snapshots_kept.get(),
             dumps: options.backups.dump_dir.clone(),
-            attached: options.backups.attach_dir.clone(),
+            attached: Attached::of(options, outbound)?,
             database_name,
         })
     }

@@ -166,6 +166,7 @@ fn remove_if_there(path: &Path) -> Result<(), BackupError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backup::Attached;
     use lamina_engine::index::IndexOptions;
 
     fn places(folder: &Path) -> BackupPlaces {
@@ -173,7 +174,7 @@ mod tests {
             snapshots: folder.join("snapshots"),
             snapshots_kept: 2,
             dumps: folder.join("dumps"),
-            attached: PathBuf::new(),
+            attached: Attached::Folder(PathBuf::new()),
             database_name: "data".into(),
             remote: None,
         }

@@ -49,7 +49,7 @@ pub enum Command {
     /// Load documents from files or standard input into an index of a running server.
     Import(import::Args),
     /// Make an index of files without a server, in a folder that a server can attach.
-    Build(build::BuildArgs),
+    Build(Box<build::BuildArgs>),
     /// Search an index of a running server.
     Search(commands::SearchArgs),
     /// Read or change the settings of an index of a running server.

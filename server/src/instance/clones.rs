@@ -41,19 +41,18 @@ impl Instance {
         }
     }
 
-    /// As [`Instance::clone_unnamed`], of the index in `folder`, which `lamina build` has made.
+    /// As [`Instance::clone_unnamed`], of the index in `folder`, which `lamina build` has made; `name` is what was asked for.
     ///
     /// # Errors
     /// `invalid_index_folder` for one that cannot be attached, or what the file system says.
     pub(crate) fn attach_unnamed(
         &self,
         store: &Store,
-        folder: &Path,
+        (folder, name): (&Path, &str),
         uid: &str,
         batch: u32,
     ) -> ApiResult<(FolderName, Arc<Index>)> {
         let refused = |reason: &dyn std::fmt::Display| {
-            let name = folder.file_name().unwrap_or_default().to_string_lossy();
             let text = format!("The folder `{name}` in `--attach-dir` cannot be attached: {reason}.");
             ApiError::new(Code::InvalidIndexFolder, text)
         };

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args};
 
 use super::interval::{self, Interval};
+use super::replication::BuiltPlace;
 
 /// Dumps and snapshots.
 #[derive(Clone, Debug, Args)]
@@ -28,9 +29,10 @@ pub struct Backups {
     #[arg(long, action = ArgAction::SetTrue)]
     pub ignore_dump_if_db_exists: bool,
 
-    /// Folder of the indexes that `lamina build` has made, from which they are attached: on the file system of the database.
+    /// Folder of the indexes that `lamina build` has made, from which they are attached: on the file system of the database. Or the
+    /// store that they are in, as in `--publish`: they are fetched from there.
     #[arg(long, default_value = "attach/", value_name = "FOLDER")]
-    pub attach_dir: PathBuf,
+    pub attach_dir: BuiltPlace,
 
     /// Folder of the snapshots.
     #[arg(long, default_value = "snapshots/", value_name = "FOLDER")]

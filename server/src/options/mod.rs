@@ -42,7 +42,7 @@ pub use master_key::{MasterKeyError, check_master_key, suggested_master_key};
 pub use memory::usable_memory_bytes;
 pub use object_storage::ObjectStorageOptions;
 pub use outbound::{OutboundRequests, RateLimits};
-pub use replication::{BucketKind, Replication, StoreAddress};
+pub use replication::{BucketKind, BuiltPlace, Replication, StoreAddress};
 pub use rules_fuel::RulesFuel;
 pub use scrubbing::Scrubbing;
 pub use searching::Searching;

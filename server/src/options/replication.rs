@@ -22,6 +22,26 @@ pub enum StoreAddress {
     },
 }
 
+/// Where indexes are that `lamina build` makes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BuiltPlace {
+    /// On this machine.
+    Folder(PathBuf),
+    /// In a store, as it was given.
+    Store(StoreAddress, String),
+}
+
+impl FromStr for BuiltPlace {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<BuiltPlace, String> {
+        match text.contains("://") {
+            true => Ok(BuiltPlace::Store(text.parse()?, text.trim_end_matches('/').to_owned())),
+            false => Ok(BuiltPlace::Folder(text.into())),
+        }
+    }
+}
+
 /// Whose protocol a store speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BucketKind {

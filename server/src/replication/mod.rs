@@ -7,12 +7,14 @@
 //! * [`beat`]: a writer shows signs of life, and a standby takes over from one that shows none.
 //! * [`journal`]: with `--durability store`, tasks are put into the store before they are acknowledged, and a server that takes
 //!   over carries them out.
+//! * [`built`]: an index that no server has made, in a store of its own.
 //! * [`role`]: whether a server writes or follows, where its options leave that to the store.
 //!
 //! Searches never wait for either. A publisher that another one has taken over from finds its next root refused, and stops.
 
 mod accepting;
 mod beat;
+mod built;
 mod carried;
 mod chain;
 mod follow;
@@ -36,6 +38,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
+pub(crate) use built::BuiltStore;
 pub(crate) use carried::Carried;
 pub(crate) use follow::{Follower, Following};
 pub(crate) use inventory::Inventory;

@@ -1,8 +1,11 @@
 //! Batches that make an index of the files of another one, or of those that `lamina build` has made.
 
+use std::path::Path;
+
 use super::indexes::{already_exists, check_no_alias};
 use super::record::Record;
 use super::{Context, Done, failed, succeeded};
+use crate::backup::{Attached, fetch_attached};
 use crate::error::ApiResult;
 use crate::tasks::store::IndexChange;
 
@@ -27,21 +30,28 @@ fn try_clone(context: Context<'_>, uid: &str, task: u32, new_uid: &str) -> ApiRe
 }
 
 /// The index gets links to the files, which stay where they are.
-pub(super) fn attach(context: Context<'_>, uid: &str, task: u32, folder: &str) -> Done {
-    match try_attach(context, uid, task, folder) {
-        Ok(done) => done,
-        Err(error) => context.stored_only(&[failed(task, &error)], &[]),
-    }
+pub(super) fn attach(context: Context<'_>, uid: &str, task: u32, folder: &str) -> Option<Done> {
+    try_attach(context, uid, task, folder)
+        .unwrap_or_else(|error| Some(context.stored_only(&[failed(task, &error)], &[])))
 }
 
-fn try_attach(context: Context<'_>, uid: &str, task: u32, folder: &str) -> ApiResult<Done> {
+/// Nothing where the batch was canceled.
+fn try_attach(context: Context<'_>, uid: &str, task: u32, name: &str) -> ApiResult<Option<Done>> {
     if context.instance.contains(uid) {
         return Err(already_exists(uid));
     }
     check_no_alias(context, uid)?;
-    let (path, batch) = (context.places.attached.join(folder), context.live.uid);
-    let (folder, index) = context.instance.attach_unnamed(context.store, &path, uid, batch)?;
+    let Context { instance, store, live, .. } = context;
+    let record = Record::new(live);
+    let attach = |path: &Path| instance.attach_unnamed(store, (path, name), uid, live.uid);
+    let (folder, index) = match &context.places.attached {
+        Attached::Folder(folder) => attach(&folder.join(name))?,
+        Attached::Store(built) => match fetch_attached(built, name, (instance, store), live)? {
+            Some(fetched) => attach(&fetched.path())?,
+            None => return Ok(None),
+        },
+    };
     let changes = [IndexChange::Created { uid: uid.to_owned(), folder: folder.clone() }];
-    let batch = Record::new(context.live).finish(&[succeeded(task, None)], &changes);
-    Ok(Done { batch, created: vec![(folder, index)] })
+    let batch = record.finish(&[succeeded(task, None)], &changes);
+    Ok(Some(Done { batch, created: vec![(folder, index)] }))
 }

@@ -79,7 +79,7 @@ pub(super) fn run(context: Context<'_>, tasks: &[Queued]) -> Option<Done> {
         Content::CompactIndex => compaction::compact(context, uid, first.uid),
         Content::SwapIndexes { swaps } => Some(indexes::swap(context, first.uid, swaps)),
         Content::CloneIndex { new_uid } => Some(clones::clone(context, uid, first.uid, new_uid)),
-        Content::AttachIndex { folder } => Some(clones::attach(context, uid, first.uid, folder)),
+        Content::AttachIndex { folder } => clones::attach(context, uid, first.uid, folder),
         Content::RestoreIndex { at } => Some(restorations::restore(context, uid, first.uid, at)),
         Content::UpdateAliases { moves } => Some(aliases::change(context, first.uid, moves)),
         Content::CancelTasks { tasks, .. } => Some(cancel(context, first.uid, tasks.clone())),

@@ -6,6 +6,7 @@ use lamina_engine::index::{IndexOptions, SettingsPatch};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::backup::Attached;
 use crate::error::ErrorDocs;
 use crate::outbound::IpPolicy;
 use crate::tasks::content::{Method, PayloadPlace, Swap, Upsert};
@@ -34,7 +35,7 @@ impl Server {
             snapshots: self.instance.folder().join("snapshots"),
             snapshots_kept: 1,
             dumps: self.instance.folder().join("dumps"),
-            attached: self.instance.folder().join("attach"),
+            attached: Attached::Folder(self.instance.folder().join("attach")),
             database_name: "data".to_owned(),
             remote: None,
         }
