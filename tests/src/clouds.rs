@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
+use crate::object_storage::{contents, filled};
 use crate::receiver::{Received, Reply, answering};
 use crate::server::{Server, binary};
 
@@ -17,6 +18,17 @@ struct Contents {
     /// Creates what is there again, as a store does that knows no conditions.
     has_no_conditions: bool,
     tokens: usize,
+    /// Objects that arrive in parts, by key: their parts by id, or in their order.
+    uploads: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
+    /// Parts that have come.
+    parts: usize,
+    /// Where uploads are begun.
+    url: String,
+    /// Of the next answer.
+    location: Option<String>,
+    refuses: bool,
+    /// Parts are not answered.
+    stalls: bool,
 }
 
 struct Store {
@@ -29,9 +41,15 @@ impl Store {
         let contents = Arc::new(Mutex::new(Contents::default()));
         let shared = Arc::clone(&contents);
         let url = answering(move |request| {
-            let (status, body) = shared.lock().expect("no thread panicked").answer(&request);
-            Some(Reply::new(status, body))
+            if request.method == "PUT" && shared.lock().expect("no thread panicked").stalls {
+                std::thread::sleep(std::time::Duration::from_secs(600));
+            }
+            let mut contents = shared.lock().expect("no thread panicked");
+            let (status, body) = contents.answer(&request);
+            let headers = contents.location.take().map_or_else(String::new, |url| format!("Location: {url}\r\n"));
+            Some(Reply { status, headers, body })
         });
+        contents.lock().expect("no thread panicked").url.clone_from(&url);
         Store { url, contents }
     }
 
@@ -111,6 +129,18 @@ impl Contents {
             return (200, json!({"access_token": "a token", "expires_in": 3600}).to_string().into_bytes());
         }
         assert_eq!(request.header("authorization"), Some("Bearer a token"));
+        if self.refuses {
+            return (403, b"{\"error\": {\"message\": \"Not you.\"}}".to_vec());
+        }
+        if let Some(key) = path.strip_prefix("/session/").map(decoded) {
+            return self.session(request, key);
+        }
+        if query.get("uploadType").is_some_and(|kind| kind == "resumable") {
+            let key = query["name"].clone();
+            self.location = Some(format!("{}/session/{}", self.url, key.replace(' ', "%20")));
+            self.uploads.insert(key, BTreeMap::new());
+            return (200, Vec::new());
+        }
         if path == "/upload/storage/v1/b/films/o" {
             let boundary = request.header("content-type").unwrap().split_once("boundary=").unwrap().1;
             let body = &request.body;
@@ -138,9 +168,49 @@ impl Contents {
         }
     }
 
+    /// The parts of a large object come one after the other, the last of them with the length of all.
+    fn session(&mut self, request: &Received, key: String) -> Answer {
+        if request.method == "DELETE" {
+            self.uploads.remove(&key);
+            return (499, Vec::new());
+        }
+        let parts = self.uploads.get_mut(&key).expect("it was begun");
+        let have: usize = parts.values().map(Vec::len).sum();
+        let (range, all) =
+            request.header("content-range").unwrap().strip_prefix("bytes ").unwrap().split_once('/').unwrap();
+        let end = have + request.body.len();
+        assert_eq!(range, if request.body.is_empty() { "*".to_owned() } else { format!("{have}-{}", end - 1) });
+        parts.insert(format!("{have:020}"), request.body.clone());
+        self.parts += 1;
+        if all == "*" {
+            assert!(end.is_multiple_of(256 << 10) && end > have);
+            return (308, Vec::new());
+        }
+        assert_eq!(all, end.to_string());
+        let parts = self.uploads.remove(&key).expect("it is there");
+        self.objects.insert(key, parts.into_values().flatten().collect());
+        (200, b"{}".to_vec())
+    }
+
+    /// A part of a large object, or the list of those that make it.
+    fn blocks(&mut self, request: &Received, key: String, query: &BTreeMap<String, String>) -> Answer {
+        if query["comp"] == "block" {
+            self.parts += 1;
+            self.uploads.entry(key).or_default().insert(query["blockid"].clone(), request.body.clone());
+            return (201, Vec::new());
+        }
+        let parts = self.uploads.remove(&key).expect("parts of it are there");
+        let ids = request.text().split("<Latest>").skip(1).map(|rest| rest.split_once("</Latest>").unwrap().0);
+        self.objects.insert(key, ids.flat_map(|id| parts[id].clone()).collect());
+        (201, Vec::new())
+    }
+
     fn azure(&mut self, request: &Received, path: &str, query: &BTreeMap<String, String>) -> Answer {
         assert!(request.header("authorization").unwrap().starts_with("SharedKey films:"), "{request:?}");
         assert!(request.header("x-ms-date").unwrap().ends_with(" GMT"));
+        if self.refuses {
+            return (403, b"<Error><Code>AuthorizationFailure</Code><Message>Not you.</Message></Error>".to_vec());
+        }
         match (request.method.as_str(), path.strip_prefix("/container/").map(decoded)) {
             ("GET", None) => {
                 assert_eq!((path, query["comp"].as_str()), ("/container", "list"));
@@ -153,6 +223,7 @@ impl Contents {
                 );
                 (200, text.into_bytes())
             }
+            ("PUT", Some(key)) if query.contains_key("comp") => self.blocks(request, key, query),
             ("PUT", Some(key)) => {
                 assert_eq!(request.header("x-ms-blob-type"), Some("BlockBlob"));
                 let if_none = request.header("if-none-match") == Some("*");
@@ -215,6 +286,87 @@ fn replicas_follow_over_azure_blob_storage() {
     replicates("az", "az://container/a b");
 }
 
+/// An index that is built into the store `address` is attached by a server.
+fn attaches(scheme: &str, address: &str) {
+    let store = Store::start();
+    let (options, folder) = options(&store, scheme);
+    std::fs::write(folder.path().join("films.ndjson"), "{\"id\": 1, \"title\": \"Alien\"}\n").unwrap();
+    let output = format!("{address}/films-1");
+    let build = |options: &[String]| {
+        let mut command = Command::new(binary());
+        command.current_dir(folder.path()).args(["build", "films.ndjson"]).args(options);
+        command.args(["--output", &output]).output().expect("runs")
+    };
+    let built = build(&options[1..]);
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    assert!(!build(&options[1..]).status.success(), "there is one");
+    let all: Vec<&str> = ["--attach-dir", address].into_iter().chain(options.iter().map(String::as_str)).collect();
+    let server = Server::with_options(&all);
+    server.done(&server.post("/indexes/films/attach", json!({"folder": "films-1"})));
+    assert_eq!(server.search("films", json!({"q": "alien"}))["hits"][0]["id"], 1);
+    server.fails(&server.post("/indexes/more/attach", json!({"folder": "films-2"})), "invalid_index_folder");
+}
+
+#[test]
+fn a_built_index_goes_through_google_cloud_storage() {
+    attaches("gs", "gs://films/a b");
+}
+
+#[test]
+fn a_built_index_goes_through_azure_blob_storage() {
+    attaches("az", "az://container/a b");
+}
+
+/// A snapshot goes to `address` in parts, and a server starts from it.
+fn snapshots(scheme: &str, address: &str) {
+    let store = Store::start();
+    let (options, kept) = options(&store, scheme);
+    let own = ["--experimental-s3-multipart-part-size=20 KB", "--snapshot-store", address];
+    let all: Vec<&str> = own.into_iter().chain(options.iter().map(String::as_str)).collect();
+    let server = filled(&all);
+    server.done(&server.post("/snapshots", json!(null)));
+    let archive = store.contents().objects["a b/data.snapshot"].clone();
+    assert!(store.contents().parts > 1 && store.contents().uploads.is_empty(), "{}", archive.len());
+    let file = kept.path().join("fetched.snapshot");
+    std::fs::write(&file, archive).unwrap();
+    let restored = Server::with_options(&["--import-snapshot", file.to_str().unwrap()]);
+    assert_eq!(contents(&restored), contents(&server));
+    // The next one takes its place; one that is refused does not.
+    server.done(&server.post("/snapshots", json!(null)));
+    store.contents().refuses = true;
+    let task = server.fails(&server.post("/snapshots", json!(null)), "invalid_s3_snapshot_request");
+    assert!(task["error"]["message"].as_str().unwrap().contains("Not you."), "{task}");
+    assert_eq!(store.contents().objects.len(), 1);
+    assert_eq!(std::fs::read_dir(server.folder().join("snapshots")).unwrap().count(), 0, "nothing is left behind");
+}
+
+#[test]
+fn snapshots_go_to_google_cloud_storage() {
+    snapshots("gs", "gs://films/a b");
+}
+
+#[test]
+fn snapshots_go_to_azure_blob_storage() {
+    snapshots("az", "az://container/a b");
+}
+
+#[test]
+fn a_snapshot_that_is_canceled_leaves_nothing_in_google_cloud_storage() {
+    let store = Store::start();
+    let (options, _kept) = options(&store, "gs");
+    let all: Vec<&str> =
+        ["--snapshot-store", "gs://films"].into_iter().chain(options.iter().map(String::as_str)).collect();
+    let server = filled(&all);
+    store.contents().stalls = true;
+    let snapshot = server.post("/snapshots", json!(null));
+    while store.contents().uploads.is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    server.done(&server.post("/tasks/cancel?types=snapshotCreation", json!(null)));
+    assert_eq!(server.wait(&snapshot)["status"], "canceled");
+    assert!(store.contents().uploads.is_empty() && store.contents().objects.is_empty());
+}
+
 /// What a start says that fails.
 fn refusal(options: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
@@ -241,6 +393,10 @@ fn a_store_that_cannot_be_used_is_refused_at_the_start() {
     assert!(said.contains("`--azure-account` is missing"), "{said}");
     let said = refusal(&["--publish", "az://container/p", "--azure-account", "a"]);
     assert!(said.contains("`--azure-access-key` is missing"), "{said}");
+    let said = refusal(&["--snapshot-store", "az://container/p"]);
+    assert!(said.contains("`--azure-account` is missing"), "{said}");
+    let said = refusal(&["--snapshot-store", "file:///snapshots"]);
+    assert!(said.contains("use `--snapshot-dir`"), "{said}");
     let said = refusal(&["--follow", "gs://films/p", "--gcs-credentials-file", "/nowhere.json"]);
     assert!(said.contains("`--gcs-credentials-file /nowhere.json`"), "{said}");
 }

@@ -153,7 +153,7 @@ impl Contents {
 
 const OBJECT: &str = "/backups/of%20tests/data.snapshot";
 
-fn filled(options: &[&str]) -> Server {
+pub(crate) fn filled(options: &[&str]) -> Server {
     let server = Server::with_options(options);
     // Nothing that compresses well, so that there are several parts.
     let text = |id: u64| {
@@ -164,7 +164,7 @@ fn filled(options: &[&str]) -> Server {
     server
 }
 
-fn contents(server: &Server) -> [Value; 2] {
+pub(crate) fn contents(server: &Server) -> [Value; 2] {
     ["/indexes/films/documents?limit=1000", "/indexes/films/settings"].map(|path| server.get(path).ok())
 }
 

@@ -7,8 +7,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::BackupError;
-use crate::object_storage::{Bucket, StorageError, Upload};
-use crate::options::Options;
+use crate::object_storage::{AnyBucket, Cut, StorageError};
+use crate::options::{BucketKind, Options, StoreAddress};
 use crate::outbound::Outbound;
 use crate::tasks::LiveBatch;
 
@@ -20,7 +20,7 @@ const MEMORY_SHARE: u64 = 8;
 /// Where they go, and how.
 #[derive(Clone, Debug)]
 pub(crate) struct RemoteSnapshots {
-    bucket: Bucket,
+    bucket: AnyBucket,
     key: String,
     part_bytes: u64,
     parallel: usize,
@@ -34,16 +34,25 @@ impl RemoteSnapshots {
         database_name: &str,
     ) -> Result<Option<RemoteSnapshots>, BackupError> {
         let store = &options.object_storage;
-        let Some(bucket) = Bucket::of(store, outbound).map_err(refused)? else { return Ok(None) };
+        let (kind, name, prefix) = match &options.backups.snapshot_store {
+            Some(StoreAddress::Bucket { kind, name, prefix }) => (*kind, name.clone(), prefix.clone()),
+            // No such value is accepted.
+            Some(StoreAddress::Folder(_)) => return Ok(None),
+            None if store.s3_bucket_url.is_none() => return Ok(None),
+            None => {
+                let prefix = store.s3_snapshot_prefix.as_deref().unwrap_or_default().trim_matches('/');
+                let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
+                (BucketKind::S3, store.s3_bucket_name.clone().unwrap_or_default(), prefix)
+            }
+        };
+        let bucket = AnyBucket::open(kind, &name, store, outbound).map_err(refused)?;
         let parallel = store.experimental_s3_max_in_flight_parts.get();
         // One more is being filled while the others are under way.
         let share = options.indexing.memory_bytes() / MEMORY_SHARE / (parallel as u64 + 1);
         let part_bytes = store.experimental_s3_multipart_part_size.bytes().min(share.max(PART_BYTES_MIN)).max(1);
-        let prefix = store.s3_snapshot_prefix.as_deref().unwrap_or_default().trim_matches('/');
-        let folder = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
         Ok(Some(RemoteSnapshots {
             bucket,
-            key: format!("{folder}{database_name}.snapshot"),
+            key: format!("{prefix}{database_name}.snapshot"),
             part_bytes,
             parallel,
             compression: Compression::new(store.experimental_s3_compression_level),
@@ -55,15 +64,8 @@ impl RemoteSnapshots {
         let mut files = Vec::new();
         let bytes = collect(folder, Path::new(""), &mut files).map_err(BackupError::io(folder))?;
         live.steps.enter_inner(1, "file", files.len() as u64);
-        let begun = Upload::begin(
-            self.bucket.clone(),
-            self.key.clone(),
-            bytes,
-            self.part_bytes,
-            self.parallel,
-            &live.cancelled,
-        );
-        let upload = begun.map_err(refused)?;
+        let cut = Cut { bytes, part_bytes: self.part_bytes, parallel: self.parallel };
+        let upload = self.bucket.upload(&self.key, cut, &live.cancelled).map_err(refused)?;
         let mut archive = tar::Builder::new(GzEncoder::new(upload, self.compression));
         for name in files {
             if live.is_cancelled() {

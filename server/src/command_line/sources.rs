@@ -11,7 +11,7 @@ use super::{command, config_file};
 use crate::options::Options;
 
 /// A value, other than the default, for each option that has one; the rest are switches.
-const VALUES: [(&str, &str); 75] = [
+const VALUES: [(&str, &str); 76] = [
     ("db_path", "elsewhere"),
     ("http_addr", "0.0.0.0:1234"),
     ("master_key", "a key of sixteen bytes"),
@@ -35,6 +35,7 @@ const VALUES: [(&str, &str); 75] = [
     ("attach_dir", "there/built"),
     ("import_dump", "a.dump"),
     ("snapshot_dir", "there/snapshots"),
+    ("snapshot_store", "gs://backups/films"),
     ("schedule_snapshot", "6h"),
     ("snapshots_kept", "7"),
     ("import_snapshot", "a.snapshot"),

@@ -11,7 +11,8 @@ use bytes::Bytes;
 
 use super::azure::AzureContainer;
 use super::google::GoogleBucket;
-use super::{Bucket, StorageError, Upload};
+use super::parts::Parts;
+use super::{Bucket, Cut, StorageError, Upload};
 use crate::options::{BucketKind, ObjectStorageOptions};
 use crate::outbound::Outbound;
 
@@ -99,10 +100,32 @@ impl AnyBucket {
         }
     }
 
+    /// Begins to send an object, which takes the place of the one there is when all of it is there.
+    ///
+    /// # Errors
+    /// What the store says, or [`StorageError::Cancelled`].
+    pub(crate) fn upload<'a>(
+        &self,
+        key: &str,
+        cut: Cut,
+        cancelled: &'a AtomicBool,
+    ) -> Result<Upload<'a>, StorageError> {
+        let begun = async {
+            match self.place.clone() {
+                Place::S3(bucket) => Parts::of_s3(bucket, key.to_owned()).await,
+                Place::Google(bucket) => Parts::of_google(bucket, key).await,
+                Place::Azure(container) => Ok(Parts::Azure { container, key: key.to_owned() }),
+            }
+        };
+        Upload::begin(&self.outbound, begun, cut, cancelled)
+    }
+
     fn send_in_parts(&self, bucket: &Bucket, key: &str, file: &mut File, bytes: u64) -> Result<(), StorageError> {
         let is_over = AtomicBool::new(false);
         let mut send = || {
-            let mut upload = Upload::begin(bucket.clone(), key.to_owned(), bytes, PART_BYTES, PARALLEL, &is_over)?;
+            let cut = Cut { bytes, part_bytes: PART_BYTES, parallel: PARALLEL };
+            let begun = Parts::of_s3(bucket.clone(), key.to_owned());
+            let mut upload = Upload::begin(&self.outbound, begun, cut, &is_over)?;
             io::copy(file, &mut upload)?;
             upload.finish()
         };

@@ -31,3 +31,13 @@ impl<'a> Ask<'a> {
         self.headers.iter().fold(request, |request, (name, value)| request.header(*name, value))
     }
 }
+
+/// A part of an object that is too large for one request.
+pub(super) struct Part {
+    /// From 1.
+    pub(super) number: u64,
+    /// In the object.
+    pub(super) start: u64,
+    pub(super) bytes: Bytes,
+    pub(super) is_last: bool,
+}

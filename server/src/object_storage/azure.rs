@@ -142,7 +142,7 @@ impl AzureContainer {
 
     /// Sends a large object in blocks; what is not joined goes by itself after a week.
     pub(super) async fn create_large(&self, key: &str, file: &mut File, bytes: u64) -> Result<bool, StorageError> {
-        let (mut at, mut list) = (0, "<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>".to_owned());
+        let (mut at, mut ids) = (0, Vec::new());
         while at < bytes {
             let mut part = Vec::new();
             file.take(BLOCK_BYTES).read_to_end(&mut part)?;
@@ -151,14 +151,29 @@ impl AzureContainer {
             }
             let id = STANDARD.encode(format!("{at:020}"));
             at += part.len() as u64;
-            let query = [("comp", "block"), ("blockid", id.as_str())];
-            self.ask(Ask { query: &query, body: part.into(), ..Ask::new(Method::PUT, key) }).await?;
-            let _ = write!(list, "<Latest>{id}</Latest>");
+            self.send_block(key, &id, part.into()).await?;
+            ids.push(id);
         }
-        list.push_str("</BlockList>");
-        let headers = vec![(IF_NONE.0, IF_NONE.1.to_owned())];
+        was_none(self.join_blocks(key, &ids, vec![(IF_NONE.0, IF_NONE.1.to_owned())]).await)
+    }
+
+    /// Sends a part of a large object.
+    pub(super) async fn send_block(&self, key: &str, id: &str, bytes: Bytes) -> Result<(), StorageError> {
+        let query = [("comp", "block"), ("blockid", id)];
+        self.ask(Ask { query: &query, body: bytes, ..Ask::new(Method::PUT, key) }).await.map(drop)
+    }
+
+    /// Makes an object of parts.
+    pub(super) async fn join_blocks(
+        &self,
+        key: &str,
+        ids: &[String],
+        headers: Vec<(&'static str, String)>,
+    ) -> Result<Reply, StorageError> {
+        let blocks: String = ids.iter().map(|id| format!("<Latest>{id}</Latest>")).collect();
+        let list = format!("<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>{blocks}</BlockList>");
         let query = [("comp", "blocklist")];
-        was_none(self.ask(Ask { query: &query, headers, body: list.into(), ..Ask::new(Method::PUT, key) }).await)
+        self.ask(Ask { query: &query, headers, body: list.into(), ..Ask::new(Method::PUT, key) }).await
     }
 
     pub(super) async fn read(

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::google_account::Account;
 use super::signature::{encoded, encoded_query};
-use super::{Ask, Attempts, LISTING_BYTES_MAX, StorageError};
+use super::{Ask, Attempts, LISTING_BYTES_MAX, Part, StorageError};
 use crate::options::CloudOptions;
 use crate::outbound::{Outbound, Reply, parse_url};
 use crate::secret::shown_url;
@@ -129,36 +129,59 @@ impl GoogleBucket {
 
     /// Sends a large object, piece by piece.
     pub(super) async fn create_large(&self, key: &str, file: &mut File, bytes: u64) -> Result<bool, StorageError> {
-        let query = [("uploadType", "resumable"), ("name", key), IF_NONE];
-        let begin = Ask { query: &query, ..Ask::new(Method::POST, format!("/upload{}", self.objects())) };
-        let reply = match self.ask(begin).await {
+        let session = match self.begin(key, &[IF_NONE]).await {
             Err(StorageError::Refused { status: StatusCode::PRECONDITION_FAILED, .. }) => return Ok(false),
             other => other?,
         };
-        let session = reply.headers.get(LOCATION).and_then(|url| url.to_str().ok()).map(str::to_owned);
-        let session =
-            session.ok_or_else(|| StorageError::Failed("it began an upload without an address for it".into()))?;
         let mut at = 0;
         while at < bytes {
             let mut part = Vec::new();
             file.take(CHUNK_BYTES).read_to_end(&mut part)?;
-            let end = at + part.len() as u64;
             if part.is_empty() {
                 return Err(StorageError::Failed("a file is shorter than it was".to_owned()));
             }
-            let headers = vec![(CONTENT_RANGE.as_str(), format!("bytes {at}-{}/{bytes}", end - 1))];
-            let ask = Ask { headers, body: part.into(), ..Ask::new(Method::PUT, "") };
-            let sent = self.send(&session, &ask).await;
-            let is_last = end == bytes;
-            match sent {
-                Ok(reply) if is_last != reply.status.is_success() => {
-                    return Err(StorageError::Failed(format!("it answered {} to a part of an object", reply.status)));
-                }
-                Ok(_) => at = end,
-                Err(error) => return was_none(Err(error)),
+            let end = at + part.len() as u64;
+            let part = Part { number: 0, start: at, bytes: part.into(), is_last: end == bytes };
+            match self.send_part(&session, part).await {
+                Ok(()) => at = end,
+                Err(StorageError::Refused { status: StatusCode::PRECONDITION_FAILED, .. }) => return Ok(false),
+                Err(error) => return Err(error),
             }
         }
         Ok(true)
+    }
+
+    /// Begins a large object; where its parts are sent to.
+    pub(super) async fn begin(&self, key: &str, conditions: &[(&str, &str)]) -> Result<String, StorageError> {
+        let query = [&[("uploadType", "resumable"), ("name", key)], conditions].concat();
+        let begin = Ask { query: &query, ..Ask::new(Method::POST, format!("/upload{}", self.objects())) };
+        let reply = self.ask(begin).await?;
+        let session = reply.headers.get(LOCATION).and_then(|url| url.to_str().ok()).map(str::to_owned);
+        session.ok_or_else(|| StorageError::Failed("it began an upload without an address for it".into()))
+    }
+
+    /// Sends the next part. The last one makes the object visible.
+    pub(super) async fn send_part(&self, session: &str, part: Part) -> Result<(), StorageError> {
+        let Part { start, bytes, is_last, .. } = part;
+        let end = start + bytes.len() as u64;
+        let all = if is_last { end.to_string() } else { "*".to_owned() };
+        let range = if bytes.is_empty() { "*".to_owned() } else { format!("{start}-{}", end - 1) };
+        let headers = vec![(CONTENT_RANGE.as_str(), format!("bytes {range}/{all}"))];
+        let ask = Ask { headers, body: bytes, ..Ask::new(Method::PUT, "") };
+        let reply = self.send(session, &ask).await?;
+        match is_last == reply.status.is_success() {
+            true => Ok(()),
+            false => Err(StorageError::Failed(format!("it answered {} to a part of an object", reply.status))),
+        }
+    }
+
+    /// Gives up a large object that was begun; whether the store knows.
+    pub(super) async fn forget(&self, session: &str) -> bool {
+        match self.send(session, &Ask::new(Method::DELETE, "")).await {
+            // "Client closed request" is how it says yes.
+            Err(StorageError::Refused { status, .. }) => status.as_u16() == 499,
+            other => other.is_ok(),
+        }
     }
 
     pub(super) async fn read(

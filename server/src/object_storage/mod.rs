@@ -11,6 +11,7 @@ mod azure;
 mod google;
 mod google_account;
 mod objects;
+mod parts;
 mod signature;
 mod upload;
 
@@ -29,11 +30,11 @@ use crate::options::ObjectStorageOptions;
 use crate::outbound::{Outbound, OutboundError, Reply, parse_url};
 use crate::secret::shown_url;
 use account::{Account, Role};
-use ask::Ask;
+use ask::{Ask, Part};
 use signature::{Credentials, Unsigned, content_hash, encoded_path, encoded_query};
 
 pub(crate) use any::AnyBucket;
-pub(crate) use upload::Upload;
+pub(crate) use upload::{Cut, Upload};
 
 const ATTEMPTS: u32 = 5;
 /// Before the second attempt; twice as long before each further one.
@@ -149,11 +150,6 @@ impl Bucket {
             })),
         };
         Ok(Some(Bucket { outbound: outbound.clone(), origin, host, folder, account }))
-    }
-
-    /// Waits for an answer of the store. Blocks; not for threads of the runtime.
-    pub(crate) fn wait_for<T>(&self, answer: impl Future<Output = T>) -> T {
-        self.outbound.runtime().block_on(answer)
     }
 
     /// One request, again and again where that may help. The reply says yes.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args};
 
 use super::interval::{self, Interval};
-use super::replication::BuiltPlace;
+use super::replication::{BuiltPlace, StoreAddress};
 
 /// Dumps and snapshots.
 #[derive(Clone, Debug, Args)]
@@ -37,6 +37,11 @@ pub struct Backups {
     /// Folder of the snapshots.
     #[arg(long, default_value = "snapshots/", value_name = "FOLDER")]
     pub snapshot_dir: PathBuf,
+
+    /// Store of the snapshots instead of a folder, as in `--publish`: `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX` or
+    /// `s3://BUCKET/PREFIX`.
+    #[arg(long, value_name = "STORE", value_parser = bucket)]
+    pub snapshot_store: Option<StoreAddress>,
 
     /// Interval of automatic snapshots, in seconds (or `15m`, `6h`, `1d`); without a value, once a day.
     #[arg(
@@ -69,4 +74,12 @@ pub struct Backups {
     /// Start with the existing database, if there is one, instead of the snapshot.
     #[arg(long, action = ArgAction::SetTrue)]
     pub ignore_snapshot_if_db_exists: bool,
+}
+
+/// A store that is no folder: for those there is `--snapshot-dir`.
+fn bucket(text: &str) -> Result<StoreAddress, String> {
+    match text.parse()? {
+        StoreAddress::Folder(_) => Err(format!("`{text}` is a folder: use `--snapshot-dir`")),
+        bucket => Ok(bucket),
+    }
 }
