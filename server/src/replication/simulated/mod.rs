@@ -64,12 +64,12 @@ fn schedules(seeds: std::ops::Range<u64>, step: usize, is_traced: bool) -> Count
     all
 }
 
-/// The schedules below `end`, on all cores: each is a world of its own.
-fn schedules_below(end: u64) -> Counts {
+/// The schedules of a range, on all cores: each is a world of its own.
+fn schedules_on_all_cores(seeds: std::ops::Range<u64>) -> Counts {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     std::thread::scope(|scope| {
-        let run = |first| scope.spawn(move || schedules(first..end, threads, false));
-        let running: Vec<_> = (0..threads as u64).map(run).collect();
+        let run = |first| scope.spawn(move || schedules(first..seeds.end, threads, false));
+        let running: Vec<_> = (seeds.start..).take(threads).map(run).collect();
         let mut all = Counts::default();
         for thread in running {
             all.add(&thread.join().expect("no schedule breaks a promise"));
@@ -85,7 +85,8 @@ fn whatever_the_store_does_nothing_that_was_published_is_lost() {
         schedules(seed..seed + 1, 1, true);
         return;
     }
-    let counts = schedules_below(number("LAMINA_SCHEDULES").unwrap_or(SCHEDULES));
+    let first = number("LAMINA_SCHEDULES_FROM").unwrap_or(0);
+    let counts = schedules_on_all_cores(first..first + number("LAMINA_SCHEDULES").unwrap_or(SCHEDULES));
     for seed in FOUND {
         schedules(seed..seed + 1, 1, false);
     }
