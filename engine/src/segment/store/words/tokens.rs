@@ -99,7 +99,7 @@ impl<'a> Tokens<'a> {
         at + rest.iter().position(|&byte| class_of(byte) != Class::Word).unwrap_or(rest.len())
     }
 
-    /// Where the word that starts at `start` ends, and its first eight bytes. The word may be empty.
+    /// Where the word that starts at `start` ends, and its first eight bytes.
     #[inline]
     fn word(&self, start: usize) -> (usize, u64) {
         let Some(chunk) = self.text[start..].first_chunk::<8>() else {
@@ -130,25 +130,18 @@ impl<'a> Iterator for Tokens<'a> {
     #[inline]
     fn next(&mut self) -> Option<Token<'a>> {
         let first = *self.text.get(self.at)?;
-        if self.is_behind_word && first == b' ' {
-            let start = self.at + 1;
+        let start = self.at + usize::from(self.is_behind_word && first == b' ');
+        if self.text.get(start).is_some_and(|&byte| class_of(byte) == Class::Word) {
             let (end, eight) = self.word(start);
-            if (1..=super::SPELLED_MAX).contains(&(end - start)) {
-                self.at = end;
+            if end - start <= super::SPELLED_MAX {
+                (self.at, self.is_behind_word) = (end, true);
                 return Some(Token { class: Class::Word, bytes: &self.text[start..end], eight });
             }
         }
         let class = class_of(first);
         let (class, end) = match class {
-            Class::Word => {
-                let (end, eight) = self.word(self.at);
-                if end - self.at <= super::SPELLED_MAX {
-                    let bytes = &self.text[self.at..end];
-                    (self.at, self.is_behind_word) = (end, true);
-                    return Some(Token { class, bytes, eight });
-                }
-                (Class::Raw, self.at + super::SPELLED_MAX)
-            }
+            // Of a word that is too long.
+            Class::Word => (Class::Raw, self.at + super::SPELLED_MAX),
             Class::Digits => (class, self.run_end(class, DIGITS_MAX)),
             Class::Code => (class, (self.at + 1 + usize::from(first >= FIRST_LEAD)).min(self.text.len())),
             Class::Other | Class::Raw => (class, self.run_end(class, OTHER_MAX)),
