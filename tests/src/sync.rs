@@ -1,11 +1,14 @@
 //! `lamina sync`, with a database that only says what PostgreSQL says. `scripts/test-sync.py` has a real one.
 
+mod tls;
+
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
+use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::server::{Server, UNREACHABLE, binary};
 
@@ -21,9 +24,17 @@ struct State {
     changes: Vec<Vec<u8>>,
     /// The places that were confirmed, each with what the server held then.
     confirmed: Vec<(u64, u64)>,
+    /// Its certificate; without one it has no TLS.
+    tls: Option<Arc<ServerConfig>>,
+    /// Whether those that signed in came over TLS.
+    were_encrypted: Vec<bool>,
     /// Where the number of documents is asked.
     server: String,
 }
+
+/// A connection in the clear, or over TLS.
+trait Line: Read + Write {}
+impl<L: Read + Write> Line for L {}
 
 /// Behind everything.
 const END: u64 = 1000;
@@ -54,19 +65,39 @@ impl Database {
     }
 
     /// Until the client is gone.
-    fn serve(&self, mut stream: TcpStream) -> Option<()> {
-        let mut length = [0; 4];
-        stream.read_exact(&mut length).ok()?;
-        read(&mut stream, u32::from_be_bytes(length) as usize - 4)?;
+    fn serve(&self, mut socket: TcpStream) -> Option<()> {
+        let mut startup = beginning(&mut socket)?;
+        let tls = self.state().tls.clone();
+        let is_encrypted = tls.is_some();
+        let mut stream: Box<dyn Line> = match tls {
+            Some(config) if startup == ASKS_FOR_TLS => {
+                socket.write_all(b"S").ok()?;
+                let connection = ServerConnection::new(config).expect("a configuration");
+                Box::new(StreamOwned::new(connection, socket))
+            }
+            None if startup == ASKS_FOR_TLS => {
+                socket.write_all(b"N").ok()?;
+                Box::new(socket)
+            }
+            _ => return self.talk(Box::new(socket), false),
+        };
+        startup = beginning(&mut *stream)?;
+        assert_ne!(startup, ASKS_FOR_TLS);
+        self.talk(stream, is_encrypted)
+    }
+
+    fn talk(&self, mut stream: Box<dyn Line>, is_encrypted: bool) -> Option<()> {
+        let stream = &mut *stream;
         let password = [&b"R"[..], &8u32.to_be_bytes(), &3u32.to_be_bytes()].concat();
         stream.write_all(&password).ok()?;
-        let (tag, body) = message(&mut stream)?;
+        let (tag, body) = message(stream)?;
         assert_eq!((tag, &body[..]), (b'p', &b"se cret\0"[..]));
-        send(&mut stream, b'R', &0u32.to_be_bytes())?;
-        send(&mut stream, b'S', b"server_version\x0015\0")?;
-        send(&mut stream, b'Z', b"I")?;
+        self.state().were_encrypted.push(is_encrypted);
+        send(stream, b'R', &0u32.to_be_bytes())?;
+        send(stream, b'S', b"server_version\x0015\0")?;
+        send(stream, b'Z', b"I")?;
         loop {
-            let (tag, body) = message(&mut stream)?;
+            let (tag, body) = message(stream)?;
             if tag != b'Q' {
                 return None;
             }
@@ -75,11 +106,11 @@ impl Database {
                 return self.replicate(stream);
             }
             if sql.starts_with("COPY") {
-                send(&mut stream, b'H', &[0, 0, 0])?;
+                send(stream, b'H', &[0, 0, 0])?;
                 for line in ["1\tAlien\t1979\t{a,\"b c\"}\n", "2\ta\\tb\t\\N\t\\N\n", "3\tUp\t2009\t{}\n"] {
-                    send(&mut stream, b'd', line.as_bytes())?;
+                    send(stream, b'd', line.as_bytes())?;
                 }
-                send(&mut stream, b'c', b"")?;
+                send(stream, b'c', b"")?;
             }
             for row in self.answer(&sql) {
                 let mut body = u16::try_from(row.len()).expect("a few").to_be_bytes().to_vec();
@@ -87,10 +118,10 @@ impl Database {
                     body.extend_from_slice(&u32::try_from(value.len()).expect("short").to_be_bytes());
                     body.extend_from_slice(value.as_bytes());
                 }
-                send(&mut stream, b'D', &body)?;
+                send(stream, b'D', &body)?;
             }
-            send(&mut stream, b'C', b"DONE\0")?;
-            send(&mut stream, b'Z', b"I")?;
+            send(stream, b'C', b"DONE\0")?;
+            send(stream, b'Z', b"I")?;
         }
     }
 
@@ -128,14 +159,14 @@ impl Database {
         }
     }
 
-    fn replicate(&self, mut stream: TcpStream) -> Option<()> {
-        send(&mut stream, b'W', &[0, 0, 0])?;
+    fn replicate(&self, stream: &mut dyn Line) -> Option<()> {
+        send(stream, b'W', &[0, 0, 0])?;
         let changes = self.state().changes.clone();
         for change in changes {
-            send(&mut stream, b'd', &[&b"w"[..], &[0; 24], &change].concat())?;
+            send(stream, b'd', &[&b"w"[..], &[0; 24], &change].concat())?;
         }
         loop {
-            let (tag, body) = message(&mut stream)?;
+            let (tag, body) = message(stream)?;
             assert_eq!((tag, body[0], body.len()), (b'd', b'r', 34));
             let place = u64::from_be_bytes(body[9..17].try_into().expect("eight bytes"));
             let url = format!("{}/indexes/films/stats", self.state().server);
@@ -143,25 +174,34 @@ impl Database {
             let held = held.and_then(|stats| stats["numberOfDocuments"].as_u64()).unwrap_or_default();
             self.state().confirmed.push((place, held));
             if body[33] == 1 {
-                send(&mut stream, b'd', &[&b"k"[..], &END.to_be_bytes(), &[0; 9]].concat())?;
+                send(stream, b'd', &[&b"k"[..], &END.to_be_bytes(), &[0; 9]].concat())?;
             }
         }
     }
 }
 
-fn read(stream: &mut TcpStream, count: usize) -> Option<Vec<u8>> {
+/// What a request for TLS says.
+const ASKS_FOR_TLS: [u8; 4] = 80_877_103u32.to_be_bytes();
+
+/// The first message of a connection.
+fn beginning(stream: &mut dyn Line) -> Option<Vec<u8>> {
+    let length = read(stream, 4)?;
+    read(stream, u32::from_be_bytes(length.try_into().expect("four bytes")) as usize - 4)
+}
+
+fn read(stream: &mut dyn Line, count: usize) -> Option<Vec<u8>> {
     let mut body = vec![0; count];
     stream.read_exact(&mut body).ok()?;
     Some(body)
 }
 
-fn message(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
+fn message(stream: &mut dyn Line) -> Option<(u8, Vec<u8>)> {
     let head = read(stream, 5)?;
     let length = u32::from_be_bytes(head[1..].try_into().expect("four bytes"));
     Some((head[0], read(stream, length as usize - 4)?))
 }
 
-fn send(stream: &mut TcpStream, tag: u8, body: &[u8]) -> Option<()> {
+fn send(stream: &mut dyn Line, tag: u8, body: &[u8]) -> Option<()> {
     let length = u32::try_from(body.len() + 4).expect("short").to_be_bytes();
     stream.write_all(&[&[tag][..], &length, body].concat()).ok()
 }
@@ -197,10 +237,16 @@ fn transaction(end: u64, changes: &[Vec<u8>]) -> Vec<Vec<u8>> {
 }
 
 fn sync(database: &Database, url: &str, more: &[&str]) -> Output {
-    let source = format!("postgres://me:se%20cret@127.0.0.1:{}/shop", database.port);
+    command(database, "", url).args(more).output().expect("the binary starts")
+}
+
+/// The command, with parameters of the address: `?name=value`.
+fn command(database: &Database, parameters: &str, url: &str) -> Command {
+    let source = format!("postgres://me:se%20cret@127.0.0.1:{}/shop{parameters}", database.port);
     let mut command = Command::new(binary());
-    command.args(["sync", &source, "--table", "films", "--index", "films", "--url", url]).args(more);
-    command.stdin(Stdio::null()).output().expect("the binary starts")
+    command.args(["sync", &source, "--table", "films", "--index", "films", "--url", url]);
+    command.stdin(Stdio::null());
+    command
 }
 
 fn said(output: &Output) -> String {

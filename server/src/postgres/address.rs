@@ -1,15 +1,16 @@
 //! Where a database is, and as who.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use percent_encoding::percent_decode_str;
 use reqwest::Url;
 
+use super::tls::Tls;
+
 const PORT: u16 = 5432;
 
-/// `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslrootcert=FILE`
+/// `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=MODE&sslrootcert=FILE`
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(super) host: String,
@@ -17,8 +18,7 @@ pub(crate) struct Address {
     pub(super) user: String,
     pub(super) password: Option<String>,
     pub(crate) database: String,
-    /// Certificates that its own must be signed by; without them the connection is in the clear.
-    pub(super) roots: Option<PathBuf>,
+    pub(super) tls: Tls,
 }
 
 impl fmt::Debug for Address {
@@ -30,6 +30,14 @@ impl fmt::Debug for Address {
 impl Address {
     pub(super) fn place(&self) -> String {
         format!("{}:{}", self.host, self.port)
+    }
+
+    /// What its user should know about how the connection is protected.
+    pub(crate) fn caution(&self) -> Option<&'static str> {
+        (self.tls == Tls::Unverified).then_some(
+            "the connection to the database is encrypted, but its certificate is not verified: set `sslmode=verify-full`, with \
+             `sslrootcert=FILE` if the authority is your own",
+        )
     }
 }
 
@@ -50,45 +58,38 @@ impl FromStr for Address {
         }
         let named = decoded(url.path().trim_start_matches('/'));
         let host = url.host_str().filter(|host| !host.is_empty()).unwrap_or("localhost");
-        let mut address = Address {
+        let (mut mode, mut roots) = (None, None);
+        for (name, value) in url.query_pairs() {
+            match (&*name, &*value) {
+                ("sslrootcert", _) => roots = Some(value.into_owned()),
+                ("sslmode", _) => mode = Some(value.into_owned()),
+                // The password is proven without the channel.
+                ("channel_binding", "disable" | "prefer") => {}
+                ("channel_binding", _) => {
+                    return Err(format!("`channel_binding={value}` is not supported: leave it out, or set `prefer`"));
+                }
+                (other, _) => {
+                    return Err(format!(
+                        "the parameter `{other}` is unknown: expected `sslmode`, `sslrootcert` or `channel_binding`"
+                    ));
+                }
+            }
+        }
+        Ok(Address {
             host: decoded(host.trim_start_matches('[').trim_end_matches(']')),
             port: url.port().unwrap_or(PORT),
             password: url.password().map(decoded),
             database: if named.is_empty() { user.clone() } else { named },
             user,
-            roots: None,
-        };
-        let mut mode = None;
-        for (name, value) in url.query_pairs() {
-            match &*name {
-                "sslrootcert" => address.roots = Some(PathBuf::from(&*value)),
-                "sslmode" => mode = Some(value.into_owned()),
-                other => {
-                    return Err(format!("the parameter `{other}` is unknown: expected `sslmode` or `sslrootcert`"));
-                }
-            }
-        }
-        match mode.as_deref() {
-            None | Some("disable" | "allow" | "prefer") => {}
-            Some("require" | "verify-ca" | "verify-full") => {
-                if address.roots.is_none() {
-                    return Err(
-                        "`sslmode` requires TLS: set the file of its certificates with `sslrootcert`".to_owned()
-                    );
-                }
-            }
-            Some(other) => return Err(format!("`sslmode` cannot be `{other}`: expected `disable` or `verify-full`")),
-        }
-        if mode.as_deref() == Some("disable") {
-            address.roots = None;
-        }
-        Ok(address)
+            tls: Tls::new(mode.as_deref(), roots.as_deref())?,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::postgres::tls::Roots;
 
     #[test]
     fn addresses_are_read() {
@@ -99,14 +100,31 @@ mod tests {
         assert_eq!(format!("{address:?}"), "postgres://me@db.example:5433/shop", "without the password");
         let short = read("postgresql://me@[::1]").unwrap();
         assert_eq!((short.place(), short.database.as_str(), short.password), ("::1:5432".to_owned(), "me", None));
-        let safe = read("postgres://me@h/d?sslmode=verify-full&sslrootcert=/ca.pem").unwrap();
-        assert_eq!(safe.roots, Some(PathBuf::from("/ca.pem")));
-        assert_eq!(read("postgres://me@h/d?sslmode=disable&sslrootcert=/ca.pem").unwrap().roots, None);
+        for (parameters, tls) in [
+            ("", Tls::Preferred),
+            ("?sslmode=disable&sslrootcert=/ca.pem", Tls::Off),
+            ("?sslmode=allow", Tls::Preferred),
+            ("?sslmode=prefer&sslrootcert=/ca.pem&channel_binding=prefer", Tls::Preferred),
+            ("?sslmode=require", Tls::Unverified),
+            ("?sslmode=require&sslrootcert=/ca.pem", Tls::Signed(Roots::File("/ca.pem".into()))),
+            ("?sslmode=verify-ca&sslrootcert=/ca.pem", Tls::Signed(Roots::File("/ca.pem".into()))),
+            ("?sslmode=verify-full&sslrootcert=/ca.pem", Tls::Verified(Roots::File("/ca.pem".into()))),
+            ("?sslrootcert=/ca.pem", Tls::Verified(Roots::File("/ca.pem".into()))),
+            ("?sslrootcert=system", Tls::Verified(Roots::System)),
+            ("?sslmode=verify-full", Tls::Verified(Roots::System)),
+        ] {
+            let address = read(&format!("postgres://me@h/d{parameters}")).unwrap();
+            assert_eq!(address.tls, tls, "{parameters}");
+            assert_eq!(address.caution().is_some(), tls == Tls::Unverified, "{parameters}");
+        }
         for (bad, reason) in [
             ("nowhere", "expected postgres://"),
             ("mysql://a@b/c", "expected postgres://"),
             ("postgres://host/db", "names no user"),
-            ("postgres://a@b/c?sslmode=require", "sslrootcert"),
+            ("postgres://a@b/c?sslmode=verify-ca", "set its file with `sslrootcert`"),
+            ("postgres://a@b/c?sslmode=require&sslrootcert=system", "set `sslmode=verify-full`"),
+            ("postgres://a@b/c?sslrootcert=", "`sslrootcert` is empty"),
+            ("postgres://a@b/c?channel_binding=require", "`channel_binding=require` is not supported"),
             ("postgres://a@b/c?sslmode=often", "cannot be `often`"),
             ("postgres://a@b/c?ssl=1", "`ssl` is unknown"),
         ] {

@@ -1,24 +1,12 @@
 //! A connection: signing in, queries as text, copies.
 
-use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
-
 use bytes::Bytes;
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::crypto::aws_lc_rs;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-use super::frames::{Frame, Reader, Stream, Wire};
+use super::frames::{Frame, Reader, Wire};
 use super::scram::{self, Scram};
-use super::{Address, PostgresError};
+use super::{Address, PostgresError, tls};
 
-const CONNECT_TIME: Duration = Duration::from_secs(10);
 const PROTOCOL: u32 = 3 << 16;
-const ASKS_FOR_TLS: u32 = 80_877_103;
 /// Values as texts that mean the same everywhere.
 const SETTINGS: [(&str, &str); 5] = [
     ("application_name", "lamina sync"),
@@ -52,17 +40,7 @@ impl Connection {
     /// # Errors
     /// As the variants of [`PostgresError`] say.
     pub(crate) async fn open(address: &Address, replicates: bool) -> Result<Connection, PostgresError> {
-        let unreachable = |source| PostgresError::Unreachable { place: address.place(), source };
-        let connecting = TcpStream::connect((address.host.as_str(), address.port));
-        let stream = match tokio::time::timeout(CONNECT_TIME, connecting).await {
-            Ok(stream) => stream.map_err(unreachable)?,
-            Err(_) => return Err(unreachable(std::io::ErrorKind::TimedOut.into())),
-        };
-        stream.set_nodelay(true)?;
-        let stream: Box<dyn Stream> = match &address.roots {
-            Some(roots) => with_tls(stream, &address.host, roots).await?,
-            None => Box::new(stream),
-        };
+        let stream = tls::connect(address).await?;
         let mut connection = Connection { wire: Wire::new(stream) };
         connection.begin(address, replicates).await?;
         Ok(connection)
@@ -183,28 +161,6 @@ impl Connection {
             }
         }
     }
-}
-
-async fn with_tls(mut stream: TcpStream, host: &str, roots: &Path) -> Result<Box<dyn Stream>, PostgresError> {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-
-    stream.write_all(&[8u32.to_be_bytes(), ASKS_FOR_TLS.to_be_bytes()].concat()).await?;
-    if stream.read_u8().await? != b'S' {
-        return Err(PostgresError::SignIn("the database has no TLS, and `sslrootcert` requires it".to_owned()));
-    }
-    let failed = |reason: String| PostgresError::Certificates { file: roots.display().to_string(), reason };
-    let mut trusted = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(roots).map_err(|error| failed(error.to_string()))? {
-        let certificate = certificate.map_err(|error| failed(error.to_string()))?;
-        trusted.add(certificate).map_err(|error| failed(error.to_string()))?;
-    }
-    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| failed(error.to_string()))?
-        .with_root_certificates(trusted)
-        .with_no_client_auth();
-    let name = ServerName::try_from(host.to_owned()).map_err(|error| failed(error.to_string()))?;
-    Ok(Box::new(TlsConnector::from(Arc::new(config)).connect(name, stream).await?))
 }
 
 fn row(body: &[u8]) -> Result<Row, PostgresError> {

@@ -7,6 +7,7 @@ mod frames;
 mod pgoutput;
 mod replication;
 mod scram;
+mod tls;
 mod values;
 
 use std::io;
@@ -31,7 +32,7 @@ pub(crate) enum PostgresError {
     Refused { code: String, message: String },
     #[error("{0}")]
     SignIn(String),
-    #[error("the certificates in {file} cannot be used: {reason}")]
+    #[error("the certificates of {file} cannot be used: {reason}")]
     Certificates { file: String, reason: String },
     #[error("the database sent an unexpected message: {0}")]
     Unexpected(String),

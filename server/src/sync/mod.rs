@@ -30,8 +30,8 @@ const BACKOFF_MAX: Duration = Duration::from_secs(10);
 /// Follow tables of PostgreSQL: load their rows into indexes, then every change as it is committed.
 #[derive(Debug, Clone, Args)]
 pub struct SyncArgs {
-    /// The database: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, for TLS with `?sslrootcert=FILE`. The user must
-    /// own the table and have the right to replicate.
+    /// The database: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, `?sslmode=verify-full` verifies
+    /// its certificate. The user must own the table and have the right to replicate.
     #[arg(env = "SVC_SYNC_DATABASE", hide_env_values = true, value_name = "URL")]
     database: String,
     /// A table with a primary key, optionally with its schema: `films`, `shop.films`. Several tables: `--table a
@@ -147,6 +147,9 @@ pub fn run(args: &SyncArgs) -> ExitCode {
 async fn follow_all(args: &SyncArgs) -> Result<(), SyncError> {
     let address: Address = args.database.parse().map_err(SyncError::Address)?;
     let followed = args.followed()?;
+    if let Some(caution) = address.caution() {
+        Voice { is_quiet: args.quiet }.say(format_args!("{caution}"));
+    }
     let each = followed.iter().map(|followed| follow_patiently(args, &address, followed));
     futures_util::future::try_join_all(each).await.map(drop)
 }

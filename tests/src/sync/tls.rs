@@ -1,0 +1,82 @@
+//! The connection to the database: `sslmode` and `sslrootcert`.
+
+use std::path::Path;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use tokio_rustls::rustls::crypto::aws_lc_rs;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+
+use super::*;
+
+/// A database whose certificate is for `name`, and the certificate of its authority.
+fn certified(name: &str) -> (Database, String) {
+    let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let certificate = CertificateParams::new(vec![name.to_owned()]).unwrap().signed_by(&key, &issuer).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], PrivateKeyDer::try_from(key.serialize_der()).unwrap())
+        .unwrap();
+    (Database::start(State { tls: Some(Arc::new(config)), ..State::default() }), issuer.pem())
+}
+
+/// Removes what is not there: signs in, and says so. With the certificates that the system is said to trust.
+#[track_caller]
+fn try_it(database: &Database, parameters: &str, system: &Path) -> (bool, String) {
+    database.state().were_encrypted.clear();
+    let mut command = command(database, parameters, UNREACHABLE);
+    let output = command.arg("--remove").env("SSL_CERT_FILE", system).env_remove("SSL_CERT_DIR").output().unwrap();
+    (output.status.success(), said(&output))
+}
+
+#[test]
+fn the_connection_is_as_safe_as_its_parameters_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let (here, root) = certified("127.0.0.1");
+    let (elsewhere, elsewhere_root) = certified("db.internal");
+    let bare = Database::start(State::default());
+    let (ours, theirs) = (write("ours.pem", &root), write("theirs.pem", &elsewhere_root));
+    let empty = write("empty.pem", "");
+    let file = |path: &Path| format!("sslrootcert={}", path.display());
+    let (our_file, their_file) = (file(&ours), file(&theirs));
+    let succeeds = |database: &Database, parameters: &str, is_encrypted: bool, warns: bool| {
+        let (is_success, said) = try_it(database, parameters, &ours);
+        assert!(is_success, "{parameters}: {said}");
+        assert_eq!(database.state().were_encrypted, [is_encrypted], "{parameters}");
+        assert_eq!(said.contains("not verified: set `sslmode=verify-full`"), warns, "{parameters}: {said}");
+    };
+    for parameters in ["", "?sslmode=prefer", "?sslmode=allow&channel_binding=prefer"] {
+        succeeds(&here, parameters, true, false);
+        succeeds(&bare, parameters, false, false);
+    }
+    succeeds(&here, "?sslmode=disable", false, false);
+    succeeds(&elsewhere, "?sslmode=require", true, true);
+    succeeds(&elsewhere, &format!("?sslmode=require&{their_file}"), true, false);
+    succeeds(&elsewhere, &format!("?sslmode=verify-ca&{their_file}"), true, false);
+    for parameters in ["?sslmode=verify-full", "?sslrootcert=system", &format!("?{our_file}")] {
+        succeeds(&here, parameters, true, false);
+    }
+    let fails = |database: &Database, parameters: &str, system: &Path, reason: &str| {
+        let (is_success, said) = try_it(database, parameters, system);
+        assert!(!is_success && said.contains(reason), "{parameters}: {said}");
+        assert!(!said.contains("se cret") && !said.contains("se%20cret"), "{said}");
+        assert!(database.state().were_encrypted.is_empty(), "no password is sent: {parameters}");
+    };
+    fails(&bare, "?sslmode=require", &ours, "set `sslmode=disable`");
+    fails(&here, "?sslmode=verify-full", &theirs, "set `sslrootcert` to the file");
+    fails(&here, &format!("?sslmode=require&{their_file}"), &ours, "set `sslrootcert` to the file");
+    fails(&elsewhere, &format!("?sslmode=verify-full&{their_file}"), &ours, "not for `127.0.0.1`");
+    fails(&here, "?sslmode=verify-full", &empty, "name a file with `sslrootcert`");
+    fails(&here, &format!("?{}", file(&empty)), &ours, "the `sslrootcert`, cannot be used");
+    fails(&here, "?sslrootcert=/no/such/file", &ours, "/no/such/file, the `sslrootcert`, cannot be used");
+    fails(&here, "?sslmode=often", &ours, "`sslmode` cannot be `often`");
+}
