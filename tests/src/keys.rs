@@ -281,6 +281,7 @@ const ROUTES: &[(&str, &str, &[&str])] = &[
     ("POST", "/export", &["export", "*.get"]),
     ("GET", "/network", &["network.get", "*.get"]),
     ("PATCH", "/network", &["network.update"]),
+    ("GET", "/replicas", &["network.get", "*.get"]),
     ("GET", "/metrics", &["metrics.get", "metrics.*", "*.get"]),
     ("POST", "/logs/stream", &["metrics.get", "metrics.*", "*.get"]),
     ("DELETE", "/logs/stream", &["metrics.get", "metrics.*", "*.get"]),

@@ -81,3 +81,54 @@ fn a_replica_passes_writes_on_if_it_is_to() {
     assert_eq!(answer.status().as_u16(), 307);
     assert_eq!(answer.json::<Value>().unwrap()["code"], "replica_takes_no_writes");
 }
+
+/// Those that may write to the store say how far they are; one that stops is gone, one that is killed is silent.
+#[test]
+fn replicas_are_listed_with_their_lag() {
+    let group = Group::new();
+    let writer = group.writer();
+    let alone = Server::start();
+    assert_eq!(alone.get("/replicas").ok(), json!({"role": "alone", "generation": null, "results": []}));
+    let task = writer.add("films", json!([film(1, "Alien")]));
+    let url = "http://replica.example:7700";
+    let options = ["--master-key", KEY, "--follow", &group.address(), "--public-url", url];
+    let mut replica = Server::with_options(&options).with_key(KEY);
+    after(&replica, &task, "/indexes");
+    let listed = |wanted: usize| {
+        let start = Instant::now();
+        loop {
+            let answer = writer.get("/replicas").ok();
+            if answer["results"].as_array().unwrap().len() == wanted {
+                return answer;
+            }
+            assert!(start.elapsed() < Duration::from_secs(100), "{answer}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let answer = listed(1);
+    assert_eq!((&answer["role"], &answer["generation"]), (&json!("writer"), &task["batchUid"]));
+    let one = &answer["results"][0];
+    assert_eq!((&one["url"], &one["standby"], &one["failure"]), (&json!(url), &json!(false), &Value::Null), "{one}");
+    assert_eq!((&one["generation"], &one["batchesBehind"]), (&task["batchUid"], &json!(0)), "{one}");
+    assert!(one["lagMs"].is_u64() && one["silentMs"].is_u64() && one["seenAt"].is_string(), "{one}");
+    assert_eq!(replica.get("/replicas").ok()["role"], "replica");
+    // What is no entry is left out; what was silent for a day is removed by the next replica.
+    let folder = group.objects("replica/")[0].parent().unwrap().to_owned();
+    std::fs::write(folder.join("nonsense"), "{").unwrap();
+    let mut old = serde_json::from_slice::<Value>(&std::fs::read(&group.objects("replica/")[0]).unwrap()).unwrap();
+    old["uid"] = json!("00000000-0000-4000-8000-000000000000");
+    old["seenAt"] = json!("2020-01-01T00:00:00Z");
+    std::fs::write(folder.join("00000000-0000-4000-8000-000000000000"), old.to_string()).unwrap();
+    assert!(listed(2)["results"][0]["silentMs"].as_u64().unwrap() > 86_400_000);
+    let mut second = group.replica();
+    after(&second, &task, "/indexes");
+    let start = Instant::now();
+    while folder.join("00000000-0000-4000-8000-000000000000").exists() {
+        assert!(start.elapsed() < Duration::from_secs(100), "{}", second.log());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    listed(2);
+    assert!(replica.terminate().success());
+    assert!(second.terminate().success());
+    assert_eq!(listed(0)["results"], json!([]));
+}

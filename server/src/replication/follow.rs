@@ -13,6 +13,7 @@ use super::carried::{Carried, carried_key};
 use super::chain::{Chain, Holder, Setback, newest_root};
 use super::remembered::{Local, Remembered};
 use super::root::{PublishedIndex, PublishedManifest, Root};
+use super::roster::Signing;
 use super::store::{ObjectError, ObjectStore, Wanted, blocking, settle};
 use super::{Bell, Replication, Worker};
 use crate::access::KeyLine;
@@ -94,7 +95,8 @@ impl Follower {
             who: Holder::of(&options.replication, following.instance.uid()),
             watch: Watch::new(Instant::now()),
         });
-        let run = Run { store, following, has, last: None, is_first: true, standby };
+        let signing = Signing::new(&store, options, following.instance.uid());
+        let run = Run { store, following, has, last: None, is_first: true, standby, signing };
         let worker = Worker::start("follower", move |bell| run.run(bell))
             .map_err(|source| ObjectError::Io { path: "follower".into(), source })?;
         Ok(Follower { _worker: worker })
@@ -110,6 +112,7 @@ struct Run {
     last: Option<Root>,
     is_first: bool,
     standby: Option<Standby>,
+    signing: Signing,
 }
 
 /// What a standby needs besides.
@@ -131,11 +134,16 @@ impl Run {
                 }
             };
             match self.take_over_if_due() {
-                Ok(true) => return self.following.replication.begin_again(),
+                Ok(true) => {
+                    self.signing.leave();
+                    return self.following.replication.begin_again();
+                }
                 Ok(false) => {}
                 Err(error) => self.following.replication.fails(error.to_string()),
             }
+            self.signing.sign(&self.following.replication);
             if !bell.pause(pause) {
+                self.signing.leave();
                 return;
             }
         }

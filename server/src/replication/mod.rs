@@ -8,6 +8,7 @@
 //! * [`journal`]: with `--durability store`, tasks are put into the store before they are acknowledged, and a server that takes
 //!   over carries them out.
 //! * [`built`]: an index that no server has made, in a store of its own.
+//! * [`roster`]: replicas say in the store that they are there.
 //! * [`role`]: whether a server writes or follows, where its options leave that to the store.
 //!
 //! Searches never wait for either. A publisher that another one has taken over from finds its next root refused, and stops.
@@ -26,6 +27,7 @@ mod publish;
 mod remembered;
 mod role;
 mod root;
+mod roster;
 #[cfg(test)]
 mod simulated;
 mod store;
@@ -45,6 +47,7 @@ pub(crate) use inventory::Inventory;
 pub(crate) use prepare::{Prepared, Taking};
 pub(crate) use publish::{Published, Publisher};
 pub(crate) use role::{has_followed, role_at_start};
+pub(crate) use roster::{Sign, replicas};
 pub(crate) use store::ObjectError;
 pub(crate) use store::{Call, Traffic};
 

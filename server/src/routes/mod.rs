@@ -24,6 +24,7 @@ mod network;
 mod openapi;
 mod page;
 mod render;
+mod replicas;
 mod rerank;
 mod rules;
 mod search;
@@ -75,6 +76,7 @@ pub(crate) fn routes(state: &Arc<AppState>) -> Routes {
     let rest =
         rest.or(webhooks::routes(state)).unify().or(export::routes(state)).unify().or(network::routes(state)).unify();
     let rest = rest.or(rules::routes(state)).unify().or(render::routes(state)).unify();
+    let rest = rest.or(replicas::routes(state)).unify();
     let rest = rest.or(chats::routes(state)).unify().or(mcp::routes(state)).unify();
     let rest = rest.or(openapi::routes(state)).unify().or(docs::routes(state)).unify().or(page::routes(state)).unify();
     let rest = rest.or(unavailable::routes(state)).unify();

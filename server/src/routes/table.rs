@@ -70,6 +70,7 @@ pub(crate) const ROUTES: &[(&str, &str)] = &[
     ("POST", "/snapshots"),
     ("GET", "/network"),
     ("PATCH", "/network"),
+    ("GET", "/replicas"),
     ("POST", "/dumps"),
     ("GET", "/keys"),
     ("POST", "/keys"),

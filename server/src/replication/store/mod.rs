@@ -207,7 +207,7 @@ impl ObjectStore {
     ///
     /// # Errors
     /// What the store says.
-    fn put(&self, key: &str, bytes: &[u8]) -> Result<(), ObjectError> {
+    pub(super) fn put(&self, key: &str, bytes: &[u8]) -> Result<(), ObjectError> {
         let put = match &self.place {
             Place::Folder(folder) => folder::put(folder, key, bytes),
             Place::Bucket { bucket, prefix } => bucket::put(bucket, &format!("{prefix}{key}"), bytes),

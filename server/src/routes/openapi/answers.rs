@@ -199,6 +199,14 @@ fn peers() -> Vec<(&'static str, Value)> {
             ]),
         ),
         (
+            "Replicas",
+            all_of([
+                ("role", one_of(&["alone", "writer", "replica", "superseded"])),
+                ("generation", or_null(count())),
+                ("results", list(replica())),
+            ]),
+        ),
+        (
             "Network",
             all_of([
                 ("self", or_null(text())),
@@ -209,6 +217,22 @@ fn peers() -> Vec<(&'static str, Value)> {
             ]),
         ),
     ]
+}
+
+/// What a replica says of itself.
+fn replica() -> Value {
+    all_of([
+        ("uid", text()),
+        ("url", or_null(text())),
+        ("version", text()),
+        ("standby", flag()),
+        ("generation", or_null(count())),
+        ("batchesBehind", or_null(count())),
+        ("lagMs", or_null(count())),
+        ("failure", or_null(text())),
+        ("seenAt", instant()),
+        ("silentMs", count()),
+    ])
 }
 
 /// Tasks and batches.

@@ -234,6 +234,7 @@ fn of_server(method: &str, pattern: &str) -> Option<Row> {
         ("DELETE", "/webhooks/{uuid}") => ("Delete a webhook", Body::None, Nothing, &[]),
         ("GET", "/network") => ("Get the network of servers", Body::None, Ok("Network"), &[]),
         ("PATCH", "/network") => ("Change the network", Body::Json, Ok("Network"), &[]),
+        ("GET", "/replicas") => ("List the replicas, and how far each is", Body::None, Ok("Replicas"), &[]),
         ("GET", "/metrics") => ("Metrics for Prometheus; feature `metrics`", Body::None, Text, &[]),
         ("POST", "/logs/stream") => ("Stream the logs; feature `logsRoute`", Body::Json, Text, &[]),
         ("DELETE", "/logs/stream") => ("Stop the stream of logs; feature `logsRoute`", Body::None, Nothing, &[]),

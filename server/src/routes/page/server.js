@@ -130,6 +130,18 @@ async function embedderQueue(indexes) {
   return [table(['index', 'embedders', 'documents with vectors', 'without', 'under way'], rows), ...cut];
 }
 
+// Replicas that say in the store how far they are.
+async function replicas() {
+  const found = await ask('GET', '/replicas');
+  if (found.role === 'alone') return [];
+  const lag = one => one.silentMs > REPLICA_SILENT_MS ? 'silent for ' + span(one.silentMs) : one.lagMs === null ? 'fetches everything' : span(one.lagMs);
+  const rows = found.results.map(one => [one.url || one.uid, one.standby ? 'standby' : 'replica', one.generation ?? '–', one.batchesBehind ?? '–', lag(one), one.version, one.failure || '']);
+  const hint = 'This server is the ' + found.role + ', at generation ' + (found.generation ?? '–') + '. Replicas report every 10 s; one that may not write to the store is not listed.';
+  return [node('h2', 'Replicas'), node('p', hint), rows.length ? table(['replica', 'role', 'generation', 'batches behind', 'lag', 'version', 'failure'], rows) : named('p', 'faint', 'No replica reports.')];
+}
+const REPLICA_SILENT_MS = 30000;
+const span = ms => ms < 1000 ? ms + ' ms' : ms < 120000 ? (ms / 1000).toFixed(1) + ' s' : Math.round(ms / 60000) + ' min';
+
 // What a key may not see is left out, with a word.
 const orRefusal = work => work().catch(error => {
   if (error instanceof Refusal) return [named('p', 'faint', error.message)];
@@ -144,7 +156,7 @@ pages.server = async fill => {
   const docs = node('a', 'All routes');
   docs.href = '/docs';
   fill(node('p', null, docs), table(facts.filter(([, value]) => value).map(([name]) => name), [facts.filter(([, value]) => value).map(([, value]) => value)]),
-    node('h2', 'Current state'), place, node('h2', 'Embedders'), node('p', 'Keyword search finds documents at once, semantic search when they have vectors.'),
+    node('h2', 'Current state'), place, ...await orRefusal(replicas), node('h2', 'Embedders'), node('p', 'Keyword search finds documents at once, semantic search when they have vectors.'),
     ...await orRefusal(() => embedderQueue(stats.indexes)), node('h2', 'Webhooks'), node('p', 'The server sends finished batches to these addresses.'), ...await orRefusal(webhooks));
   orRefusal(() => charts(place).then(() => [])).then(parts => { if (parts.length) place.replaceChildren(...parts); }, error => shown(() => { throw error; }));
 };
