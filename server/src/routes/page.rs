@@ -26,6 +26,7 @@ const PAGE: &str = concat!(
     include_str!("page/search.js"),
     include_str!("page/side.js"),
     include_str!("page/views.js"),
+    include_str!("page/names.js"),
     include_str!("page/server.js"),
     include_str!("page/live.js"),
     include_str!("page/start.js"),

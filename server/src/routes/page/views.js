@@ -1,6 +1,6 @@
 
 // Views of administration, beside the search. Each fills one section; what a key may not do, the server refuses.
-const views = { search: 'Search', compare: 'Compare', indexes: 'Indexes', documents: 'Documents', settings: 'Settings', tasks: 'Tasks', server: 'Server', keys: 'Keys' };
+const views = { search: 'Search', compare: 'Compare', indexes: 'Indexes', documents: 'Documents', settings: 'Settings', rules: 'Rules', tasks: 'Tasks', server: 'Server', keys: 'Keys' };
 const OPEN_TASK = ['enqueued', 'processing'];
 
 function button(text, work) {
@@ -68,7 +68,7 @@ pages.indexes = async fill => {
     });
     return [open, (of.numberOfDocuments || 0).toLocaleString(), of.numberOfEmbeddings ? of.numberOfEmbeddedDocuments.toLocaleString() : '', human(of.rawDocumentDbSize || 0), String(Object.keys(of.fieldDistribution).length),
       index.primaryKey, when(index.updatedAt), remove];
-  })));
+  })), ...await orRefusal(aliases));
 };
 
 pages.documents = async fill => {
