@@ -65,21 +65,25 @@ pub(super) struct Signing {
     /// `None` before the first.
     due: Option<Instant>,
     is_refused: bool,
+    /// Whether the last one had a generation: the first one that has is not late.
+    had_any: bool,
 }
 
 impl Signing {
     pub(super) fn new(store: &ObjectStore, options: &Options, uid: Uuid) -> Signing {
         let options = &options.replication;
         let (url, is_standby) = (options.public_url.clone(), options.standby);
-        Signing { store: store.within(CALL_MAX), uid, url, is_standby, due: None, is_refused: false }
+        Signing { store: store.within(CALL_MAX), uid, url, is_standby, due: None, is_refused: false, had_any: false }
     }
 
     /// Says how far the replica is, if it is time to.
     pub(super) fn sign(&mut self, replication: &Replication) {
         let now = Instant::now();
-        if self.due.is_some_and(|due| now < due) {
+        let has_any = replication.generation().is_some();
+        if self.due.is_some_and(|due| now < due) && (self.is_refused || has_any == self.had_any) {
             return;
         }
+        self.had_any = has_any;
         let sign = Sign {
             uid: self.uid,
             url: self.url.clone(),
