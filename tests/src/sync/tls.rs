@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
@@ -11,6 +11,8 @@ use super::*;
 /// A database whose certificate is for `name`, and the certificate of its authority.
 fn certified(name: &str) -> (Database, String) {
     let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
+    // Authorities of one name would be one authority with a wrong signature.
+    params.distinguished_name.push(DnType::CommonName, format!("authority of {name}"));
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
     let key = KeyPair::generate().unwrap();
