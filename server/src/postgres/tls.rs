@@ -191,7 +191,8 @@ fn refused(reason: &CertificateError, address: &Address) -> String {
             "the certificate of the database is not for `{host}`: use a name of the certificate in the address, or set \
              `sslmode=verify-ca` with `sslrootcert`"
         ),
-        CertificateError::UnknownIssuer => {
+        // A wrong signature is that of another authority with the same name.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
             "no trusted authority signed the certificate of the database: set `sslrootcert` to the file \
              with the certificate of its authority"
                 .to_owned()

@@ -34,6 +34,6 @@ pages.rules = async fill => {
     return node('details', null, node('summary', uid + '  ' + (rule.description || '')), field, named('p', 'row', save(() => uid, field), remove));
   });
   const none = named('p', 'faint', 'There is no rule.');
-  fill(node('p', 'A rule pins documents, or changes other things, where a search meets its conditions.'), ...(shownRules.length ? shownRules : [none]),
+  fill(node('p', 'A rule pins documents at places of the hits, in searches that meet its conditions.'), ...(shownRules.length ? shownRules : [none]),
     node('h2', 'Create'), named('p', 'row', uid), text, named('p', 'row', save(() => uid.value, text)));
 };
