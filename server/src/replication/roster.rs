@@ -73,7 +73,8 @@ impl Signing {
     pub(super) fn new(store: &ObjectStore, options: &Options, uid: Uuid) -> Signing {
         let options = &options.replication;
         let (url, is_standby) = (options.public_url.clone(), options.standby);
-        Signing { store: store.within(CALL_MAX), uid, url, is_standby, due: None, is_refused: false, had_any: false }
+        let store = store.within(CALL_MAX).uncounted();
+        Signing { store, uid, url, is_standby, due: None, is_refused: false, had_any: false }
     }
 
     /// Says how far the replica is, if it is time to.

@@ -175,6 +175,11 @@ impl ObjectStore {
         ObjectStore { place, traffic: Arc::clone(&self.traffic) }
     }
 
+    /// The same, whose calls are not counted: for what nothing rests on, which may be refused for good.
+    pub(super) fn uncounted(&self) -> ObjectStore {
+        ObjectStore { place: self.place.clone(), traffic: Arc::default() }
+    }
+
     /// The store in the folder `name` of this one.
     pub(super) fn below(&self, name: &str) -> ObjectStore {
         let place = match &self.place {
