@@ -2,18 +2,27 @@
 
 use memchr::memchr2;
 
+/// A text of more bytes may be a filter, whose syntax tree takes many times as much as its text.
+const LONG_TEXT_BYTES: usize = 16 << 10;
+
 /// A value in a list or an object that grew, which holds up to twice as many as it needs, with its share of what a name
 /// takes.
 pub(crate) const VALUE_BYTES: usize = 144;
 
-/// Bytes that the values in `json` take at most, roughly, and their text: each value takes `value_bytes`. A
-/// look at every byte that is no text; broken JSON has some number too.
+/// Bytes that the values in `json` take at most, roughly, and their text: each value takes `value_bytes`, and so does each
+/// part of a long text. A look at every byte that is no text; broken JSON has some number too.
 pub(crate) fn json_heap_bytes(json: &[u8], value_bytes: usize) -> usize {
     let mut nodes: usize = 1;
     let mut at = 0;
     while let Some(byte) = json.get(at) {
         match byte {
-            b'"' => at = end_of_text(json, at + 1),
+            b'"' => {
+                let start = at + 1;
+                at = end_of_text(json, start);
+                if at - start > LONG_TEXT_BYTES {
+                    nodes += parts(&json[start..at]);
+                }
+            }
             b',' | b':' | b'[' | b'{' => {
                 nodes += 1;
                 at += 1;
@@ -22,6 +31,18 @@ pub(crate) fn json_heap_bytes(json: &[u8], value_bytes: usize) -> usize {
         }
     }
     nodes.saturating_mul(value_bytes).saturating_add(json.len())
+}
+
+/// Parts of a text that has the syntax of a filter: a condition is two of them for its operator and one for each space, a value
+/// of a list is one.
+fn parts(text: &[u8]) -> usize {
+    text.iter()
+        .map(|byte| match byte {
+            b'=' | b'<' | b'>' => 2,
+            b' ' | b',' | b'(' => 1,
+            _ => 0,
+        })
+        .sum()
 }
 
 /// Where the text ends that begins at `at`: behind its closing quote.
@@ -46,6 +67,10 @@ mod tests {
         assert_eq!(nodes(r#""a,b:[{\",\\""#), 1);
         assert_eq!(nodes(r#"{"q":[[],[]]}"#), 7);
         assert_eq!(nodes(r#""never ends \"#), 1);
+        let filter = format!("\"{}\"", vec!["a = 1"; 10_000].join(" OR "));
+        assert_eq!(nodes(&filter), 1 + 10_000 * 6 - 2);
+        let encoded = format!("\"{}==\"", "a".repeat(100_000));
+        assert!(nodes(&encoded) < 10);
         let many = format!("[{}]", vec!["[]"; 100_000].join(","));
         assert!(json_heap_bytes(many.as_bytes(), VALUE_BYTES) > 100_000 * 2 * VALUE_BYTES);
     }
