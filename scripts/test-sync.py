@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """`lamina sync` with a real PostgreSQL: a table is loaded, changed all the while, and database, server and command are killed
 with -9 again and again. In the end the index must hold exactly the rows of the table.
-usage: scripts/test-sync.py [--binary FILE] [--rows 100000] [--rate 1000] [--seconds 30] [--kills 9]
+With --tls the database takes encrypted connections only, and the command verifies its certificate (openssl makes it).
+usage: scripts/test-sync.py [--tls] [--binary FILE] [--rows 100000] [--rate 1000] [--seconds 30] [--kills 9]
 Needs PostgreSQL (apt-get install postgresql) and runs it in a folder of its own."""
 import argparse, glob, json, os, random, shutil, signal, subprocess, sys, tempfile, time, urllib.request
 
@@ -12,6 +13,7 @@ arguments.add_argument("--rate", type=int, default=1000, help="changes a second"
 arguments.add_argument("--seconds", type=int, default=30)
 arguments.add_argument("--kills", type=int, default=9)
 arguments.add_argument("--seed", type=int, default=1)
+arguments.add_argument("--tls", action="store_true", help="sslmode=verify-full, with an authority made for this run")
 options = arguments.parse_args()
 chance = random.Random(options.seed)
 
@@ -24,6 +26,7 @@ PORT, LAMINA_PORT = 20_000 + os.getpid() % 20_000, 40_000 + os.getpid() % 20_000
 URL = f"http://127.0.0.1:{LAMINA_PORT}"
 data = os.path.join(folder, "postgres")
 os.mkdir(data)
+PARAMETERS = f"?sslmode=verify-full&sslrootcert={folder}/ca.pem" if options.tls else "?sslmode=disable"
 # PostgreSQL does not run as root.
 as_owner = []
 if os.getuid() == 0:
@@ -40,6 +43,27 @@ def psql(sql, **more):
     return subprocess.run(command, text=True, capture_output=True, **more)
 
 
+def certify():
+    """An authority, and a certificate of it for 127.0.0.1; returns the settings of PostgreSQL that use it."""
+    def openssl(*rest):
+        subprocess.run(["openssl", *rest], check=True, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    for name in ["ca", "another"]:
+        openssl("req", "-x509", *curve, "-keyout", f"{name}.key", "-out", f"{name}.pem", "-days", "2", "-subj", f"/CN=authority {name}")
+    with open(os.path.join(folder, "names"), "w") as file:
+        file.write("subjectAltName=IP:127.0.0.1\n")
+    openssl("req", *curve, "-keyout", os.path.join(data, "server.key"), "-out", "server.csr", "-subj", "/CN=database")
+    openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names",
+            "-out", os.path.join(data, "server.crt"))
+    for name in ["server.key", "server.crt"]:
+        os.chmod(os.path.join(data, name), 0o600)
+        if as_owner:
+            shutil.chown(os.path.join(data, name), "postgres")
+    with open(os.path.join(data, "pg_hba.conf"), "w") as file:
+        file.write("local all all trust\nhostssl all all 127.0.0.1/32 trust\nhostssl replication all 127.0.0.1/32 trust\n")
+    return "ssl=on\n"
+
+
 def start_postgres():
     postgres("pg_ctl", "-D", data, "-l", os.path.join(data, "log"), "-w", "start", stdout=subprocess.DEVNULL)
 
@@ -51,7 +75,7 @@ def start_lamina():
 
 
 def start_sync(*more):
-    command = [options.binary, "sync", f"postgres://postgres@127.0.0.1:{PORT}/postgres", "--table", "films", "--index", "films",
+    command = [options.binary, "sync", f"postgres://postgres@127.0.0.1:{PORT}/postgres{PARAMETERS}", "--table", "films", "--index", "films",
                "--url", URL, *more]
     return subprocess.Popen(command, stdout=sync_log, stderr=sync_log)
 
@@ -132,6 +156,7 @@ sync_log = open(os.path.join(folder, "sync.log"), "ab")
 try:
     postgres("initdb", "-D", data, "-A", "trust", "-U", "postgres", stdout=subprocess.DEVNULL)
     with open(os.path.join(data, "postgresql.conf"), "a") as file:
+        file.write(certify() if options.tls else "")
         file.write(f"wal_level=logical\nport={PORT}\nlisten_addresses='127.0.0.1'\nunix_socket_directories='{data}'\n")
     start_postgres()
     psql("CREATE TABLE films (id bigint PRIMARY KEY, title text, year int, tags text[], extra jsonb, rating numeric, seen timestamp, note text);"
@@ -141,6 +166,10 @@ try:
     lamina = start_lamina()
     until("the server answers", lambda: ask("/health"))
 
+    if options.tls:
+        right, PARAMETERS = PARAMETERS, PARAMETERS.replace("ca.pem", "another.pem")
+        assert start_sync().wait(60) != 0, "a certificate of another authority"
+        PARAMETERS = right
     # Killed while it loads: the next one loads again.
     sync = start_sync()
     time.sleep(0.4)
@@ -152,6 +181,8 @@ try:
     print(f"{options.rows} rows loaded in {time.time() - start:.1f} s")
     until("the slot is there", lambda: psql("SELECT 1 FROM pg_replication_slots WHERE slot_name = 'lamina_films'").stdout.strip() == "1")
 
+    protected = psql("SELECT DISTINCT version FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'lamina sync'").stdout
+    assert protected.strip() == ("TLSv1.3" if options.tls else ""), protected
     psql("INSERT INTO films (id, title) VALUES (0, 'soon')", check=True)
     start = time.time()
     until("a change is found", lambda: ask("/indexes/films/documents/fetch", {"ids": [0]})["results"])

@@ -1,5 +1,8 @@
 //! A connection: signing in, queries as text, copies.
 
+use std::io;
+use std::time::Duration;
+
 use bytes::Bytes;
 
 use super::frames::{Frame, Reader, Wire};
@@ -7,6 +10,8 @@ use super::scram::{self, Scram};
 use super::{Address, PostgresError, tls};
 
 const PROTOCOL: u32 = 3 << 16;
+/// How long a database may take until it has accepted the user.
+const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// Values as texts that mean the same everywhere.
 const SETTINGS: [(&str, &str); 5] = [
     ("application_name", "lamina sync"),
@@ -38,12 +43,21 @@ impl Connection {
     /// Connects and signs in. With `replicates` the connection takes the commands of replication, besides queries.
     ///
     /// # Errors
-    /// As the variants of [`PostgresError`] say.
+    /// As the variants of [`PostgresError`] say; a database that does not answer in time is unreachable.
     pub(crate) async fn open(address: &Address, replicates: bool) -> Result<Connection, PostgresError> {
-        let stream = tls::connect(address).await?;
-        let mut connection = Connection { wire: Wire::new(stream) };
-        connection.begin(address, replicates).await?;
-        Ok(connection)
+        Connection::open_within(address, replicates, CONNECT_TIME).await
+    }
+
+    async fn open_within(address: &Address, replicates: bool, limit: Duration) -> Result<Connection, PostgresError> {
+        let opening = async {
+            let stream = tls::connect(address).await?;
+            let mut connection = Connection { wire: Wire::new(stream) };
+            connection.begin(address, replicates).await?;
+            Ok(connection)
+        };
+        tokio::time::timeout(limit, opening).await.unwrap_or_else(|_| {
+            Err(PostgresError::Unreachable { place: address.place(), source: io::ErrorKind::TimedOut.into() })
+        })
     }
 
     async fn begin(&mut self, address: &Address, replicates: bool) -> Result<(), PostgresError> {
@@ -194,7 +208,34 @@ pub(super) fn unexpected(frame: &Frame) -> PostgresError {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
     use super::*;
+
+    /// Wherever a database falls silent: after the connection, at the beginning of TLS, at the sign-in.
+    #[tokio::test]
+    async fn a_silent_database_is_unreachable() {
+        for (mode, answer) in [("disable", None), ("require", None), ("require", Some(b'S')), ("prefer", Some(b'N'))] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let place = listener.local_addr().unwrap();
+            let address = format!("postgres://me@{place}/shop?sslmode={mode}").parse().unwrap();
+            tokio::spawn(async move {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                if let Some(answer) = answer {
+                    stream.read_exact(&mut [0; 8]).await.unwrap();
+                    stream.write_all(&[answer]).await.unwrap();
+                }
+                // What follows is received, and never answered.
+                tokio::io::copy(&mut stream, &mut tokio::io::sink()).await
+            });
+            let opening = Connection::open_within(&address, false, Duration::from_millis(50));
+            let opened = tokio::time::timeout(Duration::from_secs(30), opening).await.expect("it gives up by itself");
+            let error = opened.err().unwrap();
+            assert_eq!(error.to_string(), format!("cannot connect to {place} (timed out)"), "{mode}");
+            assert!(error.is_momentary());
+        }
+    }
 
     #[test]
     fn names_and_texts_are_quoted() {

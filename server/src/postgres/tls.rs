@@ -1,9 +1,7 @@
 //! TLS to the database. The parameters `sslmode` and `sslrootcert` have the meaning that libpq gives them.
 
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -21,7 +19,6 @@ use tokio_rustls::rustls::{
 use super::frames::Stream;
 use super::{Address, PostgresError};
 
-const CONNECT_TIME: Duration = Duration::from_secs(10);
 const ASKS_FOR_TLS: u32 = 80_877_103;
 
 /// How a connection is protected.
@@ -159,11 +156,7 @@ pub(super) async fn connect(address: &Address) -> Result<Box<dyn Stream>, Postgr
 
 async fn reach(address: &Address) -> Result<TcpStream, PostgresError> {
     let unreachable = |source| PostgresError::Unreachable { place: address.place(), source };
-    let connecting = TcpStream::connect((address.host.as_str(), address.port));
-    let stream = match tokio::time::timeout(CONNECT_TIME, connecting).await {
-        Ok(stream) => stream.map_err(unreachable)?,
-        Err(_) => return Err(unreachable(io::ErrorKind::TimedOut.into())),
-    };
+    let stream = TcpStream::connect((address.host.as_str(), address.port)).await.map_err(unreachable)?;
     stream.set_nodelay(true)?;
     Ok(stream)
 }
