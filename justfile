@@ -93,6 +93,11 @@ contract examples="30":
 page:
     scripts/test-page.sh
 
+# A picture of every view of the page, in light and dark, at 390, 1280 and 2560 pixels, in target/page/views.
+pictures:
+    cargo build --workspace --bin lamina
+    scripts/pictures.sh
+
 # A real model inside a release build of the server, over the sample films.
 model:
     cargo build --release --bin lamina
@@ -123,6 +128,7 @@ image name="":
 sync seconds="30":
     cargo build --release --bin lamina
     scripts/test-sync.py --binary target/release/lamina --seconds {{seconds}}
+    scripts/test-sync.py --binary target/release/lamina --seconds {{seconds}} --tls
 
 # A fuzz target (needs cargo-fuzz and a nightly toolchain), e.g. `just fuzz filter`.
 fuzz target:

@@ -11,7 +11,7 @@ use crate::error::{ApiResult, ErrorDocs};
 use crate::features::Features;
 use crate::instance::Instance;
 use crate::network::Network;
-use crate::observe::Observations;
+use crate::observe::{Observations, Spans};
 use crate::options::Options;
 use crate::outbound::Outbound;
 use crate::points_in_time::PointsInTime;
@@ -54,6 +54,8 @@ pub(crate) struct AppState {
     pub embedders: Arc<Embedders>,
     /// What is remembered of requests.
     pub observations: Observations,
+    /// Requests that are sent to a collector of traces.
+    pub spans: Spans,
     /// What is gathered for an operator who shares it.
     pub telemetry: Telemetry,
     /// Servers that searches can be spread over.
@@ -99,12 +101,13 @@ impl AppState {
             asked: AskedQueries::open(&options.service.db_path),
             budgets: Budgets::new(&options.searching),
             points_in_time: Arc::default(),
-            features: Features::open(&options.service.db_path, &options.experimental.preset_features()),
+            features: Features::open(&options.service.db_path, &options.preset_features()),
             network: Network::open(&options.service.db_path),
             chats: Chats::open(&options.service.db_path),
             scrubber: Arc::default(),
             replication,
             observations: Observations::default(),
+            spans: Spans::new(options.service.trace_collector().is_some()),
             telemetry: Telemetry::new(options.service.collector().is_some()),
             instance,
             queue,

@@ -155,7 +155,8 @@ where
         let state = Arc::clone(&self.state);
         let start = Instant::now();
         let is_measured = state.features.is_on(Feature::Metrics);
-        let route = (is_measured || state.telemetry.is_on())
+        let span = state.spans.begin(request.headers());
+        let route = (is_measured || span.is_some() || state.telemetry.is_on())
             .then(|| route_of(request.method().as_str(), request.uri().path()))
             .flatten();
         let facts = route
@@ -168,17 +169,16 @@ where
         Box::pin(async move {
             let mut answer = answer.await?;
             replica::say_how_far(&state, answer.headers_mut());
-            if answer.status() == StatusCode::METHOD_NOT_ALLOWED {
-                let allowed: Vec<&str> = methods_of(uri.path()).filter(|known| *known != method.as_str()).collect();
-                let allowed = HeaderValue::from_str(&allowed.join(", ")).expect("methods are words");
-                answer.headers_mut().insert(header::ALLOW, allowed);
-            }
+            allow_others(&mut answer, &method, uri.path());
             let seen = answer.extensions_mut().remove::<Seen>();
             if let Some(seen) = &seen {
                 state.observations.seen(seen);
             }
             if let Some((method, path)) = route.filter(|_| is_measured) {
                 state.observations.request(method, path, answer.status().as_u16(), start.elapsed());
+            }
+            if let (Some(span), Some(route)) = (span, route) {
+                state.spans.end(span, route, loggable(uri.path()), answer.status().as_u16());
             }
             if let Some(request) = facts {
                 let facts = seen.as_ref().and_then(|seen| seen.facts.as_deref());
@@ -193,6 +193,15 @@ where
             name_reader(sent.headers_mut(), &verdict);
             Ok(sent)
         })
+    }
+}
+
+/// Names the methods that a route has, in the answer to one that it has not.
+fn allow_others(answer: &mut Response, method: &Method, path: &str) {
+    if answer.status() == StatusCode::METHOD_NOT_ALLOWED {
+        let allowed: Vec<&str> = methods_of(path).filter(|known| *known != method.as_str()).collect();
+        let allowed = HeaderValue::from_str(&allowed.join(", ")).expect("methods are words");
+        answer.headers_mut().insert(header::ALLOW, allowed);
     }
 }
 

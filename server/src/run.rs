@@ -44,7 +44,7 @@ use crate::replication::{ObjectError, Replication, Role, role_at_start};
 use crate::routes::routes;
 use crate::stopping::Stopping;
 use crate::tasks::{Content, NewTask, StoreError, TaskQueue};
-use crate::usage_report;
+use crate::usage_report::{self, traces};
 use crate::webhooks::{Deliveries, Webhook, Webhooks};
 use crate::worker::{Limits, Scheduler, StartError};
 use expiring::remove_expired;
@@ -297,7 +297,7 @@ struct Background {
     scrubbing: Option<std::thread::JoinHandle<()>>,
     replicating: Replicating,
     /// How to end the sending of usage figures, which sends what is left, and its end.
-    telemetry: Option<(watch::Sender<bool>, JoinHandle<()>)>,
+    reports: Vec<(watch::Sender<bool>, JoinHandle<()>)>,
 }
 
 impl Background {
@@ -312,7 +312,7 @@ impl Background {
         schedule_snapshots(state);
         remove_expired(state);
         keep_queries(state);
-        Ok(Background { scheduler, deliveries, scrubbing, replicating, telemetry: share_figures(state) })
+        Ok(Background { scheduler, deliveries, scrubbing, replicating, reports: report(state) })
     }
 
     /// Ends it, one after the other, in the time that `stopping` leaves.
@@ -332,8 +332,8 @@ impl Background {
         save_queries(state);
         stopping.enter("webhooks");
         runtime.block_on(self.deliveries.drain(stopping.delivery_grace()));
-        if let Some((stopped, sending)) = self.telemetry {
-            stopping.enter("usage figures");
+        for (stopped, sending) in self.reports {
+            stopping.enter("usage figures and spans");
             // The sender is gone only if it panicked, and then there is nothing to wait for.
             let _ = stopped.send(true);
             let _ = runtime.block_on(sending);
@@ -468,11 +468,14 @@ fn schedule_snapshots(state: &Arc<AppState>) {
     });
 }
 
-/// Sends usage figures, if the operator named a collector; how to end that, which sends what is left.
-fn share_figures(state: &Arc<AppState>) -> Option<(watch::Sender<bool>, JoinHandle<()>)> {
-    let url = state.options.service.collector()?.to_owned();
-    let (stopped, receiver) = watch::channel(false);
-    Some((stopped, tokio::spawn(usage_report::run(Arc::clone(state), url, receiver))))
+/// Sends usage figures and spans, to collectors that the operator named; how to end that, which sends what is left.
+fn report(state: &Arc<AppState>) -> Vec<(watch::Sender<bool>, JoinHandle<()>)> {
+    let of = |url: Option<&str>| url.map(|url| (Arc::clone(state), url.to_owned(), watch::channel(false)));
+    let figures = of(state.options.service.collector())
+        .map(|(state, url, (stopped, receiver))| (stopped, tokio::spawn(usage_report::run(state, url, receiver))));
+    let spans = of(state.options.service.trace_collector())
+        .map(|(state, url, (stopped, receiver))| (stopped, tokio::spawn(traces::run(state, url, receiver))));
+    figures.into_iter().chain(spans).collect()
 }
 
 /// Opens the indexes beside the first requests, as many as stay open, so that the first search of each does not wait for it,

@@ -129,6 +129,33 @@ try {
   assert.equal(await page.value(`document.getElementById('sort').value`), 'year:desc');
   assert.deepEqual(await page.value(`[...${facet('genre')}.querySelectorAll(':checked')].map(one => one.value)`), ['Action', 'Horror']);
 
+  // A filter that is typed: what may come next is offered, what is wrong is said, and it stands in the address.
+  const filter = async (text, event) => page.value(`(() => { const filter = document.getElementById('filter'); filter.value = ${JSON.stringify(text)}; return filter.${event}(); })()`);
+  for (const [typed, offer] of [['ye', 'year'], ['year ', 'year >'], ['genre = ', 'genre = Crime'], ['genre IN [Cri', 'genre IN [Crime'], ['year > 1 A', 'year > 1 AND'], ['year EXISTS AND NOT (', 'year EXISTS AND NOT (genre']]) {
+    await filter(typed, 'oninput');
+    await page.until(`[...document.getElementById('filter-words').options].some(one => one.value === ${JSON.stringify(offer)})`, 'offered after ' + typed);
+  }
+  await filter('year >', 'onchange');
+  await page.until(`document.getElementById('said').textContent !== ''`, 'what is wrong with a filter is said');
+  await filter('genre = "Alien worlds" OR year < 1970', 'onchange');
+  await hits(1);
+  assert.match(await query(), /filter=genre/);
+  await page.show(url + '/?index=films&filter=year+%3C+1980');
+  await hits(1);
+  assert.equal(await page.value(`document.getElementById('filter').value`), 'year < 1980');
+  assert.deepEqual(await page.value(`[areDates(['2024-02-29', '2024-03-01T10:00:00Z']), areDates(['1979']), areDates([])]`), [true, false, false]);
+  assert.equal(await page.value(`dayAfter('2024-02-29')`), '2024-03-01');
+
+  // The same search as a program sends it, and why a document is no hit.
+  for (const [language, text] of [['curl', `/indexes/films/search' -H`], ['JavaScript', `.index("films").search("", {`], ['Python', `"filter": ["year < 1980"]`]]) {
+    await page.value(`[...document.querySelectorAll('#languages button')].find(one => one.textContent === '${language}').click()`);
+    await page.until(`document.getElementById('code').textContent.includes(${JSON.stringify(text)})`, language);
+  }
+  for (const [id, reason] of [[0, 'It is a hit.'], [1, 'The filter excludes it.'], [77, 'There is no such document.']]) {
+    await page.value(`document.getElementById('missing').value = '${id}'; document.querySelector('#why-not button').click()`);
+    await page.until(`document.getElementById('reason').textContent.startsWith('${reason}')`, reason);
+  }
+
   // Many values: the most frequent first, the others on demand or by their own search.
   const many = Array.from({ length: 40 }, (_, number) => ({ id: 100 + number, many: Array.from({ length: number + 1 }, (_, n) => 'value ' + n) }));
   await write('POST', '/indexes/films/documents', many);
@@ -154,14 +181,25 @@ try {
     await page.value(`document.querySelector('[data-view=${name}]').click()`);
     await page.until(ready, 'the view ' + name);
     assert.match(await query(), name === 'search' ? /^\?index=films/ : new RegExp('^\\?view=' + name + '&index=films'));
-    if (name !== 'search') await page.picture(join(pictures, name + '.png'));
+    if (name === 'search') return;
+    await page.picture(join(pictures, name + '.png'));
+    await page.size(390, 844);
+    assert.ok(await page.value(`document.documentElement.scrollWidth <= document.documentElement.clientWidth`), name + ' is wider than a telephone');
+    await page.size(1280, 900);
   };
   const inView = (what, text) => `[...document.querySelectorAll('#view ${what}')].some(one => one.textContent.includes('${text}'))`;
   await go('indexes', inView('td', 'meanings'));
   await page.value(`document.querySelector('#view input').value = 'empty'; document.querySelector('#view button').click()`);
   await page.until(inView('td', 'empty'), 'a new index');
-  await page.value(`window.prompt = () => 'empty'; [...document.querySelectorAll('#view tr')].find(row => row.textContent.includes('empty')).querySelector('button').click()`);
+  await page.value(`window.prompt = () => 'empty'; [...document.querySelectorAll('#view tr')].find(row => row.textContent.includes('empty')).querySelector('button:last-child').click()`);
   await page.until(`!(${inView('td', 'empty')})`, 'the index is gone');
+  const press = (row, text) => page.value(`[...[...document.querySelectorAll('#view tr')].find(row => row.textContent.includes('${row}')).querySelectorAll('button')].find(one => one.textContent.startsWith('${text}')).click()`);
+  await press('films', 'Details');
+  await page.until(inView('td', 'overview'), 'fields of an index');
+  await page.value(`window.prompt = () => 'films-copy'`);
+  await press('films', 'Clone');
+  await page.until(inView('td', 'films-copy'), 'a clone');
+  await api('DELETE', '/indexes/films-copy?wait=searchable');
   await page.value(`(() => { const [alias, target] = [...document.querySelectorAll('#view input')].slice(-2); alias.value = 'other'; target.value = 'films';
     [...document.querySelectorAll('#view button')].find(one => one.textContent === 'Set').click(); })()`);
   await page.until(inView('td', 'other'), 'a new alias');
@@ -184,13 +222,22 @@ try {
   await page.value(`(() => { const files = new DataTransfer(); files.items.add(new File(['id,title\\n900,Dropped\\n'], 'more.csv'));
     document.getElementById('view').ondrop({ preventDefault() {}, dataTransfer: files }); })()`);
   await page.until(`fetch('/indexes/films/documents/900').then(answer => answer.ok)`, 'a file that is dropped is loaded');
+  await page.value(`(() => { const files = new DataTransfer(); files.items.add(new File(['{"id": 901, "title": "Good"}\n{"id": 902,\n{"title": "No id"}\n{"id": 903, "title": "Good, too"}'], 'more.ndjson'));
+    document.getElementById('view').ondrop({ preventDefault() {}, dataTransfer: files }); })()`);
+  await page.until(`document.querySelectorAll('.upload .bad').length === 2 && document.querySelector('.upload').textContent.includes('2 lines refused')`, 'lines that are refused');
+  assert.deepEqual(await page.value(`[...document.querySelectorAll('.upload .bad')].map(one => one.textContent.split(':')[0])`), ['line 2', 'line 3']);
+  await page.until(`Promise.all([901, 903].map(id => fetch('/indexes/films/documents/' + id))).then(all => all.every(one => one.ok))`, 'the other lines are loaded');
+  for (const id of [901, 903]) await api('DELETE', '/indexes/films/documents/' + id + '?wait=searchable');
   await go('settings', `document.querySelector('#stopWords textarea') !== null`);
   await page.value(`document.querySelector('#stopWords textarea').value = 'the\\nof'; document.querySelector('#stopWords button').click()`);
   await page.until(`document.querySelector('#stopWords .state').textContent === 'saved'`);
   assert.equal(await page.value(`document.querySelector('#stopWords textarea').value.split('\\n').sort().join()`), 'of,the');
+  assert.match(await page.value(`document.querySelector('#separatorTokens').innerText`), /Cost of a change: all documents are reindexed/);
+  assert.equal(await page.value(`document.querySelector('#bm25 textarea').value`), 'null', 'settings that are not set are listed');
   await page.value(`document.querySelector('#typoTolerance textarea').value = '{'; document.querySelector('#typoTolerance button').click()`);
   await page.until(`document.getElementById('said').textContent.includes('JSON')`, 'what is no JSON is said');
   await go('tasks', inView('td', 'settingsUpdate'));
+  assert.ok(await page.value(inView('td', '1 succeeded')), 'batches');
   // Figures of the server, and webhooks.
   await go('server', inView('button', 'Turn metrics on'));
   await page.value(`[...document.querySelectorAll('#view button')].find(one => one.textContent === 'Turn metrics on').click()`);
@@ -205,9 +252,24 @@ try {
   await page.until(`!(${inView('td', 'http://127.0.0.1:1/hook')})`, 'the webhook is gone');
   await page.value(`document.querySelector('[data-view=compare]').click()`);
   await page.until(`document.querySelectorAll('#view ol').length === 2`);
-  await page.value(`(() => { const right = document.querySelectorAll('#view textarea')[1]; right.value = '{"sort": ["year:desc"]}'; right.onchange(); })()`);
+  await page.value(`(() => { const right = document.querySelectorAll('#view textarea')[2]; right.value = '{"sort": ["year:desc"]}'; right.onchange(); })()`);
   await page.until(inView('.moved', '↑'), 'what moved is marked');
+  // Settings are tried on a clone; judged queries measure both sides; applying changes the index.
+  const inSide = (side, text) => page.value(`[...document.querySelectorAll('.sides > section')[${side}].querySelectorAll('button')].find(one => one.textContent.startsWith('${text}')).click()`);
+  await page.value(`(() => { const settings = document.querySelectorAll('#view textarea')[3]; settings.value = '{"synonyms": {"xenomorph": ["alien"]}}'; settings.onchange();
+    const judged = document.querySelectorAll('#view textarea')[4]; judged.value = '{"q": "xenomorph", "relevant": {"0": 3, "1": 1}}\n{"q": "heat", "relevant": ["3"]}'; judged.onchange(); })()`);
+  await inSide(1, 'Try');
+  await page.until(inView('p', 'with the settings above'), 'settings on a clone');
+  await page.value(`[...document.querySelectorAll('#view button')].find(one => one.textContent === 'Evaluate').click()`);
+  await page.until(inView('td', 'xenomorph'), 'the query that changes');
+  const [, left, , difference] = await page.value(`[...[...document.querySelectorAll('#view tr')].find(row => row.textContent.startsWith('nDCG@10')).cells].map(one => one.textContent)`);
+  assert.ok(left === '0.5000' && difference.startsWith('+0.'), left + ' ' + difference);
   await page.picture(join(pictures, 'compare.png'));
+  await inSide(1, 'Apply');
+  await page.until(`fetch('/indexes/films/settings/synonyms').then(answer => answer.json()).then(all => 'xenomorph' in all)`, 'settings are applied');
+  await page.until(`fetch('/indexes').then(answer => answer.json()).then(list => list.results.every(one => !one.uid.includes('trial')))`, 'the clone is gone');
+  await page.value(`(() => { const judged = document.querySelectorAll('#view textarea')[4]; judged.value = '{"q": 1}'; judged.onchange(); [...document.querySelectorAll('#view button')].find(one => one.textContent === 'Evaluate').click(); })()`);
+  await page.until(`document.getElementById('said').textContent.startsWith('Judged queries, line 1:')`, 'what is wrong with a judged query');
   await go('search', `!document.getElementById('search').hidden && document.querySelectorAll('article').length === 40`);
 
   // Events of tasks, where the server sends them.
@@ -259,6 +321,12 @@ try {
     await page.value(`document.querySelector('#view input').value = 'of the page'; document.querySelector('#view button').click()`);
     await page.until(`document.querySelectorAll('#view tr').length === ${keys + 1}`, 'a new key');
     await page.picture(join(pictures, 'keys.png'));
+    // A token of a tenant is made here, and the server takes it.
+    await page.value(`[...document.querySelectorAll('#view button')].find(one => one.textContent === 'Create token').click()`);
+    await page.until(`document.querySelector('.token').textContent.split('.').length === 3`, 'a token');
+    const token = await page.value(`document.querySelector('.token').textContent`);
+    const searched = await fetch(protectedUrl + '/multi-search', { method: 'POST', body: '{"queries": []}', headers: { 'Content-Type': 'application/json', Authorization: 'Bearer ' + token } });
+    assert.equal(searched.status, 200, await searched.text());
     await page.value(`window.confirm = () => true; [...document.querySelectorAll('#view tr')].find(row => row.textContent.includes('of the page')).querySelectorAll('button')[1].click()`);
     await page.until(`document.querySelectorAll('#view tr').length === ${keys}`, 'the key is gone');
   }

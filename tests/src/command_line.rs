@@ -97,6 +97,25 @@ fn help_and_version() {
     assert_eq!(String::from_utf8(version.stdout).unwrap().trim(), concat!("lamina ", env!("CARGO_PKG_VERSION")));
 }
 
+/// `-h` fits a screen of 80 columns, for the server and for each command.
+#[test]
+fn short_help_fits_a_screen() {
+    let help = |arguments: &[&str]| {
+        let output = Command::new(binary()).args(arguments).env("COLUMNS", "80").output().expect("the binary starts");
+        assert!(output.status.success(), "{arguments:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let all = help(&["-h"]);
+    let commands = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let commands: Vec<&str> = commands.map(|line| line.split_whitespace().next().unwrap()).collect();
+    assert!(commands.len() >= 14 && commands.contains(&"serve"), "one line each: {all}");
+    for command in commands.into_iter().filter(|command| *command != "help").map(Some).chain([None]) {
+        let text = help(&command.into_iter().chain(["-h"]).collect::<Vec<&str>>());
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.lines().count() <= 48, "{text}");
+    }
+}
+
 #[test]
 fn wrong_options_are_explained() {
     for (arguments, word) in [

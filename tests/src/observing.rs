@@ -17,6 +17,10 @@ const FAMILIES: &str = "http_requests_total http_response_time_seconds degraded_
     last_finished_batches_progress_trace_ms last_indexed_documents_count last_indexed_documents_duration_ms \
     scrubbed_bytes_total scrub_due_bytes index_damaged_sections chat_searches_total chat_prompt_tokens_total chat_completion_tokens_total chat_tokens_total";
 
+/// Those of a server that publishes or follows, as `replication.rs` finds them.
+const OF_REPLICATION: &str =
+    "replication_lag_seconds replication_generation replication_failing replication_failures_total";
+
 #[test]
 fn metrics_are_behind_their_feature_and_report_what_happened() {
     let server = Server::start();
@@ -65,7 +69,7 @@ fn metrics_are_behind_their_feature_and_report_what_happened() {
 #[test]
 fn dashboards_and_alerts_read_metrics_that_there_are() {
     let folder = repository().join("packaging/grafana");
-    let known: Vec<&str> = FAMILIES.split_whitespace().collect();
+    let known: Vec<&str> = FAMILIES.split_whitespace().chain(OF_REPLICATION.split_whitespace()).collect();
     for file in ["dashboard.json", "alerts.yaml"] {
         let text = std::fs::read_to_string(folder.join(file)).expect("a file of packaging");
         let names = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');

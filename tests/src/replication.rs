@@ -433,8 +433,7 @@ fn metrics_say_what_is_asked_of_the_store() {
     assert!(value(&writer, "store_bytes_total{direction=\"sent\"}") > 1000.0);
     assert!(value(&replica, "store_bytes_total{direction=\"received\"}") > 1000.0);
     assert_eq!(value(&writer, "store_failures_total"), 0.0);
-    let alone = Server::start();
-    alone.patch("/experimental-features", json!({"metrics": true})).ok();
+    let alone = Server::with_options(&["--metrics"]);
     let page = alone.get("/metrics");
     assert!(page.status == 200 && !page.text.contains("replication_role"), "{page:?}");
 }

@@ -113,6 +113,39 @@ fn check_searches(search: &Value) {
 }
 
 #[test]
+fn requests_are_sent_as_spans() {
+    let collector = Collector::start();
+    let networks = "--experimental-allowed-ip-networks";
+    let mut server = Server::with_options(&["--trace-url", &collector.url, networks, "127.0.0.0/8"]);
+    server.add("films", json!([{"id": 1, "title": "Alien"}]));
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0";
+    for flags in ["1", "0"] {
+        let search = server.request(Method::GET, "/indexes/films/search?q=alien");
+        let answer = search.header("traceparent", format!("{parent}{flags}")).send().expect("an answer");
+        assert_eq!(answer.status().as_u16(), 200);
+    }
+    server.get("/keys/secret-of-a-key");
+    assert!(server.terminate().success());
+    let bodies = collector.bodies();
+    assert!(bodies.iter().all(|body| !body.contains("secret-of-a-key") && !body.contains("alien")), "{bodies:?}");
+    let spans: Vec<Value> = bodies
+        .iter()
+        .flat_map(|body| {
+            let body: Value = serde_json::from_str(body).expect("JSON");
+            assert_eq!(body["resourceSpans"][0]["resource"]["attributes"][0]["value"]["stringValue"], "lamina");
+            body["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().expect("spans").clone()
+        })
+        .collect();
+    let searches: Vec<&Value> = spans.iter().filter(|span| span["name"] == "GET /indexes/{indexUid}/search").collect();
+    assert_eq!(searches.len(), 1, "the other trace is not recorded: {spans:?}");
+    assert_eq!(searches[0]["traceId"], "0af7651916cd43dd8448eb211c80319c");
+    assert_eq!(searches[0]["parentSpanId"], "b7ad6b7169203331");
+    assert!(
+        spans.iter().any(|span| span["name"] == "POST /indexes/{indexUid}/documents" && span["parentSpanId"].is_null())
+    );
+}
+
+#[test]
 fn figures_are_sent_and_nothing_that_was_stored_or_asked_for() {
     let collector = Collector::start();
     let master = format!("a master key with {MARK} in it");

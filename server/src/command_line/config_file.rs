@@ -68,7 +68,10 @@ pub(super) fn parse(mut args: Vec<OsString>) -> Result<(Cli, Option<PathBuf>), O
     if args.get(1).is_some_and(|argument| argument == super::SERVE) && !asks_for_help {
         args.remove(1);
     }
-    let command = super::command();
+    let mut command = super::command();
+    if args.iter().any(|argument| argument == "-h") {
+        command = super::shortened(command);
+    }
     let matches = command.clone().try_get_matches_from(&args)?;
     let cli = Cli::from_arg_matches(&matches)?;
     if cli.command.is_some() {

@@ -27,8 +27,7 @@ use crate::{build, commands, evaluate, import, inspect, look_after, repair, sync
     about = "A search engine with an HTTP API. Without a command, it runs the server.",
     args_conflicts_with_subcommands = true,
     max_term_width = 100,
-    after_help = "These are the most common options; `lamina --help` shows all, `lamina import --help` those of a \
-                  command.\n\nExamples:\n  lamina serve --db-path ./data.lamina\n  lamina import --index films films.ndjson\n  \
+    after_help = "`lamina --help` shows all options, `lamina import --help` those of a command.\n\nExamples:\n  lamina serve --db-path ./data.lamina\n  lamina import --index films films.ndjson\n  \
                   lamina search --index films jurasic wrold",
     after_long_help = "Every option can also be set by an environment variable (shown beside it) or in the configuration \
                   file (TOML, lower snake case). The command line wins over the environment, the environment over the \
@@ -46,27 +45,29 @@ pub struct Cli {
 /// Commands besides serving.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Load documents from files or standard input into an index of a running server.
+    /// Load files of documents into an index of a running server.
     Import(import::Args),
-    /// Make an index of files without a server, in a folder that a server can attach.
+    /// Make an index of files offline, for a server to attach.
     Build(Box<build::BuildArgs>),
     /// Search an index of a running server.
     Search(commands::SearchArgs),
-    /// Read or change the settings of an index of a running server.
+    /// Read or change the settings of an index.
     Settings(commands::SettingsArgs),
-    /// Measure relevance with judged queries, and compare ways of searching.
+    /// Compare ways of searching on judged queries.
     Evaluate(evaluate::Args),
     /// Serve the Model Context Protocol on standard input and output.
     Mcp(commands::McpArgs),
     /// Keep indexes in sync with PostgreSQL tables.
     Sync(sync::SyncArgs),
-    /// Print what a database folder holds: indexes, segments, sections, postings of a word, words of a document.
+    /// Print what a database folder holds.
+    ///
+    /// Indexes, segments, sections, the postings of a word, the words of a document.
     Inspect(inspect::InspectArgs),
-    /// Re-read every byte of a database folder and check it against its checksums.
+    /// Check every byte of a database folder against its checksums.
     Verify(verify::VerifyArgs),
-    /// Report damage in a database folder, and repair it with --apply.
+    /// Report damage in a database folder; with --apply, repair it.
     Repair(repair::RepairArgs),
-    /// Inspect the store that replicas follow, verify it, and remove unreferenced files.
+    /// List, verify or clean up the store that replicas follow.
     Store(Box<look_after::StoreArgs>),
     /// Print the completion script for a shell.
     Completions {
@@ -80,22 +81,47 @@ pub enum Command {
 /// The command that is also what happens without one.
 const SERVE: &str = "serve";
 
-/// Options of the server that the short help shows.
-const SHOWN_SHORTLY: [&str; 5] = ["db_path", "http_addr", "master_key", "env", "config_file_path"];
+/// Options of the server that the short help shows, with what it says of them: a line each on a screen of 80 columns.
+const SHOWN_SHORTLY: [(&str, &str); 5] = [
+    ("db_path", "Folder of the database"),
+    ("http_addr", "Address to listen on"),
+    ("master_key", "Key that protects the server"),
+    ("env", "`development` (the default) or `production`"),
+    ("config_file_path", "Options as TOML [default: ./config.toml]"),
+];
 
 /// The definition of the command line. `serve` is there for help and completions: before anything is read it is taken away,
 /// so that the options have one place.
 fn command() -> clap::Command {
     let serve = with_variables(Options::augment_args(clap::Command::new(SERVE)));
-    let serve = serve.about("Run the server, as without a command; its help lists all server options").display_order(0);
-    let command = with_variables(Cli::command()).mut_args(|argument| {
-        let is_option_of_server = argument.get_help_heading().is_some();
-        let is_shown = SHOWN_SHORTLY.contains(&argument.get_id().as_str());
-        argument.hide_short_help(is_option_of_server && !is_shown)
-    });
+    let serve = serve.about("Run the server, as without a command").display_order(0).mut_args(hidden_shortly);
+    let command = with_variables(Cli::command()).mut_args(hidden_shortly);
     // The bucket is that of the server, whose variables are set where this runs.
     let command = command.mut_subcommand("store", |store| store.mut_subcommands(with_variables_of_server));
     command.subcommand(serve)
+}
+
+/// Leaves most options of the server to the whole help.
+fn hidden_shortly(argument: clap::Arg) -> clap::Arg {
+    let is_option_of_server = argument.get_help_heading().is_some();
+    let is_shown = SHOWN_SHORTLY.iter().any(|(name, _)| argument.get_id() == name);
+    argument.hide_short_help(is_option_of_server && !is_shown)
+}
+
+/// The command line for a request of the short help: names and purposes, a screen of them.
+fn shortened(command: clap::Command) -> clap::Command {
+    let of_server = |argument: clap::Arg| {
+        let said = SHOWN_SHORTLY.iter().find(|(name, _)| argument.get_id() == name);
+        match said {
+            Some((name, said)) => {
+                let argument = argument.help(*said).hide_env(true).hide_possible_values(true);
+                argument.hide_default_value(*name == "env")
+            }
+            None => argument,
+        }
+    };
+    let brief = command.mut_args(of_server).mut_subcommand(SERVE, |serve| serve.mut_args(of_server));
+    brief.mut_subcommands(|command| command.mut_args(|argument| argument.hide_env(true)))
 }
 
 /// As [`with_variables`], for the options that a command has in common with the server.

@@ -11,7 +11,7 @@ use super::{command, config_file};
 use crate::options::Options;
 
 /// A value, other than the default, for each option that has one; the rest are switches.
-const VALUES: [(&str, &str); 76] = [
+const VALUES: [(&str, &str); 77] = [
     ("db_path", "elsewhere"),
     ("http_addr", "0.0.0.0:1234"),
     ("master_key", "a key of sixteen bytes"),
@@ -23,6 +23,7 @@ const VALUES: [(&str, &str); 76] = [
     ("shutdown_timeout", "9"),
     ("error_docs_url", "https://example.org/errors"),
     ("telemetry_url", "https://example.org/figures"),
+    ("trace_url", "https://example.org/v1/traces"),
     ("log_level", "debug"),
     ("experimental_logs_mode", "JSON"),
     ("max_indexing_memory", "107.7Gb"),

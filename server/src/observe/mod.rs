@@ -2,6 +2,7 @@
 
 mod exposition;
 mod http_series;
+mod spans;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use crate::telemetry::Facts;
 pub(crate) use exposition::{Exposition, Kind};
 pub(crate) use http_series::HttpSeries;
+pub(crate) use spans::Spans;
 
 /// What a route reports about a request beside its answer; travels with the answer as an extension.
 #[derive(Clone, Debug, Default)]

@@ -8,7 +8,7 @@ use super::feature::Feature;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Experimental features")]
 pub struct Experimental {
-    /// Start with the experimental feature `metrics` on: `GET /metrics`.
+    /// The same as `--metrics`, under the name that Meilisearch uses.
     #[arg(long, action = ArgAction::SetTrue)]
     pub experimental_enable_metrics: bool,
 
@@ -48,9 +48,9 @@ pub struct Experimental {
 
 impl Experimental {
     /// Features that are on from the start.
-    pub fn preset_features(&self) -> Vec<Feature> {
+    pub(super) fn preset_features(&self, has_metrics: bool) -> Vec<Feature> {
         let presets = [
-            (self.experimental_enable_metrics, Feature::Metrics),
+            (self.experimental_enable_metrics || has_metrics, Feature::Metrics),
             (self.experimental_enable_logs_route, Feature::LogsRoute),
             (self.experimental_contains_filter, Feature::ContainsFilter),
         ];

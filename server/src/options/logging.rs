@@ -2,10 +2,10 @@
 
 use std::str::FromStr;
 
-use clap::Args;
+use clap::{ArgAction, Args};
 use tracing_subscriber::filter::LevelFilter;
 
-/// What is logged on the console.
+/// What is logged on the console, and measured.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Logs")]
 pub struct Logging {
@@ -16,6 +16,10 @@ pub struct Logging {
     /// `human` lines or `json` objects.
     #[arg(long, default_value = "human", value_name = "MODE")]
     pub experimental_logs_mode: LogsMode,
+
+    /// Serve metrics for Prometheus at `GET /metrics`.
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub metrics: bool,
 }
 
 /// Least important messages that are logged.

@@ -124,6 +124,11 @@ impl Options {
         all.chain(self.outbound.secrets()).collect()
     }
 
+    /// Features that are on from the start.
+    pub(crate) fn preset_features(&self) -> Vec<Feature> {
+        self.experimental.preset_features(self.logging.metrics)
+    }
+
     /// What the start has to say about options that newer versions of the protocol do not have, or call otherwise.
     pub(crate) fn removed_notices(&self) -> Vec<String> {
         const NOTICES: [(&str, &str); 4] = [

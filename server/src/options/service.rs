@@ -75,6 +75,11 @@ pub struct Service {
     #[arg(long, value_name = "URL", value_parser = collector_url)]
     pub telemetry_url: Option<String>,
 
+    /// Send a span of each request to the OpenTelemetry collector at this address (OTLP over HTTP, as JSON):
+    /// `https://collector.example.org/v1/traces`.
+    #[arg(long, value_name = "URL", value_parser = collector_url)]
+    pub trace_url: Option<String>,
+
     /// Send no usage figures, whatever else is set.
     #[arg(long, action = ArgAction::SetTrue)]
     pub no_analytics: bool,
@@ -89,6 +94,11 @@ impl Service {
     /// Whether a database of an older version is brought up to this one.
     pub fn upgrades(&self) -> bool {
         self.experimental_dumpless_upgrade || self.upgrade_db
+    }
+
+    /// Where spans of requests go, if anywhere.
+    pub fn trace_collector(&self) -> Option<&str> {
+        self.trace_url.as_deref().filter(|url| !url.is_empty())
     }
 
     /// Where usage figures go, if anywhere.

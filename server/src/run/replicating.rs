@@ -86,7 +86,7 @@ pub(super) fn replicate(state: &Arc<AppState>, prepared: Option<Prepared>) -> Re
 
 /// Takes what belongs to no index, but for aliases and rules.
 fn take(state: &AppState, carried: &Carried) -> Result<(), ApiError> {
-    state.features.follow(&carried.features, &state.options.experimental.preset_features())?;
+    state.features.follow(&carried.features, &state.options.preset_features())?;
     state.webhooks.follow(carried.webhooks.clone())?;
     state.network.follow(&carried.network)
 }

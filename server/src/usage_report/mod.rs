@@ -1,6 +1,8 @@
 //! Sends the usage figures that `telemetry` gathers to the collector of the operator: every hour, when it fills a batch, and what is left at the end.
+//! And, in [`traces`], spans of requests.
 
 mod system;
+pub(crate) mod traces;
 
 use std::sync::Arc;
 use std::time::Duration;

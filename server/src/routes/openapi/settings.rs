@@ -35,7 +35,7 @@ pub(super) fn answers() -> Vec<(&'static str, Value)> {
 fn values() -> impl Iterator<Item = (&'static str, Value)> {
     SettingKind::all().map(|setting| {
         let mut schema = or_null((setting.schema)());
-        schema["description"] = setting.reference.purpose.into();
+        schema["description"] = format!("{}. Cost of a change: {}.", setting.reference.purpose, setting.cost()).into();
         (setting.key, schema)
     })
 }

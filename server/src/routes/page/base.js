@@ -3,7 +3,7 @@
 // What all parts of the page use: elements, requests, the address.
 const PAGE = 20, OPEN = '\u0001', CLOSE = '\u0002', TASKS_MS = 4000, EVENT_MS = 100;
 const at = id => document.getElementById(id);
-const state = { index: '', settings: {}, primaryKey: null, chosen: new Map(), ranges: new Map(), limit: PAGE, asked: 0 };
+const state = { index: '', settings: {}, primaryKey: null, filter: '', chosen: new Map(), ranges: new Map(), limit: PAGE, asked: 0 };
 
 function node(name, text, ...children) {
   const made = document.createElement(name);
@@ -79,6 +79,7 @@ function readAddress() {
   state.wanted = all.get('index');
   at('q').value = all.get('q') || '';
   state.sort = all.get('sort') || '';
+  state.filter = at('filter').value = all.get('filter') || '';
   state.embedder = all.get('embedder') || '';
   at('ratio').value = all.get('ratio') || '0.5';
   at('share').textContent = at('ratio').value;
@@ -100,6 +101,7 @@ function writeAddress() {
   put('index', state.index);
   put('q', at('q').value);
   put('sort', state.sort);
+  put('filter', state.filter);
   put('limit', String(state.limit), String(PAGE));
   if (!at('meanings').hidden) { put('embedder', state.embedder); put('ratio', at('ratio').value, '0.5'); }
   for (const [facet, values] of state.chosen) for (const value of values) all.append('f.' + facet, value);

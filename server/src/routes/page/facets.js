@@ -5,6 +5,11 @@ const SHOWN = 8, MORE = 24;
 const quoted = text => '"' + String(text).replace(/\\/g, '\\\\').replace(/"/g, '\\"') + '"';
 const facets = new Map();
 
+const isDay = text => /^\d{4}-\d\d-\d\d/.test(text);
+const dayAfter = day => new Date(Date.parse(day.slice(0, 10)) + 86_400_000).toISOString().slice(0, 10);
+// Texts that begin like days are dates: days and instants compare by time.
+const areDates = values => values.length > 0 && values.every(isDay);
+
 function conditions(without) {
   const all = [];
   for (const [facet, values] of state.chosen) {
@@ -12,9 +17,12 @@ function conditions(without) {
   }
   for (const [facet, [from, to]] of state.ranges) {
     if (facet === without) continue;
-    if (from) all.push(quoted(facet) + ' >= ' + from);
-    if (to) all.push(quoted(facet) + ' <= ' + to);
+    const bound = value => isDay(value) ? quoted(value) : value;
+    if (from) all.push(quoted(facet) + ' >= ' + bound(from));
+    // The whole of the last day.
+    if (to) all.push(quoted(facet) + (isDay(to) ? ' < ' + quoted(dayAfter(to)) : ' <= ' + to));
   }
+  if (state.filter) all.push(state.filter);
   return all;
 }
 
@@ -103,7 +111,9 @@ function showFacets(distribution, stats) {
   names.forEach((name, place) => {
     const facet = facetOf(name), numbers = stats[name], [from, to] = state.ranges.get(name) || ['', ''];
     facet.counts = distribution[name];
-    facet.range.hidden = !numbers && !from && !to;
+    const areDays = areDates(Object.keys(facet.counts)) || isDay(from) || isDay(to);
+    facet.range.hidden = !numbers && !areDays && !from && !to;
+    facet.from.type = facet.to.type = areDays && !numbers ? 'date' : 'number';
     if (numbers) { facet.from.placeholder = String(numbers.min); facet.to.placeholder = String(numbers.max); }
     for (const [input, value] of [[facet.from, from], [facet.to, to]]) if (document.activeElement !== input) input.value = value;
     if (at('facets').children[place] !== facet.section) at('facets').insertBefore(facet.section, at('facets').children[place] || null);

@@ -75,6 +75,7 @@ function show(answer, others) {
   at('hits').replaceChildren(...answer.hits.map(hit => card(hit, open.has(String(hit[state.primaryKey])))));
   const now = [...at('hits').children];
   if (focused !== null) now.find(one => one.dataset.key === focused)?.focus({ preventScroll: true });
+  at('tools').hidden = false;
   at('more').hidden = answer.hits.length >= count || answer.hits.length < state.limit;
   // The button under the last hit is gone: what it brought is next.
   if (here === at('more') && at('more').hidden) now[before.length]?.focus();

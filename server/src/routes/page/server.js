@@ -135,11 +135,11 @@ async function replicas() {
   const found = await ask('GET', '/replicas');
   if (found.role === 'alone') return [];
   const lag = one => one.silentMs > REPLICA_SILENT_MS ? 'silent for ' + span(one.silentMs) : one.lagMs === null ? 'fetches everything' : span(one.lagMs);
-  const rows = found.results.map(one => [one.url || one.uid, one.standby ? 'standby' : 'replica', one.generation ?? '–', one.batchesBehind ?? '–', lag(one), one.version, one.failure || '']);
-  const hint = 'This server is the ' + found.role + ', at generation ' + (found.generation ?? '–') + '. Replicas report every 10 s; one that may not write to the store is not listed.';
+  const rows = found.results.map(one => [one.url || one.uid, one.standby ? 'standby' : 'replica', String(one.generation ?? '–'), String(one.batchesBehind ?? '–'), lag(one), one.version, one.failure || '']);
+  const hint = 'This server is the ' + found.role + ', at generation ' + (found.generation ?? '–') + '. Replicas report every 10 s, and this list follows; one that may not write to the store is not listed.';
   return [node('h2', 'Replicas'), node('p', hint), rows.length ? table(['replica', 'role', 'generation', 'batches behind', 'lag', 'version', 'failure'], rows) : named('p', 'faint', 'No replica reports.')];
 }
-const REPLICA_SILENT_MS = 30000;
+const REPLICA_SILENT_MS = 30000, REPLICAS_MS = 10000;
 const span = ms => ms < 1000 ? ms + ' ms' : ms < 120000 ? (ms / 1000).toFixed(1) + ' s' : Math.round(ms / 60000) + ' min';
 
 // What a key may not see is left out, with a word.
@@ -155,8 +155,13 @@ pages.server = async fill => {
   const place = named('div', 'charts');
   const docs = node('a', 'All routes');
   docs.href = '/docs';
-  fill(node('p', null, docs), table(facts.filter(([, value]) => value).map(([name]) => name), [facts.filter(([, value]) => value).map(([, value]) => value)]),
-    node('h2', 'Current state'), place, ...await orRefusal(replicas), node('h2', 'Embedders'), node('p', 'Keyword search finds documents at once, semantic search when they have vectors.'),
+  const reported = node('div', null, ...await orRefusal(replicas));
+  fill(named('dl', 'facts', ...facts.filter(([, value]) => value).flatMap(([name, value]) => [node('dt', name), node('dd', value)])), node('p', null, docs),
+    node('h2', 'Current state'), place, reported, node('h2', 'Embedders'), node('p', 'Keyword search finds documents at once, semantic search when they have vectors.'),
     ...await orRefusal(() => embedderQueue(stats.indexes)), node('h2', 'Webhooks'), node('p', 'The server sends finished batches to these addresses.'), ...await orRefusal(webhooks));
+  const again = setInterval(() => {
+    if (state.view !== 'server' || !reported.isConnected) return clearInterval(again);
+    orRefusal(replicas).then(parts => reported.replaceChildren(...parts), () => 0);
+  }, REPLICAS_MS);
   orRefusal(() => charts(place).then(() => [])).then(parts => { if (parts.length) place.replaceChildren(...parts); }, error => shown(() => { throw error; }));
 };

@@ -19,6 +19,7 @@ at('signout').onclick = () => { sessionStorage.removeItem('key'); location.reloa
 at('index').onchange = () => {
   state.chosen.clear();
   state.ranges.clear();
+  state.filter = at('filter').value = '';
   state.limit = PAGE;
   choose(at('index').value);
 };

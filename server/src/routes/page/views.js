@@ -10,14 +10,17 @@ function button(text, work) {
   return made;
 }
 
+const isFigure = value => typeof value === 'string' && /^[\d,.\s]+( [KMGT]?i?B| ms| s| min)?$/.test(value);
+
+// Columns of figures stand to the right, with their heads.
 function table(heads, lines) {
-  const cell = (name, value) => {
+  const areFigures = heads.map((_, place) => lines.some(line => isFigure(line[place])) && lines.every(line => isFigure(line[place]) || !line[place] || line[place] === '–'));
+  const row = (name, values) => node('tr', null, ...values.map((value, place) => {
     const made = node(name, null, value === null || value === undefined ? '' : value);
-    if (typeof value === 'string' && /^[\d,.\s]+( [KMGT]?i?B)?$/.test(value)) made.className = 'number';
+    if (areFigures[place]) made.className = 'number';
     return made;
-  };
-  const head = node('tr', null, ...heads.map(text => cell('th', text)));
-  return named('div', 'wide', node('table', null, head, ...lines.map(line => node('tr', null, ...line.map(value => cell('td', value))))));
+  }));
+  return named('div', 'wide', node('table', null, row('th', heads), ...lines.map(line => row('td', line))));
 }
 
 function entry(label, value, rows) {
@@ -50,115 +53,22 @@ async function write(method, path, sent) {
 
 const pages = {};
 
-pages.indexes = async fill => {
-  const [list, stats] = await Promise.all([ask('GET', '/indexes?limit=1000'), ask('GET', '/stats')]);
-  const uid = entry('Name of the new index'), key = entry('Primary key, if known');
-  const create = button('Create', async () => {
-    await write('POST', '/indexes', { uid: uid.value, ...(key.value ? { primaryKey: key.value } : {}) });
-    await indexes();
-  });
-  fill(named('p', 'row', uid, key, create), table(['index', 'documents', 'with vectors', 'bytes', 'fields', 'primary key', 'changed', ''], list.results.map(index => {
-    const of = stats.indexes[index.uid] || { fieldDistribution: {} };
-    const open = node('a', index.uid);
-    open.href = '?index=' + encodeURIComponent(index.uid);
-    const remove = button('Delete …', async () => {
-      if (prompt('This deletes all documents of the index. Enter its name to continue:') !== index.uid) return;
-      await write('DELETE', route('indexes', index.uid));
-      await indexes();
-    });
-    return [open, (of.numberOfDocuments || 0).toLocaleString(), of.numberOfEmbeddings ? of.numberOfEmbeddedDocuments.toLocaleString() : '', human(of.rawDocumentDbSize || 0), String(Object.keys(of.fieldDistribution).length),
-      index.primaryKey, when(index.updatedAt), remove];
-  })), ...await orRefusal(aliases));
-};
-
-pages.documents = async fill => {
-  const filter = entry('Filter: genre = Horror AND year > 1980'), list = node('div'), from = { offset: 0 };
-  const documents = route('indexes', state.index, 'documents');
-  const load = async () => {
-    const found = await ask('POST', documents + '/fetch', { limit: PAGE, offset: from.offset, ...(filter.value ? { filter: filter.value } : {}) });
-    const step = (text, by, isOff) => {
-      const made = button(text, () => { from.offset = Math.max(0, from.offset + by); return load(); });
-      made.disabled = isOff;
-      return made;
-    };
-    const range = found.total ? (from.offset + 1) + ' to ' + (from.offset + found.results.length) + ' of ' + found.total.toLocaleString() : 'none';
-    list.replaceChildren(named('p', 'row', step('Back', -PAGE, from.offset === 0), node('span', range),
-      step('Next', PAGE, from.offset + found.results.length >= found.total)), ...found.results.map(one));
-  };
-  const one = document => {
-    const text = entry('The document', JSON.stringify(document, null, 1), Math.min(14, Object.keys(document).length + 2));
-    const id = String(document[state.primaryKey]);
-    const save = button('Save', async () => { await write('POST', documents, [JSON.parse(text.value)]); await load(); });
-    const remove = button('Delete …', async () => {
-      if (confirm('Delete the document ' + id + '?')) { await write('DELETE', route('indexes', state.index, 'documents', id)); await load(); }
-    });
-    return node('details', null, node('summary', id + '  ' + (document[titleOf(document)] || '')), text, named('p', 'row', save, remove));
-  };
-  const file = node('input'), progress = node('span');
-  file.type = 'file';
-  file.accept = '.json,.ndjson,.jsonl,.csv';
-  file.setAttribute('aria-label', 'A file of documents');
-  const send = async chosen => {
-    const kinds = { csv: 'text/csv', json: 'application/json' };
-    const headers = { 'Content-Type': kinds[chosen.name.split('.').pop().toLowerCase()] || 'application/x-ndjson' };
-    const key = sessionStorage.getItem('key');
-    if (key) headers.Authorization = 'Bearer ' + key;
-    progress.textContent = 'sending ' + human(chosen.size) + ' …';
-    const answer = await fetch(documents, { method: 'POST', headers, body: chosen }).catch(() => { throw new Away(); });
-    let task = await answer.json();
-    if (!answer.ok) { progress.textContent = ''; throw new Refusal(answer.status, task); }
-    do {
-      task = await ask('GET', route('tasks', String(task.taskUid ?? task.uid)));
-      progress.textContent = 'task ' + task.uid + ': ' + task.status;
-      await new Promise(done => setTimeout(done, 300));
-    } while (OPEN_TASK.includes(task.status));
-    if (task.error) throw new Error(task.error.message);
-    await load();
-  };
-  file.onchange = () => shown(() => send(file.files[0]));
-  at('view').ondragover = event => event.preventDefault();
-  at('view').ondrop = event => { event.preventDefault(); if (event.dataTransfer.files[0]) shown(() => send(event.dataTransfer.files[0])); };
-  filter.className = 'filter';
-  filter.onchange = () => { from.offset = 0; shown(load); };
-  fill(node('h2', 'Add documents: choose a file, or drop one here'), named('p', 'row', file, progress), node('h2', 'Browse'), named('p', 'row', filter), list);
-  await load();
-};
-
-pages.settings = async fill => {
-  const settings = await ask('GET', route('indexes', state.index, 'settings'));
-  const lines = Object.entries(settings).map(([name, value]) => {
-    const isList = Array.isArray(value) && value.every(one => typeof one === 'string');
-    const text = isList ? value.join('\n') : JSON.stringify(value, null, 1);
-    const field = entry(name, text, Math.min(12, text.split('\n').length + 1));
-    const read = () => isList && !/^\s*\[/.test(field.value) ? field.value.split('\n').map(one => one.trim()).filter(Boolean) : JSON.parse(field.value);
-    const change = async value => {
-      note.textContent = '…';
-      try { await write('PATCH', route('indexes', state.index, 'settings'), { [name]: value }); } finally { note.textContent = ''; }
-      await load();
-      if (state.view !== 'settings') return;
-      await view('settings');
-      at(name).querySelector('.state').textContent = 'saved';
-    };
-    const note = named('span', 'faint state');
-    const buttons = named('p', 'row', button('Save', () => change(read())), button('Default', () => change(null)), note);
-    const part = node('section', null, node('h2', name), isList ? node('p', 'one per line') : '', field, buttons);
-    part.id = name;
-    return part;
-  });
-  fill(...lines);
-};
-
 pages.tasks = async fill => {
   const status = node('select'), list = node('div');
   status.setAttribute('aria-label', 'Status');
   status.append(...['all', 'enqueued', 'processing', 'succeeded', 'failed', 'canceled'].map(one => new Option(one, one === 'all' ? '' : one)));
+  const took = one => (one.duration || '').replace(/^PT|(\.\d{3})\d*/g, '$1').toLowerCase();
   const load = async () => {
-    const found = await ask('GET', '/tasks?limit=50' + (status.value ? '&statuses=' + status.value : ''));
+    const which = status.value ? '&statuses=' + status.value : '';
+    const [found, batches] = await Promise.all([ask('GET', '/tasks?limit=50' + which), ask('GET', '/batches?limit=10' + which)]);
+    const step = batch => batch.progress ? batch.progress.percentage.toFixed(0) + ' %: ' + batch.progress.steps.map(one => one.currentStep).join(', ') : took(batch);
+    const ends = batch => Object.entries(batch.stats.status).map(([name, count]) => count + ' ' + name).join(', ');
     list.replaceChildren(table(['task', 'index', 'type', 'status', 'took', 'when', ''], found.results.map(task => {
       const cancel = () => write('POST', '/tasks/cancel?uids=' + task.uid).then(load);
       const last = task.error ? named('span', 'bad', task.error.message) : task.status === 'enqueued' ? button('Cancel', cancel) : '';
-      return [String(task.uid), task.indexUid, task.type, task.status, (task.duration || '').replace(/^PT|(\.\d{3})\d*/g, '$1').toLowerCase(), when(task.enqueuedAt), last];
-    })));
+      return [String(task.uid), task.indexUid, task.type, task.status, took(task), when(task.enqueuedAt), last];
+    })), node('h2', 'Batches'), node('p', 'Tasks that the server carries out together.'), table(['batch', 'indexes', 'tasks', 'progress or time', 'begun'], batches.results.map(batch =>
+      [String(batch.uid), Object.keys(batch.stats.indexUids || {}).join(', '), ends(batch), step(batch), when(batch.startedAt)])));
   };
   status.onchange = () => shown(load);
   fill(named('p', 'row', status), list);
@@ -182,38 +92,28 @@ pages.keys = async fill => {
       if (confirm('Delete the key ' + (key.name || key.uid) + '? Programs that use it will be refused.')) { await ask('DELETE', route('keys', key.uid)); await view('keys'); }
     });
     return [key.name, key.actions.join(', '), key.indexes.join(', '), key.expiresAt ? when(key.expiresAt) : 'never', node('span', null, secret, ' ', reveal), remove];
-  })));
+  })), ...tenantTokens(found.results));
 };
 
-// Two ways of searching, side by side: what moved is marked.
-pages.compare = async fill => {
-  const sides = [['left', '{}'], ['right', '{"matchingStrategy": "any"}']].map(([label, usual]) => {
-    const parameters = entry('Search parameters, ' + label, state['compare ' + label] || usual, 3), list = node('ol'), about = named('p', 'faint');
-    parameters.onchange = () => { state['compare ' + label] = parameters.value; shown(load); };
-    return { parameters, list, about, column: node('div', null, parameters, about, list) };
+const base64url = bytes => btoa(String.fromCharCode(...bytes)).replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, '');
+
+// Made here, from a key that searches: the server keeps no list of them.
+function tenantTokens(keys) {
+  const key = node('select'), rules = entry('Search rules of the tenant', '{"*": {"filter": "tenant = 7"}}', 2), hours = entry('Hours until it expires', '24'), token = named('code', 'token');
+  key.setAttribute('aria-label', 'Key that signs the token');
+  key.append(...keys.filter(one => one.actions.some(action => ['*', 'search'].includes(action))).map(one => new Option(one.name || one.uid, one.uid)));
+  hours.type = 'number';
+  hours.min = '1';
+  const create = button('Create token', async () => {
+    if (!crypto.subtle) throw new Error('Browsers sign tokens only on pages from HTTPS or localhost.');
+    const text = new TextEncoder(), by = keys.find(one => one.uid === key.value);
+    const payload = { searchRules: JSON.parse(rules.value), apiKeyUid: by.uid, ...(hours.value ? { exp: Math.floor(Date.now() / 1000) + Number(hours.value) * 3600 } : {}) };
+    const signed = [{ alg: 'HS256', typ: 'JWT' }, payload].map(part => base64url(text.encode(JSON.stringify(part)))).join('.');
+    const secret = await crypto.subtle.importKey('raw', text.encode(by.key), { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
+    token.textContent = signed + '.' + base64url(new Uint8Array(await crypto.subtle.sign('HMAC', secret, text.encode(signed))));
   });
-  const load = async () => {
-    const number = ++state.asked;
-    const queries = sides.map(side => ({ indexUid: state.index, q: at('q').value, limit: PAGE, showRankingScore: true, ...JSON.parse(side.parameters.value || '{}') }));
-    const { results } = await ask('POST', '/multi-search', { queries });
-    if (number !== state.asked) return;
-    const places = results.map(answer => new Map(answer.hits.map((hit, place) => [String(hit[state.primaryKey]), place])));
-    sides.forEach((side, number) => {
-      side.about.textContent = results[number].estimatedTotalHits.toLocaleString() + ' hits in ' + results[number].processingTimeMs + ' ms';
-      side.list.replaceChildren(...results[number].hits.map((hit, place) => {
-        const id = String(hit[state.primaryKey]), other = places[1 - number].get(id);
-        const mark = other === undefined ? 'only here' : other === place ? '' : other > place ? '↑ ' + (other - place) : '↓ ' + (place - other);
-        const line = node('li', null, scalar(hit[titleOf(hit)] ?? id), ' ', named('small', 'faint', id + '  ' + (hit._rankingScore ?? 0).toFixed(3) + '  '), named('small', 'moved', mark));
-        line.dir = 'auto';
-        return line;
-      }));
-    });
-  };
-  fill(node('p', 'The query above, searched in two ways. Each is an object of search parameters; "indexUid" selects another index.'),
-    named('div', 'sides', ...sides.map(side => side.column)));
-  state.refresh = load;
-  await load();
-};
+  return [node('h2', 'Tenant tokens'), node('p', 'A token searches only what its rules admit. It is signed here with a key, and the server keeps no copy.'), named('p', 'row', key, hours, create), rules, node('p', null, token)];
+}
 
 // Shows a view; the search is one of them.
 async function view(name) {

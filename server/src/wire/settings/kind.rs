@@ -1,7 +1,7 @@
 //! What the protocol has of one setting: names, reading, writing, and what the routes, `/openapi.json`, telemetry and the
 //! reference page say of it.
 
-use lamina_engine::index::settings::SettingId;
+use lamina_engine::index::settings::{Effect, SettingId};
 use lamina_engine::index::{Settings, SettingsPatch};
 use serde_json::Value;
 
@@ -116,6 +116,17 @@ impl SettingKind {
         figures: |_| Vec::new(),
         reference: Reference { purpose: "", value: "", example: "" },
     };
+
+    /// What a change costs, beside the change itself.
+    pub fn cost(&self) -> &'static str {
+        match self.id.effect() {
+            Effect::SearchOnly => "none, it applies at search time",
+            Effect::Columns => "missing columns are built",
+            Effect::SearchableText => "all documents are reindexed if the text of an attribute was not indexed before",
+            Effect::Text => "all documents are reindexed",
+            Effect::Vectors => "missing and outdated vectors are created",
+        }
+    }
 
     /// Reads the body of the setting's own route: the bare value; null resets.
     ///

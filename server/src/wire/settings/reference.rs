@@ -1,7 +1,7 @@
 //! The table of `docs/settings.md`, made from the list of settings.
 
 use lamina_engine::index::Settings;
-use lamina_engine::index::settings::{Effect, SettingId};
+use lamina_engine::index::settings::SettingId;
 use serde_json::Value;
 
 use super::kind::{SettingKind, WriteVerb};
@@ -10,16 +10,6 @@ use super::{merged, read};
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/settings.md");
 const START: &str = "<!-- made from the list of settings -->\n";
 const END: &str = "<!-- until here -->\n";
-
-fn cost(effect: Effect) -> &'static str {
-    match effect {
-        Effect::SearchOnly => "none: applies at search time",
-        Effect::Columns => "missing columns are built",
-        Effect::SearchableText => "all documents are reindexed if the text of an attribute was not indexed before",
-        Effect::Text => "all documents are reindexed",
-        Effect::Vectors => "missing and outdated vectors are created",
-    }
-}
 
 fn table() -> String {
     let mut table =
@@ -36,7 +26,7 @@ fn table() -> String {
             kind.reference.purpose,
             kind.reference.value,
             kind.reference.example,
-            cost(kind.id.effect()),
+            kind.cost(),
         ));
     }
     table
