@@ -51,6 +51,7 @@ try {
   assert.ok(link.endsWith('/docs/errors#index_not_found'), link);
   await page.show(url + new URL(link).pathname + new URL(link).hash);
   await page.until(`document.querySelector('h3:target')?.textContent === 'index_not_found'`);
+  assert.ok(await page.value(`document.documentElement.scrollWidth <= document.documentElement.clientWidth`), 'codes are not wider than a telephone');
   await page.picture(join(pictures, 'errors.png'));
   assert.deepEqual(page.problems, [], 'errors on the page');
 } finally {

@@ -222,7 +222,7 @@ try {
   await page.value(`(() => { const files = new DataTransfer(); files.items.add(new File(['id,title\\n900,Dropped\\n'], 'more.csv'));
     document.getElementById('view').ondrop({ preventDefault() {}, dataTransfer: files }); })()`);
   await page.until(`fetch('/indexes/films/documents/900').then(answer => answer.ok)`, 'a file that is dropped is loaded');
-  await page.value(`(() => { const files = new DataTransfer(); files.items.add(new File(['{"id": 901, "title": "Good"}\n{"id": 902,\n{"title": "No id"}\n{"id": 903, "title": "Good, too"}'], 'more.ndjson'));
+  await page.value(`(() => { const files = new DataTransfer(); files.items.add(new File(['{"id": 901, "title": "Good"}\\n{"id": 902,\\n{"title": "No id"}\\n{"id": 903, "title": "Good, too"}'], 'more.ndjson'));
     document.getElementById('view').ondrop({ preventDefault() {}, dataTransfer: files }); })()`);
   await page.until(`document.querySelectorAll('.upload .bad').length === 2 && document.querySelector('.upload').textContent.includes('2 lines refused')`, 'lines that are refused');
   assert.deepEqual(await page.value(`[...document.querySelectorAll('.upload .bad')].map(one => one.textContent.split(':')[0])`), ['line 2', 'line 3']);
@@ -257,7 +257,7 @@ try {
   // Settings are tried on a clone; judged queries measure both sides; applying changes the index.
   const inSide = (side, text) => page.value(`[...document.querySelectorAll('.sides > section')[${side}].querySelectorAll('button')].find(one => one.textContent.startsWith('${text}')).click()`);
   await page.value(`(() => { const settings = document.querySelectorAll('#view textarea')[3]; settings.value = '{"synonyms": {"xenomorph": ["alien"]}}'; settings.onchange();
-    const judged = document.querySelectorAll('#view textarea')[4]; judged.value = '{"q": "xenomorph", "relevant": {"0": 3, "1": 1}}\n{"q": "heat", "relevant": ["3"]}'; judged.onchange(); })()`);
+    const judged = document.querySelectorAll('#view textarea')[4]; judged.value = '{"q": "xenomorph", "relevant": {"0": 3, "1": 1}}\\n{"q": "heat", "relevant": ["3"]}'; judged.onchange(); })()`);
   await inSide(1, 'Try');
   await page.until(inView('p', 'with the settings above'), 'settings on a clone');
   await page.value(`[...document.querySelectorAll('#view button')].find(one => one.textContent === 'Evaluate').click()`);

@@ -27,7 +27,7 @@ await write('PATCH', '/indexes/meanings/settings', { filterableAttributes: ['rel
 await write('PUT', '/aliases/current-films', { indexUid: 'films' });
 await api('POST', '/webhooks', { url: 'https://hooks.example/lamina' });
 await api('PATCH', '/experimental-features', { dynamicSearchRules: true });
-await write('PATCH', '/dynamic-search-rules/space', { description: 'Alien first', conditions: { query: { words: 'space' } }, actions: [{ selector: { indexUid: 'films', id: '348' }, action: { type: 'pin', position: 0 } }] });
+await write('PATCH', '/dynamic-search-rules/space', { description: 'Alien first', conditions: { query: { words: 'space' } }, actions: [{ selector: { indexUid: 'films', id: '24904' }, action: { type: 'pin', position: 0 } }] });
 await api('POST', '/indexes/films/documents', [{ title: 'without an id' }]);
 
 const click = text => `[...document.querySelectorAll('#view button, #languages button')].find(one => one.textContent.startsWith('${text}')).click()`;
@@ -36,11 +36,11 @@ const FILMS = '/?index=films';
 const VIEWS = [
   ['search', FILMS + '&q=space+ship+alein&f.genres=Horror', `document.querySelectorAll('article').length > 3`, `document.querySelector('article details').open = true`],
   ['search-tools', FILMS + '&q=harrison+ford&filter=year+%3E+1980', `document.querySelectorAll('article').length > 3`,
-    `document.querySelectorAll('#tools details').forEach(one => { one.open = true; }); ${click('Python')}; document.getElementById('missing').value = '348'; document.querySelector('#why-not button').click()`,
+    `document.querySelectorAll('#tools details').forEach(one => { one.open = true; }); ${click('Python')}; document.getElementById('missing').value = '24904'; document.querySelector('#why-not button').click()`,
     `document.getElementById('reason').textContent !== '' && !document.getElementById('code').hidden`],
   ['search-semantic', '/?index=meanings&q=alien&ratio=0.8', `document.querySelectorAll('article').length === 3`],
   ['compare', FILMS + '&view=compare&q=a+film+about+a+shark', `document.querySelectorAll('#view ol li').length > 3`,
-    `document.querySelectorAll('#view textarea')[4].value = '{"q": "shark", "relevant": ["578"]}\\n{"q": "a man stuck on mars", "relevant": {"286217": 3}}'; ${click('Evaluate')}`, `document.querySelectorAll('#view td').length > 8`],
+    `document.querySelectorAll('#view textarea')[4].value = '{"q": "a film about a shark", "relevant": {"24369": 3, "29996": 2}}\\n{"q": "space ship alein", "relevant": ["24904"]}'; ${click('Evaluate')}`, `document.querySelectorAll('#view td').length > 8`],
   ['indexes', FILMS + '&view=indexes', `document.querySelectorAll('#view tr').length > 3`, click('Details'), `document.querySelectorAll('#view tr').length > 12`],
   ['documents', FILMS + '&view=documents', `document.querySelectorAll('#view details').length > 3`, `document.querySelector('#view details').open = true;
     sendFile(new File(['{"id": 1,\\n{"title": "No id"}\\n'], 'more-films.ndjson'), '/indexes/films/documents', document.querySelector('.upload'))`, `document.querySelectorAll('.upload .bad').length === 2`],

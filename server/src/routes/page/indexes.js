@@ -59,7 +59,7 @@ async function knownSettings() {
   const hidden = ['foreignKeys', 'chat'].filter(name => !(name in values));
   const names = [...new Set([...Object.keys(schemas), ...Object.keys(values)])].filter(name => !hidden.includes(name));
   const plain = text => text.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/`/g, '');
-  return names.map(name => ({ name, value: name in values ? values[name] : null, about: plain(schemas[name]?.description || '') }));
+  return names.map(name => ({ name, value: name in values ? values[name] : null, about: plain(schemas[name]?.description || '').replace(/^./, letter => letter.toUpperCase()) }));
 }
 
 pages.settings = async fill => {

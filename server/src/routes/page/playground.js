@@ -114,7 +114,7 @@ function figures(measured, load) {
   const mean = (number, name) => measured.reduce((all, one) => all + one.sides[number][name], 0) / measured.length;
   const lines = Object.keys(measured[0].sides[0]).map(name => {
     const [left, right] = [mean(0, name), mean(1, name)], more = right - left;
-    return [name, left.toFixed(4), right.toFixed(4), named('span', more ? 'moved' : 'faint', (more > 0 ? '+' : '') + more.toFixed(4))];
+    return [name, left.toFixed(4), right.toFixed(4), (more > 0 ? '+' : '') + more.toFixed(4)];
   });
   const change = one => one.sides[1]['nDCG@10'] - one.sides[0]['nDCG@10'];
   const changed = measured.filter(change).sort((one, other) => Math.abs(change(other)) - Math.abs(change(one))).slice(0, CHANGES);
@@ -149,7 +149,7 @@ pages.compare = async fill => {
   const sides = [['left', '{}'], ['right', '{"matchingStrategy": "any"}']].map(([label, usual]) => sideOf(label, usual, settings, load));
   // Clones that someone else has deleted are gone.
   for (const side of sides) if (side.kept.trial && !await isThere(trialOf(side.label))) side.kept.trial = '';
-  const judged = entry('Judged queries', state.judged, 4), note = named('span', 'faint'), measured = node('div');
+  const judged = entry('Judged queries', state.judged, 4), note = named('span', 'faint'), measured = named('div', 'measured');
   judged.placeholder = 'A query a line: {"q": "space horror", "relevant": {"1": 3, "2": 1}}';
   judged.onchange = () => { state.judged = judged.value; };
   const measure = button('Evaluate', async () => {

@@ -151,7 +151,7 @@ const orRefusal = work => work().catch(error => {
 pages.server = async fill => {
   const [version, stats] = await Promise.all(['/version', '/stats'].map(path => ask('GET', path).catch(error => { if (error instanceof Refusal) return {}; throw error; })));
   const facts = [['version', version.pkgVersion], ['commit', (version.commitSha || '').slice(0, 12)], ['database', stats.databaseSize === undefined ? null : human(stats.databaseSize)],
-    ['last change', when(stats.lastUpdate)], ['replica', state.replica ? 'generation ' + state.replica.generation + (state.replica.lag === null ? '' : ', ' + state.replica.lag + ' ms behind') : null]];
+    ['last change', when(stats.lastUpdate)], ['state', state.replica ? 'generation ' + state.replica.generation + (state.replica.lag === null ? '' : ', ' + state.replica.lag + ' ms behind') : null]];
   const place = named('div', 'charts');
   const docs = node('a', 'All routes');
   docs.href = '/docs';

@@ -90,7 +90,8 @@ async function tasks() {
   if (!isAway && at('signin').hidden && (isNew || state.isAway || !state.index)) {
     state.isAway = false;
     // Forms keep what is being written in them.
-    if (state.view === 'search' || !state.index) await shown(indexes);
+    if (state.view === 'search') await shown(indexes);
+    else if (!state.index) await shown(async () => { if ((await ask('GET', '/indexes?limit=1')).results.length) await indexes(); });
     else if (state.refresh) await shown(state.refresh);
   }
   if (!isAway) state.seen = seen;

@@ -10,7 +10,10 @@ function button(text, work) {
   return made;
 }
 
-const isFigure = value => typeof value === 'string' && /^[\d,.\s]+( [KMGT]?i?B| ms| s| min)?$/.test(value);
+const isFigure = value => typeof value === 'string' && /^[+-]?[\d,.]+( [KMGT]?i?B| ms| s| min)?$/.test(value);
+const FULL_TEXT = 40;
+
+const labelled = (text, field) => node('label', text + ' ', field);
 
 // Columns of figures stand to the right, with their heads.
 function table(heads, lines) {
@@ -18,6 +21,7 @@ function table(heads, lines) {
   const row = (name, values) => node('tr', null, ...values.map((value, place) => {
     const made = node(name, null, value === null || value === undefined ? '' : value);
     if (areFigures[place]) made.className = 'number';
+    else if (made.textContent.length > FULL_TEXT && !made.querySelector('button')) made.className = 'text';
     return made;
   }));
   return named('div', 'wide', node('table', null, row('th', heads), ...lines.map(line => row('td', line))));
@@ -84,7 +88,7 @@ pages.keys = async fill => {
     await ask('POST', '/keys', { name: name.value || null, actions: parts(actions), indexes: parts(on), expiresAt: null });
     await view('keys');
   });
-  fill(named('p', 'row', name, actions, on, create), table(['name', 'actions', 'indexes', 'expires', 'key', ''], found.results.map(key => {
+  fill(named('p', 'row', name, labelled('Actions', actions), labelled('Indexes', on), create), table(['name', 'actions', 'indexes', 'expires', 'key', ''], found.results.map(key => {
     const secret = node('code', key.key.slice(0, 6) + '…');
     const reveal = node('button', 'Show');
     reveal.onclick = () => { secret.textContent = key.key; reveal.remove(); };
@@ -112,7 +116,7 @@ function tenantTokens(keys) {
     const secret = await crypto.subtle.importKey('raw', text.encode(by.key), { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
     token.textContent = signed + '.' + base64url(new Uint8Array(await crypto.subtle.sign('HMAC', secret, text.encode(signed))));
   });
-  return [node('h2', 'Tenant tokens'), node('p', 'A token searches only what its rules admit. It is signed here with a key, and the server keeps no copy.'), named('p', 'row', key, hours, create), rules, node('p', null, token)];
+  return [node('h2', 'Tenant tokens'), node('p', 'A token searches only what its rules admit. It is signed here with a key, and the server keeps no copy.'), named('p', 'row', labelled('Key', key), labelled('Hours', hours), create), rules, node('p', null, token)];
 }
 
 // Shows a view; the search is one of them.
