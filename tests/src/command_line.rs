@@ -97,7 +97,7 @@ fn help_and_version() {
     assert_eq!(String::from_utf8(version.stdout).unwrap().trim(), concat!("lamina ", env!("CARGO_PKG_VERSION")));
 }
 
-/// `-h` fits a screen of 80 columns, for the server and for each command.
+/// `-h` fits 80 columns for each command, and one screen for the server.
 #[test]
 fn short_help_fits_a_screen() {
     let help = |arguments: &[&str]| {
@@ -112,7 +112,8 @@ fn short_help_fits_a_screen() {
     for command in commands.into_iter().filter(|command| *command != "help").map(Some).chain([None]) {
         let text = help(&command.into_iter().chain(["-h"]).collect::<Vec<&str>>());
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        assert!(text.lines().count() <= 48, "{text}");
+        let is_of_server = command.is_none_or(|command| command == "serve");
+        assert!(!is_of_server || text.lines().count() <= 48, "{text}");
     }
 }
 
