@@ -99,7 +99,7 @@ pages.keys = async fill => {
   })), ...tenantTokens(found.results));
 };
 
-const base64url = bytes => btoa(String.fromCharCode(...bytes)).replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, '');
+const urlSafe = bytes => btoa(String.fromCharCode(...bytes)).replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, '');
 
 // Made here, from a key that searches: the server keeps no list of them.
 function tenantTokens(keys) {
@@ -112,9 +112,9 @@ function tenantTokens(keys) {
     if (!crypto.subtle) throw new Error('Browsers sign tokens only on pages from HTTPS or localhost.');
     const text = new TextEncoder(), by = keys.find(one => one.uid === key.value);
     const payload = { searchRules: JSON.parse(rules.value), apiKeyUid: by.uid, ...(hours.value ? { exp: Math.floor(Date.now() / 1000) + Number(hours.value) * 3600 } : {}) };
-    const signed = [{ alg: 'HS256', typ: 'JWT' }, payload].map(part => base64url(text.encode(JSON.stringify(part)))).join('.');
+    const signed = [{ alg: 'HS256', typ: 'JWT' }, payload].map(part => urlSafe(text.encode(JSON.stringify(part)))).join('.');
     const secret = await crypto.subtle.importKey('raw', text.encode(by.key), { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
-    token.textContent = signed + '.' + base64url(new Uint8Array(await crypto.subtle.sign('HMAC', secret, text.encode(signed))));
+    token.textContent = signed + '.' + urlSafe(new Uint8Array(await crypto.subtle.sign('HMAC', secret, text.encode(signed))));
   });
   return [node('h2', 'Tenant tokens'), node('p', 'A token searches only what its rules admit. It is signed here with a key, and the server keeps no copy.'), named('p', 'row', labelled('Key', key), labelled('Hours', hours), create), rules, node('p', null, token)];
 }
