@@ -88,7 +88,7 @@ pub use terms::Terms;
 pub(crate) use terms::{Beginning, NearBeginnings};
 pub use thresholds::ListThresholds;
 pub use tokens::{FieldLength, FieldLengths, Run, TokenColumn, TokensOfDoc};
-pub(crate) use tokens::{Nearest, Sequence, Span};
+pub(crate) use tokens::{Nearest, Sequence, Span, WantedTerms};
 pub use vector_codes::{CodedQuery, VectorCodes};
 pub(crate) use vectors::fragments_hash;
 pub use vectors::{StoredVectors, VectorShape, VectorState, Vectors, VectorsBuilder};

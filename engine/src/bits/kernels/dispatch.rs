@@ -70,6 +70,25 @@ compiled_twice! {
     differing_bits, differing_bits_avx2, (rows: &[u8], query: &[u8], out: &mut [u32]) -> ()
 }
 
+compiled_twice! {
+    /// Adds `byte` to each of `bytes` whose bit is set, in whole words of 64; sums must stay below 256.
+    add_where, add_where_avx2, (bytes: &mut [u8], words: &[u64], byte: u8) -> ()
+}
+compiled_twice! {
+    /// The first 64 bytes, counted from the one numbered `from`, of which one is at least `least`; of whole 64 only.
+    next_reaching, next_reaching_avx2, (bytes: &[u8], from: usize, least: u8) -> usize
+}
+compiled_twice! {
+    /// Leaves of each byte the share that the other one is of 255, rounded up.
+    share_each, share_each_avx2, (bytes: &mut [u8], of: &[u8]) -> ()
+}
+
+/// The share of a byte that another one is of 255, rounded up.
+#[inline]
+pub(crate) fn share(byte: u8, of: u8) -> u8 {
+    loops::share(byte, of)
+}
+
 /// The scalar products of `query` with each of the rows (little-endian `f32`), which follow each other without gaps.
 #[inline]
 pub(crate) fn dots(rows: &[u8], query: &[f32], out: &mut [f32]) {

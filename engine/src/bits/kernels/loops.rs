@@ -139,6 +139,52 @@ fn fields_holding_within(
     (found, bit)
 }
 
+/// See [`super::add_where`].
+#[inline(always)]
+pub(super) fn add_where(bytes: &mut [u8], words: &[u64], byte: u8) {
+    /// Four bits, each of them in a byte of its own.
+    const SPREAD: [u32; 2] = [0x0020_4081, 0x0101_0101];
+    for (chunk, &word) in bytes.as_chunks_mut::<64>().0.iter_mut().zip(words) {
+        if word == 0 {
+            continue;
+        }
+        let halves = chunk.as_chunks_mut::<32>().0.iter_mut().zip([word as u32, (word >> 32) as u32]);
+        for (half, bits) in halves {
+            for (at, four) in half.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+                let ones = (bits >> (4 * at) & 0xf).wrapping_mul(SPREAD[0]) & SPREAD[1];
+                // Sums stay below 256, so no carry leaves a byte.
+                let added = ones.wrapping_mul(u32::from(byte));
+                *four = u32::from_le_bytes(*four).wrapping_add(added).to_le_bytes();
+            }
+        }
+    }
+}
+
+/// See [`super::next_reaching`].
+#[inline(always)]
+pub(super) fn next_reaching(bytes: &[u8], from: usize, least: u8) -> usize {
+    let chunks = bytes.as_chunks::<64>().0;
+    for (at, chunk) in chunks.iter().enumerate().skip(from) {
+        if chunk.iter().fold(0, |most, &byte| most.max(byte)) >= least {
+            return at;
+        }
+    }
+    from.max(chunks.len())
+}
+
+/// See [`super::share`].
+#[inline(always)]
+pub(super) fn share(byte: u8, of: u8) -> u8 {
+    let product = u16::from(byte) * u16::from(of) + 254;
+    ((product + 1 + (product >> 8)) >> 8) as u8
+}
+
+/// See [`super::share_each`].
+#[inline(always)]
+pub(super) fn share_each(bytes: &mut [u8], of: &[u8]) {
+    bytes.iter_mut().zip(of).for_each(|(byte, &of)| *byte = share(*byte, of));
+}
+
 /// Leaves the bits that are in both, and counts them.
 #[inline(always)]
 pub(super) fn and_words(words: &mut [u64], other: &[u64]) -> u32 {

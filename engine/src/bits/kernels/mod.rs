@@ -11,7 +11,8 @@ mod fields;
 mod loops;
 
 pub(crate) use dispatch::{
-    CACHE_LINE, common_bits, differing_bits, dots, fetch, fields_holding, next_within, nibble_dots,
+    CACHE_LINE, add_where, common_bits, differing_bits, dots, fetch, fields_holding, next_reaching, next_within,
+    nibble_dots, share, share_each,
 };
 pub(super) use dispatch::{and_not_words, and_words, count_common, count_ones, or_words};
 pub(crate) use fields::{FIELD_KEYS_MAX, FieldTable};
@@ -111,6 +112,29 @@ mod tests {
             let whole = (slots.len() / 64).min(words.len());
             let expected = (from..whole).find(|&at| words[at] != 0 && slots[at * 64..][..64].iter().any(near));
             prop_assert_eq!(next_within(&words, &slots, from, [mask, start, limit]), expected.unwrap_or(whole.max(from)));
+        }
+
+        #[test]
+        fn bytes_of_documents(
+            bytes in prop::collection::vec(0u8..100, 0..300),
+            words in prop::collection::vec(prop_oneof![Just(0), any::<u64>()], 0..6),
+            of in prop::collection::vec(any::<u8>(), 0..300),
+            (from, least, added) in (0usize..4, 0u8..120, 0u8..150),
+        ) {
+            let whole = bytes.len() / 64 * 64;
+            let is_set = |at: usize| at < whole && words.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1);
+            let expected: Vec<u8> =
+                bytes.iter().enumerate().map(|(at, byte)| if is_set(at) { byte + added } else { *byte }).collect();
+            let mut sums = bytes.clone();
+            add_where(&mut sums, &words, added);
+            prop_assert_eq!(&sums, &expected);
+            let next = (from..whole / 64).find(|at| sums[at * 64..][..64].iter().any(|&byte| byte >= least));
+            prop_assert_eq!(next_reaching(&sums, from, least), next.unwrap_or(from.max(whole / 64)));
+            let product = |at: usize| of.get(at).map_or(u16::from(sums[at]), |&of| (u16::from(sums[at]) * u16::from(of)).div_ceil(255));
+            let expected: Vec<u16> = (0..sums.len()).map(product).collect();
+            let mut shares = sums.clone();
+            share_each(&mut shares, &of);
+            prop_assert_eq!(shares.into_iter().map(u16::from).collect::<Vec<_>>(), expected);
         }
 
         #[test]

@@ -11,6 +11,7 @@
 
 use super::ceilings::Ceilings;
 use crate::bits::DocSet;
+use crate::bits::kernels::{add_where, next_reaching, share, share_each};
 use crate::id::DocId;
 
 /// Documents that are looked at together.
@@ -105,7 +106,7 @@ impl Bounds {
             of(Share::OneWord).for_each(|part| add_to_list(&docs, &mut bounds, part.docs, |_| part.byte));
             if let Some(ceilings) = ceilings.map(Ceilings::of_docs) {
                 let of_docs = docs.iter().map(|&doc| ceilings.get(doc as usize).copied().unwrap_or(u8::MAX));
-                bounds.iter_mut().zip(of_docs).for_each(|(bound, ceiling)| *bound = lower(*bound, ceiling));
+                bounds.iter_mut().zip(of_docs).for_each(|(bound, ceiling)| *bound = share(*bound, ceiling));
             }
             of(Share::Whole).for_each(|part| add_to_list(&docs, &mut bounds, part.docs, |_| part.byte));
             for_forms(parts, ceilings, |part, byte| add_to_list(&docs, &mut bounds, part.docs, byte));
@@ -114,7 +115,7 @@ impl Bounds {
         let mut bounds = vec![0; (doc_count as usize).next_multiple_of(CHUNK)];
         of(Share::OneWord).for_each(|part| add_to_all(&mut bounds, part.docs, part.byte));
         if let Some(ceilings) = ceilings {
-            bounds.iter_mut().zip(ceilings.of_docs()).for_each(|(bound, &ceiling)| *bound = lower(*bound, ceiling));
+            share_each(&mut bounds, ceilings.of_docs());
         }
         of(Share::Whole).for_each(|part| add_to_all(&mut bounds, part.docs, part.byte));
         for_forms(parts, ceilings, |part, byte| {
@@ -163,8 +164,10 @@ impl Bounds {
         match self {
             Bounds::Dense(bounds) => {
                 // There are whole chunks only.
-                for (index, chunk) in bounds.as_chunks::<CHUNK>().0.iter().enumerate() {
-                    // A pass without branches, for all at once: most have none.
+                let chunks = bounds.as_chunks::<CHUNK>().0;
+                let mut index = next_reaching(bounds, 0, from);
+                while let Some(chunk) = chunks.get(index) {
+                    // A pass without branches, for all at once: most are not wanted.
                     let mut wanted = [0; CHUNK];
                     for (wanted, bound) in wanted.iter_mut().zip(chunk) {
                         *wanted = u8::from(bound.wrapping_sub(from) <= width);
@@ -177,6 +180,7 @@ impl Bounds {
                             rest &= rest - 1;
                         }
                     }
+                    index = next_reaching(bounds, index + 1, from);
                 }
             }
             Bounds::Sparse(docs, bounds) => {
@@ -198,15 +202,8 @@ fn for_forms(parts: &[Part<'_>], ceilings: Option<&Ceilings>, mut add: impl FnMu
             Share::MoreForms => 1,
             Share::Whole | Share::OneWord => continue,
         };
-        add(part, &|doc| lower(part.byte, ceilings.of_forms(doc)[form]));
+        add(part, &|doc| share(part.byte, ceilings.of_forms(doc)[form]));
     }
-}
-
-/// The share of a bound that a ceiling leaves, rounded up: the product divided by 255, in steps that take many at once.
-#[inline]
-fn lower(bound: u8, ceiling: u8) -> u8 {
-    let product = u16::from(bound) * u16::from(ceiling) + 254;
-    ((product + 1 + (product >> 8)) >> 8) as u8
 }
 
 fn add_to_list(docs: &[DocId], bounds: &mut [u8], set: &DocSet, byte: impl Fn(DocId) -> u8) {
@@ -239,18 +236,7 @@ fn add_to_all(bounds: &mut [u8], set: &DocSet, byte: u8) {
                 }
             }
         }
-        DocSet::Bitset { words, .. } => {
-            for (chunk, &word) in bounds.as_chunks_mut::<CHUNK>().0.iter_mut().zip(words) {
-                if word == 0 {
-                    continue;
-                }
-                for (eight, bits) in chunk.as_chunks_mut::<8>().0.iter_mut().zip(word.to_le_bytes()) {
-                    // Sums stay below 256, so no carry leaves a byte.
-                    let added = SPREAD[usize::from(bits)] * u64::from(byte);
-                    *eight = (u64::from_le_bytes(*eight) + added).to_le_bytes();
-                }
-            }
-        }
+        DocSet::Bitset { words, .. } => add_where(bounds, words, byte),
     }
 }
 
@@ -306,7 +292,7 @@ mod tests {
     #[test]
     fn shares_are_rounded_up() {
         for (bound, ceiling) in (0..=u8::MAX).flat_map(|bound| (0..=u8::MAX).map(move |ceiling| (bound, ceiling))) {
-            assert_eq!(u16::from(lower(bound, ceiling)), (u16::from(bound) * u16::from(ceiling)).div_ceil(255));
+            assert_eq!(u16::from(share(bound, ceiling)), (u16::from(bound) * u16::from(ceiling)).div_ceil(255));
         }
     }
 

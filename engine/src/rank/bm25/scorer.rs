@@ -7,7 +7,7 @@ use super::statistics::{Formula, Statistics};
 use crate::id::{FieldId, GAP, TermOrdinal};
 use crate::query::SegmentQuery;
 use crate::query::options::QueryOptions;
-use crate::segment::TokensOfDoc;
+use crate::segment::{TokensOfDoc, WantedTerms};
 
 /// Enough that nearly all slots are empty.
 const SLOTS: usize = 4096;
@@ -24,7 +24,9 @@ pub(super) struct Lookup<'a> {
     completions: Vec<Completions>,
     /// Whatever completes a word is among these terms.
     completed: Range<TermOrdinal>,
-    sequences: Vec<(&'a [Option<TermOrdinal>], u32)>,
+    /// Words that follow each other and count for a reading, looked for where the first one is.
+    sequences: Vec<&'a [Option<TermOrdinal>]>,
+    terms: WantedTerms<'a>,
 }
 
 /// Terms that begin with a word.
@@ -46,6 +48,8 @@ enum Spelling {
     Form,
     /// Counts only where typos are forgiven.
     Misspelt,
+    /// Counts where a sequence begins with it, of [`Lookup::sequences`].
+    First(u32),
 }
 
 /// A term that counts for a reading.
@@ -82,6 +86,7 @@ impl<'a> Lookup<'a> {
             completions: Vec::new(),
             completed: 0..0,
             sequences: Vec::new(),
+            terms: query.reader().tokens().wanted(|_| false),
         };
         for (number, reading) in (0u32..).zip(&readings.list) {
             let forms = &reading.forms[segment];
@@ -89,9 +94,7 @@ impl<'a> Lookup<'a> {
             let own = if reading.kind >= ONE_TYPO { Spelling::Misspelt } else { Spelling::Exact };
             let words = forms.words.iter().map(|&word| (word, own));
             for (word, spelling) in words.chain(forms.stems.iter().map(|&word| (word, Spelling::Form))) {
-                let first = &mut lookup.slots[slot(word)];
-                lookup.words.push(Word { ordinal: word, reading: number, spelling, bit, next: *first });
-                *first = lookup.words.len() as u32;
+                lookup.push(Word { ordinal: word, reading: number, spelling, bit, next: 0 });
             }
             if reading.kind == COMPLETION && !forms.completions.is_empty() {
                 let node = query.graph().nodes.iter().position(|node| node.first == reading.term);
@@ -99,12 +102,25 @@ impl<'a> Lookup<'a> {
                 let (first, count) = (forms.completions.start, forms.completions.len() as u32);
                 lookup.completions.push(Completions { first, count, except: exact, reading: number, bit });
             }
-            lookup.sequences.extend(forms.sequences.iter().map(|words| (words.as_slice(), number)));
+            for words in &forms.sequences {
+                let spelling = Spelling::First(lookup.sequences.len() as u32);
+                lookup.sequences.push(words);
+                if let Some(&Some(word)) = words.first() {
+                    lookup.push(Word { ordinal: word, reading: number, spelling, bit: 0, next: 0 });
+                }
+            }
         }
         let first = lookup.completions.iter().map(|one| one.first).min().unwrap_or(0);
         let end = lookup.completions.iter().map(|one| one.first.saturating_add(one.count)).max().unwrap_or(0);
         lookup.completed = first..end;
+        lookup.terms = query.reader().tokens().wanted(|token| lookup.first(token).is_some());
         lookup
+    }
+
+    fn push(&mut self, word: Word) {
+        let first = &mut self.slots[slot(word.ordinal)];
+        self.words.push(Word { next: *first, ..word });
+        *first = self.words.len() as u32;
     }
 
     /// The first of the words to look at for a term; `None`: the term is nothing that the question asks for.
@@ -112,6 +128,16 @@ impl<'a> Lookup<'a> {
     fn first(&self, token: TermOrdinal) -> Option<u32> {
         let first = self.slots[slot(token)];
         if first != 0 || self.completed.contains(&token) { Some(first) } else { None }
+    }
+
+    /// Whether tokens begin with a sequence.
+    fn begin_with(&self, codes: &[u32], sequence: u32) -> bool {
+        let is_there = |(&code, word): (&u32, &Option<TermOrdinal>)| {
+            let token = self.terms.any_term(code);
+            word.map_or(token != GAP, |word| token == word)
+        };
+        let sequence = self.sequences.get(sequence as usize).copied().unwrap_or_default();
+        codes.len() >= sequence.len() && codes.iter().zip(sequence).all(is_there)
     }
 }
 
@@ -127,7 +153,8 @@ pub(super) struct Scored {
 pub(super) struct Scorer<'a> {
     lookup: &'a Lookup<'a>,
     fields: Vec<(FieldId, u32)>,
-    tokens: Vec<TermOrdinal>,
+    /// Of the tokens.
+    codes: Vec<u32>,
     /// By reading: occurrences in the field at hand.
     counts: Vec<f64>,
     touched: Vec<u32>,
@@ -146,7 +173,7 @@ impl<'a> Scorer<'a> {
         Scorer {
             lookup,
             fields: Vec::new(),
-            tokens: Vec::new(),
+            codes: Vec::new(),
             counts: vec![0.0; readings],
             touched: Vec::new(),
             occurrences: vec![0.0; readings],
@@ -158,7 +185,7 @@ impl<'a> Scorer<'a> {
 
     pub(super) fn score(&mut self, doc: &TokensOfDoc<'_>) -> Scored {
         let lookup = self.lookup;
-        doc.decode(&mut self.fields, &mut self.tokens);
+        doc.decode_codes(&mut self.fields, &mut self.codes);
         self.occurrences.fill(0.0);
         self.near.fill((0.0, 0.0));
         self.near_words = 0;
@@ -187,12 +214,13 @@ impl<'a> Scorer<'a> {
             }
             *count += 1.0;
         };
-        let tokens = &self.tokens[run];
+        let codes = &self.codes[run];
         // The words that the token before may stand for.
         let mut before = 0u128;
-        for &token in tokens {
-            // Most are not.
-            let Some(mut next) = lookup.first(token) else {
+        for (place, &code) in codes.iter().enumerate() {
+            // Most are not asked for.
+            let asked = lookup.terms.term(code).and_then(|token| Some((token, lookup.first(token)?)));
+            let Some((token, mut next)) = asked else {
                 before = 0;
                 continue;
             };
@@ -211,6 +239,7 @@ impl<'a> Scorer<'a> {
                     Spelling::Exact => true,
                     Spelling::Form => forms,
                     Spelling::Misspelt => typos,
+                    Spelling::First(sequence) => lookup.begin_with(&codes[place..], sequence),
                 };
                 if word.ordinal == token && counts {
                     add(word.reading);
@@ -225,12 +254,6 @@ impl<'a> Scorer<'a> {
                 near &= near - 1;
             }
             before = here;
-        }
-        for &(words, reading) in &lookup.sequences {
-            let is_here = |window: &[TermOrdinal]| {
-                window.iter().zip(words).all(|(&token, word)| word.map_or(token != GAP, |word| token == word))
-            };
-            tokens.windows(words.len().max(1)).filter(|window| is_here(window)).for_each(|_| add(reading));
         }
     }
 

@@ -119,6 +119,17 @@ impl Decoder {
     /// Replaces `out` by the ordinals of as many tokens, from the `first` one on.
     #[inline]
     pub(super) fn decode(&self, table: &[[u8; 4]], packed: Packed<'_>, first: usize, out: &mut [TermOrdinal]) {
+        self.decode_as(packed, first, out, |code| ordinal(table, code));
+    }
+
+    /// Replaces `out` by the codes of as many tokens.
+    #[inline]
+    pub(super) fn codes(&self, packed: Packed<'_>, out: &mut [u32]) {
+        self.decode_as(packed, 0, out, |code| code);
+    }
+
+    #[inline(always)]
+    fn decode_as(&self, packed: Packed<'_>, first: usize, out: &mut [u32], of_code: impl Fn(u32) -> u32) {
         let mut bit = self.bits_before(packed.classes, first);
         let mut padded = [0; WINDOW_BYTES];
         // Up to the first token whose classes start a byte.
@@ -131,7 +142,7 @@ impl Decoder {
             let before = usize::from(entry.offsets[skipped]);
             for (slot, token) in head_out.iter_mut().zip(skipped..) {
                 let [at, end] = [token, token + 1].map(|token| usize::from(entry.offsets[token]) - before + bit);
-                *slot = ordinal(table, packed.value(at, end - at).wrapping_add(entry.starts[token]));
+                *slot = of_code(packed.value(at, end - at).wrapping_add(entry.starts[token]));
             }
             bit += usize::from(entry.offsets[skipped + head]) - before;
         }
@@ -141,7 +152,7 @@ impl Decoder {
         for (out, &classes) in whole.iter_mut().zip(classes) {
             let entry = &self.four[usize::from(classes)];
             let window = window(packed.values, bit >> 3, &mut padded);
-            let value = |token| ordinal(table, entry.code(window, bit & 7, token));
+            let value = |token| of_code(entry.code(window, bit & 7, token));
             *out = [value(0), value(1), value(2), value(3)];
             bit += usize::from(entry.offsets[TOKENS_PER_BYTE]);
         }
@@ -151,7 +162,7 @@ impl Decoder {
             let entry = self.four_at(packed, class_byte + whole.len());
             let window = window(packed.values, bit >> 3, &mut padded);
             for (token, slot) in tail.iter_mut().enumerate() {
-                *slot = ordinal(table, entry.code(window, bit & 7, token));
+                *slot = of_code(entry.code(window, bit & 7, token));
             }
         }
     }
@@ -200,7 +211,7 @@ impl Decoder {
 /// An index into the table, or an ordinal past it. Both are computed and one is masked out: one token in ten is an
 /// ordinal, at random, and a branch would be guessed wrongly each time.
 #[inline(always)]
-fn ordinal(table: &[[u8; 4]], code: u32) -> TermOrdinal {
+pub(super) fn ordinal(table: &[[u8; 4]], code: u32) -> TermOrdinal {
     let length = table.len() as u32;
     let place = code.min(length.wrapping_sub(1)) as usize;
     let short = table.get(place).map_or(0, |ordinal| u32::from_le_bytes(*ordinal));

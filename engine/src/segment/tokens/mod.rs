@@ -23,6 +23,7 @@ mod nearest;
 mod places;
 mod reader;
 mod sequence;
+mod wanted;
 mod writer;
 
 pub(crate) use codes::TokenCodes;
@@ -31,6 +32,7 @@ pub(crate) use nearest::Nearest;
 pub(crate) use reader::Span;
 pub use reader::{Run, TokenColumn, TokensOfDoc};
 pub(crate) use sequence::Sequence;
+pub(crate) use wanted::WantedTerms;
 pub(crate) use writer::TokensBuilder;
 
 /// Zeros behind the last document, so that 64 bits can be loaded wherever a value starts.

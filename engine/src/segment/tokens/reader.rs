@@ -3,6 +3,7 @@
 use super::PADDING_BYTES;
 use super::codes::{Code, CodeShape};
 use super::decoder::{Decoder, Packed};
+use super::wanted::WantedTerms;
 use crate::bits::kernels::{CACHE_LINE, fetch};
 use crate::bits::little_endian::read_u32;
 use crate::bits::monotone::Monotone;
@@ -122,6 +123,11 @@ impl TokenColumn {
 
     pub(super) fn decoder(&self) -> &Decoder {
         &self.decoder
+    }
+
+    /// See [`WantedTerms`]. Cost: a call for each of the frequent terms, some thousands.
+    pub(crate) fn wanted(&self, is_wanted: impl Fn(TermOrdinal) -> bool) -> WantedTerms<'_> {
+        WantedTerms::new(self.table(), is_wanted)
     }
 
     /// The encoded field list of a shape.
@@ -366,6 +372,14 @@ impl<'a> TokensOfDoc<'a> {
         // Every slot is overwritten: only growth costs.
         tokens.resize(len, 0);
         self.column.decoder.decode(self.column.table(), packed, 0, tokens);
+    }
+
+    /// As [`decode`](Self::decode), but tokens stay codes, of which [`WantedTerms`] has the terms.
+    pub(crate) fn decode_codes(&self, fields: &mut Vec<(FieldId, u32)>, codes: &mut Vec<u32>) {
+        fields.clear();
+        let (len, packed) = self.read_counts(|field, end| fields.push((field, end as u32)));
+        codes.resize(len, 0);
+        self.column.decoder.codes(packed, codes);
     }
 }
 
