@@ -6,16 +6,17 @@
 //! frequent words.
 
 use crate::bits::DocSet;
+use crate::caches::BestDocsKey;
 use crate::id::{DocId, TermOrdinal};
 use crate::query::SegmentQuery;
 use crate::query::graph::Node;
 use crate::rank::context::SegmentLevel;
-use crate::rank::groups::{Base, Groups};
+use crate::rank::groups::{Base, Bounds, Groups, best_docs};
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::packed_bounds::{PACKED_BITS, PackedBound, PackedBounds};
 use crate::rank::path::{EXACT_POSITIONS, bucketed_position, position_cost};
 use crate::rank::rules::{EXACT_ATTRIBUTE_WORST, GraphRule, Match};
-use crate::segment::{BlockCodes, FieldSets, PostingBlock, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
+use crate::segment::{FieldSets, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
 
 /// Reading a posting costs this many times less than scanning a document.
 const POSTINGS_PER_SCAN: u64 = 32;
@@ -28,6 +29,9 @@ const EXACT_SHARE: u32 = 16;
 
 /// Bits of the cost of `exactness` of one word: 0, 1 when no attribute is the word alone, 2 when none begins with it.
 const ATTRIBUTE_BITS: u32 = 2;
+
+/// Best documents are not kept in indexes with more fields.
+const KEPT_WEIGHTS_MAX: usize = 256;
 
 /// How the least costs of a document are packed into one number: the costs of several words are added. The parts lie as in
 /// the key, so that bounds order like keys.
@@ -109,10 +113,9 @@ impl Packing {
     /// The least of each cost: one term may come in the best attribute, and another one first. `a`: of the word itself,
     /// which alone can be in its place, or of terms before.
     #[inline]
-    fn least(&self, a: PackedBound, b: PackedBound) -> PackedBound {
-        let (a_rank, b_rank) = (a & self.rank.mask(), b & self.rank.mask());
-        let (a_position, b_position) = (a & self.position.mask(), b & self.position.mask());
-        a_rank.min(b_rank) | a_position.min(b_position) | a & self.attribute.mask()
+    fn least(&self) -> impl Fn(PackedBound, PackedBound) -> PackedBound + Copy + use<> {
+        let [rank, position, attribute] = [self.rank, self.position, self.attribute].map(CostBits::mask);
+        move |a, b| (a & rank).min(b & rank) | (a & position).min(b & position) | a & attribute
     }
 
     /// What the costs of a bound add to a key.
@@ -174,43 +177,9 @@ impl CostTable {
         CostTable((0..sets.len() as u32).map(row).collect())
     }
 
-    /// By zone; nothing is known of a code that is not in the table.
-    #[inline]
-    fn row(&self, code: u32) -> [PackedBound; ZONE_COUNT] {
-        self.0.get(code as usize).copied().unwrap_or_default()
-    }
-
     #[inline]
     fn get(&self, code: u32, zone: u8) -> PackedBound {
         self.0.get(code as usize).map_or(0, |row| row[usize::from(zone) % ZONE_COUNT])
-    }
-
-    /// Calls `f` with what is known of the document of each posting, and the costs of the posting.
-    #[inline]
-    fn each(&self, block: &PostingBlock<'_>, known: &mut [PackedBound], f: impl Fn(&mut PackedBound, PackedBound)) {
-        let (Some(&first), Some(&last)) = (block.docs.first(), block.docs.last()) else { return };
-        // One check for the block: only the documents of a damaged list do not ascend.
-        let Some(known) = known.get_mut(first as usize..=last as usize) else { return };
-        let note = |known: &mut [PackedBound], doc: DocId, cost: PackedBound| {
-            if let Some(known) = known.get_mut(doc.wrapping_sub(first) as usize) {
-                f(known, cost);
-            }
-        };
-        let postings = block.docs.iter().zip(block.zones);
-        match block.codes {
-            BlockCodes::All(code) => {
-                let row = self.row(code);
-                postings.for_each(|(&doc, &zone)| note(known, doc, row[usize::from(zone) % ZONE_COUNT]));
-            }
-            BlockCodes::Each(codes) => {
-                postings.zip(codes).for_each(|((&doc, &zone), &code)| note(known, doc, self.get(code, zone)));
-            }
-        }
-    }
-
-    /// Adds the costs of some postings to those of their documents.
-    fn add(&self, block: &PostingBlock<'_>, costs: &mut [PackedBound]) {
-        self.each(block, costs, |costs, cost| *costs += cost);
     }
 }
 
@@ -300,12 +269,53 @@ pub(super) fn cut_by_costs<'q>(
         Ok(sources) => Vec::from(sources),
         Err(sources) => sources,
     };
-    let costs = least_costs(query, &sources, &packing, cutting.postings_per_job);
+    let costs = costs(query, sources, packing, matched, cutting);
     let bases = groups.into_iter().map(|(bound, docs)| {
         let can_be_exact = layout.slice(GraphRule::ExactAttribute).is_some_and(|a| a.get(bound) == 0);
         Base { bound, docs, mask: packing.mask(with_attribute && can_be_exact) }
     });
     Groups::cut(bases.collect(), costs, cutting.in_pieces, move |packed| packing.key(packed, layout))
+}
+
+/// The least costs of each document, of which the best are known if they are kept.
+fn costs<'q>(
+    query: &'q SegmentQuery<'q>,
+    sources: Vec<(usize, Source<'q>, u64)>,
+    packing: Packing,
+    matched: Match,
+    cutting: Cutting,
+) -> Bounds<'q> {
+    let key = best_docs_key(query, &sources, &packing).filter(|_| matched == Match::Exact && cutting.in_pieces);
+    let node = sources[0].0;
+    let costs = Bounds::new(move || least_costs(query, &sources, &packing, cutting.postings_per_job));
+    let Some(key) = key else { return costs };
+    let mask = packing.mask(true);
+    let find = || {
+        let base = Base { bound: 0, docs: query.docs(node, 0).clone(), mask };
+        best_docs(&base, costs.all(), packing.none() - 1)
+    };
+    let best = query.caches().best_docs.get_or_find(key, find);
+    costs.with_best(best, mask)
+}
+
+/// What the least costs depend on of a word that is a whole level, if its best documents are kept: those of frequent words,
+/// where costs depend on nothing but the word and the settings.
+fn best_docs_key(
+    query: &SegmentQuery<'_>,
+    sources: &[(usize, Source<'_>, u64)],
+    packing: &Packing,
+) -> Option<BestDocsKey> {
+    let [(node, ..)] = *sources else { return None };
+    let weights = &query.options().weights;
+    if !packing.single || weights.len() > KEPT_WEIGHTS_MAX {
+        return None;
+    }
+    let word = query.kept_as(node, 0)?;
+    let node = &query.graph().nodes[node];
+    let parts = [packing.rank, packing.position, packing.attribute];
+    let parts = parts.iter().flat_map(|part| [part.shift as u16, part.bits as u16]);
+    let numbers = [query.options().max_weight, node.first_position, node.last_position];
+    Some(BestDocsKey { word, settings: parts.chain(numbers).chain(weights.iter().copied()).collect() })
 }
 
 /// Cuts groups of documents by whether the word of a node can be all of an attribute, or begin one. Groups whose keys say
@@ -425,7 +435,7 @@ fn add_costs(query: &SegmentQuery<'_>, node: usize, source: &Source<'_>, packing
             // Among the completions of a prefix only the word itself can be in its place.
             if let Some(exact) = exact.filter(|_| packing.attribute.bits > 0) {
                 let table = table(postings.field_sets(), Costs::ExactnessOnly);
-                postings.for_each_block(exact, |block| table.add(&block, costs));
+                postings.for_each_number(exact, &table.0, costs, |costs, cost| *costs += cost);
             }
         }
         Source::Words(words) if let Some(only) = words.single() => {
@@ -435,7 +445,7 @@ fn add_costs(query: &SegmentQuery<'_>, node: usize, source: &Source<'_>, packing
                 Costs::Any
             };
             let table = table(postings.field_sets(), kind);
-            postings.for_each_block(only, |block| table.add(&block, costs));
+            postings.for_each_number(only, &table.0, costs, |costs, cost| *costs += cost);
         }
         Source::Words(words) => {
             let least = least_of_words(query, node, words, packing);
@@ -458,13 +468,12 @@ fn least_of_words(query: &SegmentQuery<'_>, node: usize, words: &Forms<'_>, pack
         PackedBounds::filled(query.caches().runtime().arrays(), query.reader().doc_count() as usize, packing.none());
     if let Some(exact) = exact {
         let table = table(Costs::Exact);
-        postings.for_each_block(exact, |block| table.each(&block, &mut least, |least, cost| *least = cost));
+        postings.for_each_number(exact, &table.0, &mut least, |least, cost| *least = cost);
     }
     let table = table(Costs::Any);
     for ordinal in words.iter().filter(|&o| Some(o) != exact && query.stop().binary_search(&o).is_err()) {
-        postings.for_each_block(ordinal, |block| {
-            table.each(&block, &mut least, |least, cost| *least = packing.least(*least, cost));
-        });
+        let both = packing.least();
+        postings.for_each_number(ordinal, &table.0, &mut least, move |least, cost| *least = both(*least, cost));
     }
     least
 }

@@ -76,7 +76,7 @@ pub use meta::{ColumnFileMeta, FileMeta, SegmentMeta, TextFields};
 pub(crate) use neighbours::Known;
 pub(crate) use patches::{Layer, is_plain_number};
 pub use patches::{NewLayer, NewPatches, PatchValue, Patches};
-pub(crate) use postings::{BlockCodes, PostingBlock, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
+pub(crate) use postings::{BlockCodes, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
 pub use postings::{FieldSets, Postings};
 pub use reader::SegmentReader;
 pub(crate) use reader::store_bytes_of_file;

@@ -152,3 +152,53 @@ fn phrases_of_frequent_words_read_few_documents() {
     assert!(found[1..].iter().all(|id| (4_300..4_320).contains(id)), "{found:?} begin with it");
     assert!(read < total / 2, "{read} of {total}");
 }
+
+/// The first search for a frequent word finds its best documents, later ones use them: whatever else they ask for, they find
+/// what a search for all documents does.
+#[test]
+fn best_documents_of_a_word_are_the_same_for_all_searches() {
+    const WORDS: [&str; 5] = ["sea", "seas", "north", "of", "seal"];
+    let document = |id: u64| {
+        let text = |salt: u64, count: u64| -> String {
+            let word = |n: u64| WORDS[((id * 31 + id / 64 * 13 * n + n * 7 + salt) % 23 % 5) as usize];
+            (0..count).map(word).collect::<Vec<_>>().join(" ")
+        };
+        let text = [text(3, 1 + id % 3), text(5, 2 + id % 5) + " sea"];
+        json!({"id": id, "title": text[0], "text": text[1], "share": id * 7919 % 1000})
+    };
+    let documents: Vec<Value> = (0..4_500).map(document).collect();
+    let settings = json!({"searchableAttributes": ["title", "text"], "filterableAttributes": ["share"]});
+    let index = index(settings, &[&documents]);
+    let check = || {
+        let snapshot = index.snapshot();
+        for query in ["sea", "se", "sea "] {
+            let found = |limit: usize, below: u64| {
+                let filter = Filter::parse(&format!("share < {below}")).unwrap();
+                let request = SearchRequest { query: Some(query.into()), limit, filter, ..SearchRequest::default() };
+                ids(&snapshot, &search(&snapshot, &request).unwrap())
+            };
+            let narrow = found(20, 300);
+            let all = found(documents.len(), 1000);
+            for (limit, below) in [(20, 1000), (20, 300), (20, 30), (700, 1000), (700, 300)] {
+                let passing = |id: &u64| id * 7919 % 1000 < below;
+                let expected: Vec<u64> = all.iter().copied().filter(passing).take(limit).collect();
+                assert_eq!(found(limit, below), expected, "{limit} of {query:?} below {below}");
+                assert!((limit, below) != (20, 300) || narrow == expected, "the first search for {query:?}");
+            }
+        }
+        snapshot.document_count()
+    };
+    assert_eq!(check(), 4_500);
+    // The same segment, other costs, and some of the best documents are no more.
+    let best = (0..4_500).filter(|id| id % 3 == 0 || id % 7 == 1).map(|id: u64| id.to_string()).collect();
+    for patch in [
+        json!({"searchableAttributes": ["text", "title"]}),
+        json!({"rankingRules": ["words", "typo", "exactness", "wordPosition", "attributeRank"]}),
+        json!({"rankingRules": ["words", "typo", "wordPosition", "proximity"]}),
+    ] {
+        apply(&index, &[Operation::Settings(Box::new(serde_json::from_value(patch).unwrap()))]);
+        assert_eq!(check(), 4_500);
+    }
+    apply(&index, &[Operation::DeleteIds(best)]);
+    assert!(check() < 3_000);
+}

@@ -22,7 +22,7 @@ mod writer;
 
 pub use field_sets::FieldSets;
 pub(crate) use field_sets::read_field_list;
-pub(crate) use list::{BlockCodes, List, PostingBlock, put_plain_list};
+pub(crate) use list::{BlockCodes, List, put_plain_list};
 pub(crate) use posting::{Mark, Posting};
 pub use reader::Postings;
 pub(crate) use unions::{PrefixUnion, UnionsBuilder};

@@ -1,8 +1,9 @@
 //! The postings of a mapped segment.
 
+use super::ZONE_COUNT;
 use super::field_sets::FieldSets;
 use super::infos::{TermInfo, TermInfos};
-use super::list::{BlockCodes, List, PostingBlock, put_list};
+use super::list::{BlockCodes, List, MarkNumbers, PostingBlock, put_list};
 use super::unions::{PrefixUnion, Unions};
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::{DocId, FIRST_TERM, TermOrdinal};
@@ -96,6 +97,24 @@ impl Postings {
                 f(PostingBlock { docs: &[doc], codes: BlockCodes::All(code), zones: &[zone] });
             }
             Some(TermInfo::List { doc_freq, offset }) => self.list(doc_freq, offset).for_each_block(f),
+        }
+    }
+
+    /// Calls `f` for each document that holds the term with its slot and the number that the table has for its posting.
+    pub(crate) fn for_each_number(
+        &self,
+        ordinal: TermOrdinal,
+        table: &MarkNumbers,
+        slots: &mut [u16],
+        f: impl Fn(&mut u16, u16),
+    ) {
+        match self.info(ordinal) {
+            None => {}
+            Some(TermInfo::Single { doc, code, zone }) => {
+                let number = table.get(code as usize).map_or(0, |row| row[usize::from(zone) % ZONE_COUNT]);
+                slots.get_mut(doc as usize).into_iter().for_each(|slot| f(slot, number));
+            }
+            Some(TermInfo::List { doc_freq, offset }) => self.list(doc_freq, offset).for_each_number(table, slots, f),
         }
     }
 

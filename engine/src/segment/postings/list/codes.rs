@@ -61,16 +61,23 @@ impl Codes {
                     }
                 });
             }
-            Codes::Except { common, width, count } => {
+            Codes::Except { common, .. } => {
                 out.fill(common);
-                let step = usize::from(PLACE_BITS + width);
-                for i in 0..usize::from(count) {
-                    let place = get_bits(bytes, i * step, PLACE_BITS) as usize;
-                    if let Some(slot) = out.get_mut(place) {
-                        *slot = get_bits(bytes, i * step + usize::from(PLACE_BITS), width);
-                    }
-                }
+                self.for_each_exception(bytes, |place, code| {
+                    out.get_mut(place).into_iter().for_each(|slot| *slot = code)
+                });
             }
+        }
+    }
+
+    /// Calls `f` with the places, below [`BLOCK_LEN`], and the codes of the postings that do not have the common code.
+    #[inline]
+    pub(super) fn for_each_exception(self, bytes: &[u8], mut f: impl FnMut(usize, u32)) {
+        let Codes::Except { width, count, .. } = self else { return };
+        let step = usize::from(PLACE_BITS + width);
+        for i in 0..usize::from(count) {
+            let place = get_bits(bytes, i * step, PLACE_BITS) as usize;
+            f(place % BLOCK_LEN, get_bits(bytes, i * step + usize::from(PLACE_BITS), width));
         }
     }
 }

@@ -7,10 +7,12 @@
 
 mod block;
 mod codes;
+mod numbers;
 mod reader;
 mod writer;
 
 pub(crate) use block::{BlockCodes, PostingBlock};
+pub(crate) use numbers::MarkNumbers;
 pub(crate) use reader::List;
 pub(super) use writer::put_list;
 pub(crate) use writer::put_plain_list;
@@ -87,6 +89,12 @@ mod tests {
         let want: Vec<_> = postings.iter().map(|&(doc, code)| (doc, code, zone(doc))).collect();
         assert_eq!(found, want);
         assert!(list.is_valid(u32::MAX));
+        let table: Vec<[u16; 4]> = (0..7).map(|code| [1, 2, 3, 4].map(|zone| code * 10 + zone)).collect();
+        let number = |code: u32, zone: u8| table.get(code as usize).map_or(0, |row| row[usize::from(zone)]);
+        let (mut slots, mut expected) = (vec![1; doc_count as usize], vec![1; doc_count as usize]);
+        want.iter().for_each(|&(doc, code, zone)| expected[doc as usize] += number(code, zone));
+        list.for_each_number(&table, &mut slots, |slot, number| *slot += number);
+        assert!(slots == expected, "{postings:?}");
         let mut all = Vec::new();
         list.docs(&mut all);
         assert_eq!(all, docs);
@@ -103,6 +111,7 @@ mod tests {
         for cut in 0..bytes.len().min(400) {
             let short = List::new(&bytes[..cut], docs.len() as u32, doc_count);
             short.for_each(|_, _, _| {});
+            short.for_each_number(&table, &mut slots, |slot, number| *slot = number);
         }
     }
 
@@ -136,6 +145,7 @@ mod tests {
             for doc_count in [100, 5000] {
                 let list = List::new(&bytes, doc_freq, doc_count);
                 list.for_each(|_, _, _| {});
+                list.for_each_number(&[[1; 4]; 3], &mut [0; 5000], |slot, number| *slot = number);
                 let mut set = BitsetBuilder::new(doc_count);
                 list.add_to(&mut set);
                 prop_assert!(set.finish().len() <= doc_count);

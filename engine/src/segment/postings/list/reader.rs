@@ -2,12 +2,16 @@
 
 use super::block::{PostingBlock, Unpacked, Zones};
 use super::codes::Codes;
+use super::numbers::{BlockNumbers, MarkNumbers};
 use super::{BLOCK_LEN, Block, DENSE, ENTRY_BYTES, Form, ZONE_BITS, bitset_bytes};
 use crate::bits::bitpack::{packed_bytes, unpack};
 use crate::bits::little_endian::read_u32;
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::DocId;
 use bitpacking::{BitPacker, BitPacker4x};
+
+/// Documents of a word of a bitset.
+const WORD_DOCS: usize = u64::BITS as usize;
 
 /// A posting list in the bytes of its section (`bytes` starts at the list and may reach beyond it).
 #[derive(Clone, Copy)]
@@ -139,17 +143,22 @@ impl<'a> List<'a> {
         bytes.get(..bitset_bytes(self.doc_count)).unwrap_or_default()
     }
 
+    /// The codes and zones of the block of a bitset that begins at `at`, where the next one does then.
+    fn dense_block(&self, at: &mut usize, count: usize) -> (Codes, &'a [u8], Zones<'a>) {
+        let codes = Codes::read(self.bytes, at).unwrap_or(Codes::All(0));
+        let code_bits = self.bytes.get(*at..).unwrap_or_default();
+        let zones_at = *at + codes.bytes(count);
+        *at = zones_at + self.zone_bytes(count);
+        (codes, code_bits, self.bytes.get(zones_at..*at).unwrap_or_default())
+    }
+
     /// Calls `f` with the blocks of a bitset.
     fn walk_dense(&self, mut f: impl FnMut(PostingBlock<'_>)) {
         let mut at = 1 + bitset_bytes(self.doc_count);
         let mut unpacked = Unpacked::new();
         let mut block = |docs: &[DocId]| {
-            let codes = Codes::read(self.bytes, &mut at).unwrap_or(Codes::All(0));
-            let code_bits = self.bytes.get(at..).unwrap_or_default();
-            at += codes.bytes(docs.len());
-            let zones = at..at + self.zone_bytes(docs.len());
-            at = zones.end;
-            f(unpacked.block(docs, codes, code_bits, self.bytes.get(zones).unwrap_or_default()));
+            let (codes, code_bits, zones) = self.dense_block(&mut at, docs.len());
+            f(unpacked.block(docs, codes, code_bits, zones));
         };
         // Room for what a word adds to a block that is nearly full: nothing is asked for each bit.
         let mut docs = [0; 2 * BLOCK_LEN];
@@ -187,6 +196,57 @@ impl<'a> List<'a> {
         }
         let mut unpacked = Unpacked::new();
         self.walk(|_| false, |docs, layout| f(unpacked.block(docs, layout.codes, layout.code_bits, layout.zones)));
+    }
+
+    /// Calls `f` for each posting with the slot of its document and the number that the table has for it.
+    pub(crate) fn for_each_number(&self, table: &MarkNumbers, slots: &mut [u16], f: impl Fn(&mut u16, u16)) {
+        let mut block = BlockNumbers::new(table);
+        if self.is_dense() {
+            return self.for_each_number_of_bitset(block, slots, f);
+        }
+        self.walk(
+            |_| false,
+            |docs, layout| {
+                let numbers = block.of(docs.len(), layout.codes, layout.code_bits, layout.zones);
+                for (&doc, &number) in docs.iter().zip(numbers) {
+                    if let Some(slot) = slots.get_mut(doc as usize) {
+                        f(slot, number);
+                    }
+                }
+            },
+        );
+    }
+
+    fn for_each_number_of_bitset(&self, mut block: BlockNumbers<'_>, slots: &mut [u16], f: impl Fn(&mut u16, u16)) {
+        let (mut at, mut left) = (1 + bitset_bytes(self.doc_count), self.doc_freq);
+        // Those of a block and the last ones before it: always enough for a word, unless the list ends.
+        let mut numbers = [0; WORD_DOCS + BLOCK_LEN];
+        let (mut used, mut end) = (0, 0);
+        let (chunks, rest) = slots.as_chunks_mut::<WORD_DOCS>();
+        let mut last = [0; WORD_DOCS];
+        last[..rest.len()].copy_from_slice(rest);
+        let chunks = chunks.iter_mut().chain(std::iter::once(&mut last));
+        for (bits, slots) in self.bitset().as_chunks::<8>().0.iter().zip(chunks) {
+            if end - used < WORD_DOCS && left > 0 {
+                numbers.copy_within(used..end, 0);
+                (used, end) = (0, end - used);
+                let count = left.min(BLOCK_LEN);
+                let (codes, code_bits, zones) = self.dense_block(&mut at, count);
+                numbers[end..end + count].copy_from_slice(block.of(count, codes, code_bits, zones));
+                end += count;
+                left -= count;
+            }
+            let mut word = u64::from_le_bytes(*bits);
+            let mut rest = numbers[used..end].iter();
+            while word != 0
+                && let Some(&number) = rest.next()
+            {
+                f(&mut slots[word.trailing_zeros() as usize % WORD_DOCS], number);
+                word &= word - 1;
+            }
+            used = end - rest.len();
+        }
+        rest.copy_from_slice(&last[..rest.len()]);
     }
 
     /// Calls `f(doc, code, zone)` for each posting.
