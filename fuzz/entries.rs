@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
 
 use lamina_engine::document::{
-    DocumentError, DocumentParser, DocumentVisitor, Leaf, Number, PathId, PayloadFormat, Shape, document_id,
-    infer_primary_key, merge_documents, normalize_payload,
+    DocumentBytesMax, DocumentError, DocumentParser, DocumentVisitor, Leaf, Number, PathId, PayloadFormat, Shape,
+    document_id, infer_primary_key, merge_documents, normalize_payload,
 };
 use lamina_engine::filter::{Coordinates, Filter};
 use lamina_engine::geo::{Area, Circle, Region, ShapeRegion};
@@ -228,7 +228,7 @@ pub fn payload(data: &[u8]) {
         _ => PayloadFormat::Csv { delimiter: b';' },
     };
     let mut lines = Vec::new();
-    let Ok(count) = normalize_payload(format, data, &mut lines) else { return };
+    let Ok(count) = normalize_payload(format, data, &mut lines, &mut DocumentBytesMax(usize::MAX)) else { return };
     let lines: Vec<&[u8]> = lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).collect();
     assert_eq!(lines.len() as u64, count);
     let mut parser = DocumentParser::new();

@@ -227,6 +227,7 @@ def requests(count):
     yield "ids to delete", "POST", "/indexes/none/documents/delete-batch", json.dumps(list(range(10_000_000, 14_000_000))).encode(), None, None
     yield "tasks", "GET", "/tasks?limit=4000000000", None, None, None
     yield from of_long_lists(count)
+    yield from of_documents()
 
 
 def of_long_lists(count):
@@ -257,6 +258,36 @@ def of_long_lists(count):
         "index": "films", "q": "alder", "limit": count}}}
     yield "tools", "POST", "/mcp", call, {"Accept": "application/json, text/event-stream"}, None
     yield "tools, listed", "POST", "/mcp", [call] * 10_000, {"Accept": "application/json, text/event-stream"}, None
+
+
+def of_documents():
+    """Payloads that are small on the wire, and large when they are read or indexed. A task follows each that is accepted."""
+    pack = lambda body: gzip.compress(body.encode(), 1)
+    for megabytes in (4, 10, 30, 90):
+        size = megabytes * 1_000_000
+        shapes = {
+            "text": '[{"id":1,"t":"%s"}]' % ("word and word or " * (size // 17)),
+            "word": '[{"id":1,"t":"%s"}]' % ("a" * size),
+            "words": '[{"id":1,"t":"%s"}]' % " ".join(f"w{n}" for n in range(size // 9)),
+            "id": '[{"id":"%s"}]' % ("a" * size),
+            "name": '[{"id":1,"%s":1}]' % ("k" * size),
+            "names": '[{"id":1,%s}]' % ",".join(f'"{n:0120}":1' for n in range(size // 125)),
+            "lists": '[{"id":1,"t":[%s[]]}]' % ("[]," * (size // 3)),
+            "numbers": '[{"id":1,"t":[%s1]}]' % ("1," * (size // 2)),
+            "spaces": '[{"id":1,%s"t":1}]' % (" " * size),
+        }
+        for shape, body in shapes.items():
+            path = f"/indexes/documents-{shape}/documents"
+            yield f"{megabytes} MB: {shape}", "POST", path, pack(body), {"Content-Encoding": "gzip"}, None
+        csv = {"Content-Encoding": "gzip", "Content-Type": "text/csv"}
+        rows = {
+            "columns": "id," + ",".join(f"c{n}" for n in range(size // 8)) + "\n",
+            "commas": "id,t\n" + "," * size,
+            "open quote": 'id,t\n1,"' + "b" * size,
+            "long header": "id," + "n" * (size // 10) + "\n" + "1,2\n" * (size // 400_000),
+        }
+        for shape, body in rows.items():
+            yield f"{megabytes} MB: CSV, {shape}", "POST", "/indexes/documents-csv/documents?primaryKey=id", pack(body), csv, None
 
 
 def right(answered, expected):

@@ -6,7 +6,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use lamina_benches::{films, overviews};
-use lamina_engine::document::{PayloadFormat, normalize_payload};
+use lamina_engine::document::{DocumentBytesMax, PayloadFormat, normalize_payload};
 use lamina_engine::text::{TextBuffer, TextOptions, Tokenizer};
 
 fn tokenize(c: &mut Criterion) {
@@ -36,7 +36,10 @@ fn payload(c: &mut Criterion) {
     let mut group = c.benchmark_group("payload");
     group.throughput(Throughput::Bytes(films.len() as u64));
     group.bench_function("validate ndjson", |b| {
-        b.iter(|| normalize_payload(PayloadFormat::NdJson, &films[..], std::io::sink()).expect("films are valid"));
+        b.iter(|| {
+            normalize_payload(PayloadFormat::NdJson, &films[..], std::io::sink(), &mut DocumentBytesMax(usize::MAX))
+                .expect("films are valid")
+        });
     });
     group.finish();
 }

@@ -99,7 +99,7 @@ impl AppState {
             searches: SearchPool::new(&options),
             kept_answers: Arc::new(KeptAnswers::new(options.searching.answer_cache_size.bytes())),
             asked: AskedQueries::open(&options.service.db_path),
-            budgets: Budgets::new(&options.searching),
+            budgets: Budgets::new(&options),
             points_in_time: Arc::default(),
             features: Features::open(&options.service.db_path, &options.preset_features()),
             network: Network::open(&options.service.db_path),

@@ -10,9 +10,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::Args;
-use lamina_engine::document::{PayloadError, PayloadFormat, normalize_payload};
+use lamina_engine::document::{DocumentBytesMax, PayloadError, PayloadFormat, PayloadMemory, normalize_payload};
 use lamina_engine::index::{
-    CommitNote, Index, IndexError, IndexOptions, Operation, Payload, Progress, Upsert, WriteMethod,
+    CommitNote, Index, IndexError, IndexOptions, Operation, Payload, Progress, Upsert, WriteMethod, document_bytes_max,
 };
 use serde_json::Value;
 use thiserror::Error;
@@ -161,13 +161,15 @@ fn build(
     (folder, publishing): (&Path, Option<&Publishing>),
 ) -> Result<(), BuildError> {
     let start = Instant::now();
-    let index = Index::create(folder, options(args))?;
+    let options = options(args);
+    let memory_bytes = options.indexing_memory_bytes;
+    let index = Index::create(folder, options)?;
     let mut operations: Vec<Operation> = settings.into_iter().collect();
     let settings_count = operations.len();
     let mut lines = Vec::with_capacity(args.files.len());
-    for (number, (file, (format, packing))) in args.files.iter().zip(formats).enumerate() {
+    for (number, (file, format)) in args.files.iter().zip(formats).enumerate() {
         let path = folder.join(format!("documents-{number}.tmp"));
-        normalize(file, *format, *packing, &path)?;
+        normalize(file, *format, &path, &mut DocumentBytesMax(document_bytes_max(memory_bytes)))?;
         let payload = Payload::File(path.clone());
         let primary_key = args.primary_key.clone();
         operations.push(Operation::Upsert(Upsert {
@@ -239,7 +241,12 @@ fn format_of(file: &Path) -> Result<(PayloadFormat, Packing), BuildError> {
 }
 
 /// Writes the documents of a file as lines.
-fn normalize(file: &Path, format: PayloadFormat, packing: Packing, path: &Path) -> Result<(), BuildError> {
+fn normalize(
+    file: &Path,
+    (format, packing): (PayloadFormat, Packing),
+    path: &Path,
+    memory: &mut dyn PayloadMemory,
+) -> Result<(), BuildError> {
     let input = BufReader::with_capacity(1 << 20, File::open(file).map_err(io(file))?);
     let input: Box<dyn Read> = match packing {
         Packing::None => Box::new(input),
@@ -247,7 +254,7 @@ fn normalize(file: &Path, format: PayloadFormat, packing: Packing, path: &Path) 
         Packing::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(input).map_err(io(file))?),
     };
     let output = File::create(path).map_err(io(path))?;
-    match normalize_payload(format, input, output) {
+    match normalize_payload(format, input, output, memory) {
         Ok(_) => Ok(()),
         Err(PayloadError::Io(source)) => Err(BuildError::Io { path: file.to_owned(), source }),
         Err(error) => Err(BuildError::Refused { path: file.to_owned(), text: error.to_string() }),

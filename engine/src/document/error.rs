@@ -14,6 +14,12 @@ pub enum PayloadError {
     /// The payload is not what its format asks for.
     #[error(transparent)]
     Malformed(PayloadReason),
+    /// One of its documents needs more memory than one may take.
+    #[error("a document is longer than {bytes_max} bytes, the most that the memory for indexing allows")]
+    DocumentTooLarge { bytes_max: usize },
+    /// Other payloads need it.
+    #[error("no memory is left for long documents")]
+    NoMemory,
 }
 
 /// What is wrong with a payload.

@@ -11,11 +11,19 @@ use crate::id::FieldId;
 /// Most fields an index can have.
 pub(crate) const FIELD_COUNT_MAX: usize = 65_535;
 
-/// The index has [`FIELD_COUNT_MAX`] fields already.
+/// Most bytes that the names of all fields of an index have together: each commit writes them, and each thread that
+/// indexes holds those that it has met.
+pub(crate) const FIELD_NAMES_BYTES_MAX: usize = 8 << 20;
+
+/// Why an index cannot have one more field.
 #[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
-#[error("an index has at most {FIELD_COUNT_MAX} fields")]
 #[non_exhaustive]
-pub struct TooManyFields;
+pub enum FieldLimit {
+    #[error("an index has at most {FIELD_COUNT_MAX} fields")]
+    Count,
+    #[error("the names of the fields of an index have at most {FIELD_NAMES_BYTES_MAX} bytes together")]
+    NamesBytes,
+}
 
 /// Append-only table of field names, shared by the indexing threads. Ids are dense, given at first sight, and never
 /// reused.
@@ -29,24 +37,25 @@ pub struct FieldMap {
 pub struct FieldMapSnapshot {
     names: Vec<Arc<str>>,
     ids: HashMap<Arc<str>, FieldId, foldhash::fast::RandomState>,
+    names_bytes: usize,
 }
 
 impl FieldMap {
-    /// A map that holds `names`, the first with id 0.
-    pub(crate) fn from_names<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Result<FieldMap, TooManyFields> {
+    /// A map that holds `names`, the first with id 0, however long they are.
+    pub(crate) fn from_names<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Result<FieldMap, FieldLimit> {
         let mut map = FieldMapSnapshot::default();
         for name in names {
-            map.get_or_insert(name.as_ref())?;
+            map.get_or_insert(name.as_ref(), usize::MAX)?;
         }
         Ok(FieldMap { names: RwLock::new(Arc::new(map)) })
     }
 
     /// The id of `name`, given now if it has none. Takes a write lock only for a new name.
-    pub fn get_or_insert(&self, name: &str) -> Result<FieldId, TooManyFields> {
+    pub fn get_or_insert(&self, name: &str) -> Result<FieldId, FieldLimit> {
         if let Some(id) = self.names.read().get(name) {
             return Ok(id);
         }
-        Arc::make_mut(&mut self.names.write()).get_or_insert(name)
+        Arc::make_mut(&mut self.names.write()).get_or_insert(name, FIELD_NAMES_BYTES_MAX)
     }
 
     pub fn get(&self, name: &str) -> Option<FieldId> {
@@ -67,13 +76,19 @@ impl From<Arc<FieldMapSnapshot>> for FieldMap {
 }
 
 impl FieldMapSnapshot {
-    fn get_or_insert(&mut self, name: &str) -> Result<FieldId, TooManyFields> {
+    /// All names may have `names_bytes_max` bytes.
+    fn get_or_insert(&mut self, name: &str, names_bytes_max: usize) -> Result<FieldId, FieldLimit> {
         if let Some(id) = self.get(name) {
             return Ok(id);
         }
         if self.names.len() >= FIELD_COUNT_MAX {
-            return Err(TooManyFields);
+            return Err(FieldLimit::Count);
         }
+        let names_bytes = self.names_bytes + name.len();
+        if names_bytes > names_bytes_max {
+            return Err(FieldLimit::NamesBytes);
+        }
+        self.names_bytes = names_bytes;
         let id = FieldId::try_from(self.names.len()).expect("FIELD_COUNT_MAX ids fit the type");
         let name: Arc<str> = Arc::from(name);
         self.names.push(Arc::clone(&name));
@@ -128,7 +143,7 @@ mod tests {
     fn the_last_id_is_given_and_no_more() {
         let map = FieldMap::from_names((0..FIELD_COUNT_MAX - 1).map(|n| n.to_string())).unwrap();
         assert_eq!(map.get_or_insert("last"), Ok(65_534));
-        assert_eq!(map.get_or_insert("one more"), Err(TooManyFields));
+        assert_eq!(map.get_or_insert("one more"), Err(FieldLimit::Count));
         assert_eq!(map.get_or_insert("last"), Ok(65_534));
     }
 
@@ -145,5 +160,17 @@ mod tests {
         for (id, name) in all.names().enumerate() {
             assert_eq!(map.get(name).map(usize::from), Some(id));
         }
+    }
+
+    #[test]
+    fn names_are_bounded_together() {
+        let map = FieldMap::default();
+        map.get_or_insert(&"a".repeat(FIELD_NAMES_BYTES_MAX - 1)).unwrap();
+        assert_eq!(map.get_or_insert("bc"), Err(FieldLimit::NamesBytes));
+        assert_eq!(map.get_or_insert("b"), Ok(1));
+        assert_eq!((map.get_or_insert("b"), map.get_or_insert("c")), (Ok(1), Err(FieldLimit::NamesBytes)));
+        // What was stored before there was a limit can still be opened.
+        let stored = FieldMap::from_names(["d".repeat(FIELD_NAMES_BYTES_MAX), "e".to_owned()]).unwrap();
+        assert_eq!((stored.get("e"), stored.get_or_insert("f")), (Some(1), Err(FieldLimit::NamesBytes)));
     }
 }

@@ -19,11 +19,11 @@ mod vectors;
 mod visit;
 
 pub use error::{DocumentError, IdError, InferError, PayloadError, PayloadReason};
-pub use field_map::{FieldMap, FieldMapSnapshot, TooManyFields};
+pub use field_map::{FieldLimit, FieldMap, FieldMapSnapshot};
 pub use merge::merge_documents;
 pub(crate) use merge::top_level_value;
 pub use number::Number;
-pub use payload::{PayloadFormat, normalize_payload};
+pub use payload::{DocumentBytesMax, PayloadFormat, PayloadMemory, normalize_payload};
 pub use primary_key::{DocumentId, ID_BYTES_MAX, document_id, infer_primary_key};
 pub use shape::{GeoJsonError, Part, Position, Ring, Shape};
 pub use vectors::{SuppliedVectors, VECTORS_MAX, VectorsError, VectorsFault, VectorsPart};

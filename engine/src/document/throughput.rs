@@ -3,7 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::{DocumentError, DocumentParser, DocumentVisitor, Leaf, Number, PathId, PayloadFormat, normalize_payload};
+use super::{
+    DocumentBytesMax, DocumentError, DocumentParser, DocumentVisitor, Leaf, Number, PathId, PayloadFormat,
+    normalize_payload,
+};
 use crate::text::{TextBuffer, Tokenizer};
 
 /// Runs that are measured; the fastest counts.
@@ -71,7 +74,10 @@ fn documents_per_second() {
         let megabytes = corpus.len() as f64 / 1e6 / time.as_secs_f64();
         println!("{what:<28} {micros:7.3} µs/document {megabytes:8.0} MB/s");
     };
-    let (time, count) = fastest(|| normalize_payload(PayloadFormat::NdJson, &corpus[..], std::io::sink()).unwrap());
+    let (time, count) = fastest(|| {
+        normalize_payload(PayloadFormat::NdJson, &corpus[..], std::io::sink(), &mut DocumentBytesMax(usize::MAX))
+            .unwrap()
+    });
     assert_eq!(count, lines.len() as u64);
     report("check the payload", time);
     let (time, _) = fastest(|| lines.iter().filter(|line| super::document_id(line, "id").is_ok()).count());

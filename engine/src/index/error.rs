@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::embedding::EmbeddingError;
 use super::settings::SettingsError;
-use crate::document::{DocumentError, GeoJsonError, IdError, InferError, TooManyFields, VectorsError};
+use crate::document::{DocumentError, FieldLimit, GeoJsonError, IdError, InferError, VectorsError};
 use crate::segment::SegmentError;
 
 /// Fails a whole call; nothing has changed then.
@@ -38,7 +38,7 @@ pub enum IndexError {
     #[error("generation {generation}, which is kept beside the present one, is damaged: {reason}")]
     DamagedGeneration { generation: u64, reason: String },
     #[error(transparent)]
-    TooManyFields(#[from] TooManyFields),
+    Fields(#[from] FieldLimit),
     #[error(transparent)]
     Geo(#[from] GeoError),
     #[error(transparent)]
@@ -52,8 +52,8 @@ pub enum IndexError {
     Document(#[from] DocumentError),
     #[error("a stored document has no id")]
     StoredDocumentId(#[source] IdError),
-    #[error("a document of {bytes} bytes is longer than 4 GB")]
-    DocumentTooLarge { bytes: usize },
+    #[error("a document of {bytes} bytes is longer than {bytes_max}, the most that the memory for indexing allows")]
+    DocumentTooLarge { bytes: usize, bytes_max: usize },
     #[error("payload {path} cannot be read")]
     Payload { path: PathBuf, source: io::Error },
     #[error("the call was cancelled")]

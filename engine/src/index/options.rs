@@ -52,6 +52,17 @@ pub struct IndexOptions {
 /// The default of [`IndexOptions::inline_tombstones_max`].
 pub(super) const INLINE_TOMBSTONES_MAX: usize = 64 << 10;
 
+/// A document, its words and what is made of them are in memory at the same time: it may have one byte for this many of
+/// the memory of a batch.
+const DOCUMENT_MEMORY_DIVISOR: usize = 8;
+/// However little memory there is.
+const DOCUMENT_BYTES_MIN: usize = 1 << 20;
+
+/// Longest document, in bytes of JSON, that an [`apply`](super::Index::apply) within `memory_bytes` accepts.
+pub fn document_bytes_max(memory_bytes: usize) -> usize {
+    (memory_bytes / DOCUMENT_MEMORY_DIVISOR).clamp(DOCUMENT_BYTES_MIN, u32::MAX as usize)
+}
+
 impl Default for IndexOptions {
     fn default() -> IndexOptions {
         IndexOptions {

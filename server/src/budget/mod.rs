@@ -7,17 +7,20 @@
 mod answer;
 mod json;
 mod pool;
+mod receiving;
 
 use std::sync::Arc;
 
 pub(crate) use answer::{AnswerBudget, Held};
 pub(crate) use json::{VALUE_BYTES, json_heap_bytes};
 pub(crate) use pool::{Lease, Pool};
+pub(crate) use receiving::ReceivingMemory;
+use receiving::receiving_bytes;
 
 use tokio::sync::Semaphore;
 
 use crate::error::{ApiError, Code};
-use crate::options::{ByteSize, Searching, core_count};
+use crate::options::{ByteSize, Options, core_count};
 
 /// So many pieces of answers are written at the same time, also on one core: one of them may wait for the disk.
 const WRITING_MIN: usize = 2;
@@ -27,16 +30,21 @@ const WRITING_MIN: usize = 2;
 pub(crate) struct Budgets {
     requests: Arc<Pool>,
     answers: Arc<Pool>,
+    documents: Arc<Pool>,
+    document_bytes_max: usize,
     writing: Arc<Semaphore>,
 }
 
 impl Budgets {
     /// As the options say.
-    pub(crate) fn new(options: &Searching) -> Budgets {
+    pub(crate) fn new(options: &Options) -> Budgets {
         let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        let (searching, document_bytes_max) = (&options.searching, options.indexing.document_bytes_max());
         Budgets {
-            requests: Arc::new(Pool::new(size(options.request_memory_bytes()))),
-            answers: Arc::new(Pool::new(size(options.answer_memory_bytes()))),
+            requests: Arc::new(Pool::new(size(searching.request_memory_bytes()))),
+            answers: Arc::new(Pool::new(size(searching.answer_memory_bytes()))),
+            documents: Arc::new(Pool::new(receiving_bytes(document_bytes_max))),
+            document_bytes_max,
             writing: Arc::new(Semaphore::new(core_count().max(WRITING_MIN))),
         }
     }
@@ -52,6 +60,11 @@ impl Budgets {
         &self.writing
     }
 
+    /// For documents that are about to be received.
+    pub(crate) fn receiving(&self) -> ReceivingMemory {
+        ReceivingMemory::of(&self.documents, self.document_bytes_max)
+    }
+
     /// Memory of JSON bodies.
     pub(crate) fn requests(&self) -> &Arc<Pool> {
         &self.requests
@@ -64,8 +77,7 @@ pub(crate) fn request_too_large(bytes_max: usize) -> ApiError {
         Code::PayloadTooLarge,
         format!(
             "The request takes more than the {} of memory that one may take. Send less at once, or start the server \
-             with a larger `--max-request-memory`. Documents that are added do not count: they are written down as they \
-             arrive.",
+             with a larger `--max-request-memory`. Documents that are added are not meant: each has a limit of its own.",
             ByteSize::new(bytes_max as u64)
         ),
     )

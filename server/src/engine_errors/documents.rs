@@ -237,7 +237,8 @@ fn not_provided(embedder: &str, document_id: &str, others: u64, misspelt: Option
 #[cfg(test)]
 mod tests {
     use lamina_engine::document::{
-        PayloadError, PayloadFormat, SuppliedVectors, document_id, infer_primary_key, normalize_payload,
+        DocumentBytesMax, PayloadError, PayloadFormat, SuppliedVectors, document_id, infer_primary_key,
+        normalize_payload,
     };
 
     use super::*;
@@ -287,8 +288,12 @@ mod tests {
 
     #[test]
     fn payloads() {
-        let refused = |format: PayloadFormat, payload: &[u8]| match normalize_payload(format, payload, &mut Vec::new())
-        {
+        let refused = |format: PayloadFormat, payload: &[u8]| match normalize_payload(
+            format,
+            payload,
+            &mut Vec::new(),
+            &mut DocumentBytesMax(usize::MAX),
+        ) {
             Err(PayloadError::Malformed(reason)) => reason.sentence(),
             other => panic!("{other:?}"),
         };

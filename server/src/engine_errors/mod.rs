@@ -6,7 +6,7 @@ mod search;
 mod sentence;
 
 use lamina_engine::condition::{ConditionError, OutOfTime};
-use lamina_engine::document::{DocumentError, IdError, InferError, PayloadError, VectorsError};
+use lamina_engine::document::{DocumentError, FieldLimit, IdError, InferError, PayloadError, VectorsError};
 use lamina_engine::filter::FilterError;
 use lamina_engine::index::embedding::EmbeddingError;
 use lamina_engine::index::settings::SettingsError;
@@ -38,9 +38,15 @@ fn translated(error: IndexError) -> ApiError {
         IndexError::Segment(SegmentError::Io { file, source }) if is_momentary(&source) => {
             ApiError::from(source).prefixed(format_args!("{file}: "))
         }
-        IndexError::TooManyFields(_) => {
+        IndexError::Fields(FieldLimit::Count) => {
             ApiError::new(Code::MaxFieldsLimitExceeded, "A document cannot contain more than 65,535 fields.")
         }
+        IndexError::Fields(FieldLimit::NamesBytes) => ApiError::new(
+            Code::MaxFieldsLimitExceeded,
+            "The names of all fields of an index may have 8 MiB together. Move what differs between documents from the names \
+             of fields into their values.",
+        ),
+        IndexError::DocumentTooLarge { bytes_max, .. } => document_too_large(bytes_max),
         IndexError::Geo(error) => ApiError::new(Code::InvalidDocumentGeoField, geo_message(&error)),
         IndexError::Shape(error) => ApiError::new(
             Code::InvalidDocumentGeojsonField,
@@ -249,8 +255,20 @@ pub(crate) fn payload_error(format: &str, error: PayloadError) -> ApiError {
                 format!("The `{format}` payload provided is malformed{colon} `{reason}`."),
             )
         }
+        PayloadError::DocumentTooLarge { bytes_max } => document_too_large(bytes_max),
         other => ApiError::internal(other.to_string()),
     }
+}
+
+fn document_too_large(bytes_max: usize) -> ApiError {
+    ApiError::new(
+        Code::PayloadTooLarge,
+        format!(
+            "A document is longer than the {:.1} MiB that one may have. Split it into several, or start the server with a \
+             larger `--max-indexing-memory`.",
+            bytes_max as f64 / f64::from(1 << 20)
+        ),
+    )
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{ArgAction, Args};
+use lamina_engine::index::document_bytes_max;
 
 use super::byte_size::ByteSize;
 use super::core_count;
@@ -26,7 +27,7 @@ const BESIDES_DIVISOR: u64 = 8;
 #[command(next_help_heading = "Indexing")]
 pub struct Indexing {
     /// Maximum memory for indexing, at least 128 MiB. By default two thirds of the memory that the process may use,
-    /// container limits included.
+    /// container limits included. A document may have a sixteenth of it.
     #[arg(long, value_name = "SIZE")]
     max_indexing_memory: Option<ByteSize>,
 
@@ -90,6 +91,11 @@ impl Indexing {
         const BESIDES_MOST: u64 = 32 << 20;
         let besides = (self.memory_bytes() / BESIDES_DIVISOR).min(BESIDES_MOST);
         self.memory_bytes() - self.inline_bytes_max() - 2 * self.merge_heap_bytes_max() - besides
+    }
+
+    /// Longest document, in bytes of JSON.
+    pub fn document_bytes_max(&self) -> usize {
+        document_bytes_max(usize::try_from(self.batch_heap_bytes_max()).unwrap_or(usize::MAX))
     }
 
     /// Threads for indexing, at least 1.

@@ -41,7 +41,7 @@ pub struct Searching {
     max_answer_memory: Option<ByteSize>,
 
     /// Maximum memory for one request body, at least 1 MiB: its bytes, and its JSON values at about 150 bytes each.
-    /// All requests together may use twice as much. Added documents do not count. By default a sixteenth of the
+    /// All requests together may use twice as much. For added documents see `--max-indexing-memory`. By default a sixteenth of the
     /// memory that the process may use, container limits included.
     #[arg(long, value_name = "SIZE")]
     max_request_memory: Option<ByteSize>,

@@ -9,9 +9,10 @@ use std::path::Path;
 
 use bytes::{Buf, Bytes};
 use futures_util::StreamExt;
-use lamina_engine::document::normalize_payload;
+use lamina_engine::document::{PayloadError, normalize_payload};
 use warp::http::HeaderMap;
 
+use crate::budget::{ReceivingMemory, all_taken};
 use crate::engine_errors::payload_error;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::http::{BodyStream, Encoding, LimitedReader, content_length, incomplete_body, payload_too_large};
@@ -25,6 +26,8 @@ pub(crate) use spill::{Spill, Spilled};
 /// Bodies up to this size are handled on the spot, and their documents are stored in the queue: that is one fsync less
 /// than a file of their own, and no change of threads.
 const SMALL_BYTES: usize = 64 * 1024;
+/// What memory is for, in a refusal.
+const DOCUMENTS: &str = "documents";
 
 /// Documents that are safe on disk, or small enough to be stored with their task.
 #[derive(Debug)]
@@ -46,7 +49,7 @@ pub(crate) fn is_small(headers: &HeaderMap) -> bool {
     content_length(headers).is_some_and(|length| length <= SMALL_BYTES as u64)
 }
 
-/// Receives the body of a request into `folder`. The decoded body may have `limit` bytes.
+/// Receives the body of a request into `folder`. The decoded body may have `limit` bytes, and its documents take `memory`.
 ///
 /// # Errors
 /// What is wrong with the body; nothing is left behind then.
@@ -56,6 +59,7 @@ pub(crate) async fn receive(
     format: Format,
     limit: u64,
     folder: &Path,
+    mut memory: ReceivingMemory,
 ) -> ApiResult<Received> {
     let encoding = Encoding::of(headers)?;
     if content_length(headers).is_some_and(|length| length > limit) {
@@ -67,10 +71,13 @@ pub(crate) async fn receive(
     }
     let spill = Spill::new(folder, SMALL_BYTES);
     if ended && encoding == Encoding::Identity {
-        return normalize(ChunksReader(head), format, limit, spill);
+        return normalize(ChunksReader(head), format, limit, spill, &mut memory);
+    }
+    if !memory.take_buffers().await {
+        return Err(all_taken(DOCUMENTS));
     }
     let (reader, feeder) = body_reader::pair(head);
-    let work = blocking(move || normalize(encoding.reader(reader)?, format, limit, spill));
+    let work = blocking(move || normalize(encoding.reader(reader)?, format, limit, spill, &mut memory));
     // The two run side by side; when the reader gives up, the feeder drains what the client still sends, so that the
     // client gets to read the answer.
     let feed = feeder.feed(body, ended, limit);
@@ -94,20 +101,29 @@ async fn head(body: &mut BodyStream) -> ApiResult<(Vec<Bytes>, bool)> {
     Ok((pieces, false))
 }
 
-fn normalize(reader: impl Read, format: Format, limit: u64, mut spill: Spill) -> ApiResult<Received> {
+fn normalize(
+    reader: impl Read,
+    format: Format,
+    limit: u64,
+    mut spill: Spill,
+    memory: &mut ReceivingMemory,
+) -> ApiResult<Received> {
     let reader = DictionaryAhead::new(LimitedReader::new(reader, limit));
     let mut reader = BufReader::with_capacity(SMALL_BYTES, reader);
     let is_empty = reader.fill_buf().map(<[u8]>::is_empty);
     let result = match is_empty {
         Ok(true) => return Err(missing(format)),
-        Ok(false) => normalize_payload(format.format, &mut reader, &mut spill),
+        Ok(false) => normalize_payload(format.format, &mut reader, &mut spill, memory),
         Err(error) => Err(error.into()),
     };
     // The parser says "unexpected end" of what is really a broken connection.
     if let Some(failure) = reader.get_ref().get_ref().failure() {
         return Err(failure.into_error(limit));
     }
-    let count = result.map_err(|error| payload_error(format.name, error))?;
+    let count = result.map_err(|error| match error {
+        PayloadError::NoMemory => all_taken(DOCUMENTS),
+        error => payload_error(format.name, error),
+    })?;
     let Spilled { bytes, checksum, place, inline } = spill.finish()?;
     Ok(Received { count, bytes, checksum, place, inline })
 }

@@ -3,13 +3,24 @@
 use lamina_engine::document::PayloadFormat;
 use std::io::Write;
 
+use clap::{Args, FromArgMatches};
 use futures_util::stream;
+use lamina_engine::document::PayloadMemory;
 use warp::http::header;
 
 use super::*;
+use crate::budget::Budgets;
 use crate::http::BodyBroken;
+use crate::options::Options;
 
 const NDJSON: Format = Format { format: PayloadFormat::NdJson, name: "ndjson" };
+
+/// Those of a server with little memory.
+fn budgets() -> Budgets {
+    let command = Options::augment_args(clap::Command::new("lamina"));
+    let matches = command.get_matches_from(["lamina", "--max-indexing-memory", "128MiB"]);
+    Budgets::new(&Options::from_arg_matches(&matches).unwrap())
+}
 
 fn receive_pieces(
     pieces: Vec<Result<Bytes, ()>>,
@@ -23,7 +34,7 @@ fn receive_pieces(
     }
     let body: BodyStream = Box::pin(stream::iter(pieces).map(|piece| piece.map_err(|()| BodyBroken)));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
-    runtime.block_on(receive(&headers, body, NDJSON, limit, folder))
+    runtime.block_on(receive(&headers, body, NDJSON, limit, folder, budgets().receiving()))
 }
 
 fn lines(count: usize) -> Vec<u8> {
@@ -106,4 +117,35 @@ fn an_empty_body_is_no_payload_but_white_space_is_one_without_documents() {
         assert_eq!((error.code, error.message.as_str()), (Code::MissingPayload, "A ndjson payload is missing."));
     }
     assert_eq!(receive_pieces(pieces(b" \n", 10), None, 1000, folder.path()).unwrap().count, 0);
+}
+
+#[test]
+fn a_document_that_indexing_has_no_memory_for_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let document = |bytes: usize| format!("{{\"id\":1,\"text\":\"{}\"}}\n", "a".repeat(bytes)).into_bytes();
+    let sent = |bytes: usize| receive_pieces(pieces(&document(bytes), 100_000), None, 100 << 20, folder.path());
+    assert_eq!(sent(7 << 20).unwrap().count, 1);
+    let error = sent(9 << 20).unwrap_err();
+    assert_eq!((error.code, error.status()), (Code::PayloadTooLarge, 413));
+    assert!(error.message.starts_with("A document is longer than the 8.0 MiB that one may have."), "{}", error.message);
+    assert!(error.message.contains("`--max-indexing-memory`"), "{}", error.message);
+    assert_eq!(file_count(folder.path()), 1);
+}
+
+#[tokio::test]
+async fn many_payloads_at_once_share_the_memory() {
+    let budgets = budgets();
+    let mut all = Vec::new();
+    loop {
+        let mut one = budgets.receiving();
+        if !one.grow(0) {
+            break;
+        }
+        all.push(one);
+    }
+    assert!((15..40).contains(&all.len()), "{} payloads of 1 MiB", all.len());
+    let mut late = budgets.receiving();
+    assert!(!late.grow(0));
+    all.pop();
+    assert!(late.take_buffers().await);
 }

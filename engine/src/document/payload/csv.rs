@@ -1,10 +1,12 @@
 //! Comma-separated values with typed headers.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 
 use csv::{ReaderBuilder, StringRecord};
 use hashbrown::HashMap;
 
+use super::{BLOCK_BYTES, PayloadMemory};
+use crate::document::field_map::FIELD_COUNT_MAX;
 use crate::document::{PayloadError, PayloadReason};
 
 /// What the cells of a column become.
@@ -25,12 +27,80 @@ struct Column {
     cell: usize,
 }
 
+/// What the reader of rows takes for each cell, in bytes.
+const CELL_BYTES: usize = size_of::<usize>();
+
+/// Counts what the row that is read takes, and ends the reading if that is too much.
+struct RowInput<'m, R> {
+    inner: R,
+    delimiter: u8,
+    memory: &'m mut dyn PayloadMemory,
+    /// Of this row, in bytes.
+    taken: usize,
+    refusal: Option<PayloadError>,
+}
+
+impl<R: Read> RowInput<'_, R> {
+    /// # Errors
+    /// A row may not take so much, or no memory is left for it.
+    fn take(&mut self, bytes: usize) -> Result<(), PayloadError> {
+        let before = self.taken.next_power_of_two();
+        self.taken += bytes;
+        let bytes_max = self.memory.document_bytes_max();
+        if self.taken > bytes_max.saturating_add(BLOCK_BYTES) {
+            return Err(PayloadError::DocumentTooLarge { bytes_max });
+        }
+        // The row and the document that becomes of it.
+        let after = self.taken.next_power_of_two();
+        if after > before.max(BLOCK_BYTES) && !self.memory.grow(2 * after.min(bytes_max.saturating_add(BLOCK_BYTES))) {
+            return Err(PayloadError::NoMemory);
+        }
+        Ok(())
+    }
+}
+
+impl<R: Read> Read for RowInput<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        let cells = memchr::memchr_iter(self.delimiter, &buffer[..count]).count();
+        if let Err(refusal) = self.take(count + CELL_BYTES * cells) {
+            self.refusal = Some(refusal);
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        Ok(count)
+    }
+}
+
 /// Reads a header and one document per row.
-pub(super) fn read_csv(input: impl Read, delimiter: u8, output: &mut impl Write) -> Result<u64, PayloadError> {
+pub(super) fn read_csv(
+    input: impl Read,
+    delimiter: u8,
+    memory: &mut dyn PayloadMemory,
+    output: &mut impl Write,
+) -> Result<u64, PayloadError> {
+    let input = RowInput { inner: input, delimiter, memory, taken: 0, refusal: None };
     let mut reader = ReaderBuilder::new().delimiter(delimiter).from_reader(input);
-    let columns = columns(reader.headers().map_err(failure)?);
+    let result = rows(&mut reader, output);
+    match reader.get_mut().refusal.take() {
+        Some(refusal) => Err(refusal),
+        None => result,
+    }
+}
+
+fn rows<R: Read>(reader: &mut csv::Reader<RowInput<'_, R>>, output: &mut impl Write) -> Result<u64, PayloadError> {
+    let header = reader.headers().map_err(failure)?;
+    if header.len() > FIELD_COUNT_MAX {
+        let reason = format!("the header has {} columns; an index has at most {FIELD_COUNT_MAX} fields", header.len());
+        return Err(PayloadError::Malformed(PayloadReason::Csv { reason }));
+    }
+    let columns = columns(header);
+    let bytes_max = reader.get_ref().memory.document_bytes_max();
     let (mut record, mut line, mut row) = (StringRecord::new(), Vec::new(), 0);
-    while reader.read_record(&mut record).map_err(failure)? {
+    loop {
+        reader.get_mut().taken = 0;
+        if !reader.read_record(&mut record).map_err(failure)? {
+            return Ok(row);
+        }
         row += 1;
         line.clear();
         line.push(b'{');
@@ -40,11 +110,13 @@ pub(super) fn read_csv(input: impl Read, delimiter: u8, output: &mut impl Write)
             }
             line.extend_from_slice(&column.key);
             write_cell(&record[column.cell], column.kind, row, &mut line)?;
+            if line.len() >= bytes_max {
+                return Err(PayloadError::DocumentTooLarge { bytes_max });
+            }
         }
         line.extend_from_slice(b"}\n");
         output.write_all(&line)?;
     }
-    Ok(row)
 }
 
 /// The fields of the header; of columns with the same name the last counts, at the place of the first.
@@ -118,12 +190,17 @@ fn failure(error: csv::Error) -> PayloadError {
 
 #[cfg(test)]
 mod tests {
-    use crate::document::{PayloadFormat, normalize_payload};
+    use crate::document::{DocumentBytesMax, PayloadError, PayloadFormat, normalize_payload};
 
     fn read(payload: &[u8], delimiter: u8) -> Result<(u64, String), String> {
         let mut output = Vec::new();
-        let count = normalize_payload(PayloadFormat::Csv { delimiter }, payload, &mut output)
-            .map_err(|error| error.to_string())?;
+        let count = normalize_payload(
+            PayloadFormat::Csv { delimiter },
+            payload,
+            &mut output,
+            &mut DocumentBytesMax(usize::MAX),
+        )
+        .map_err(|error| error.to_string())?;
         Ok((count, String::from_utf8(output).unwrap()))
     }
 
@@ -155,6 +232,34 @@ mod tests {
         );
         check("a,b,a:number\n1,2,3\n", &[r#"{"a":3,"b":"2"}"#]);
         check("\"q\"\"x\"\n1\n", &[r#"{"q\"x":"1"}"#]);
+    }
+
+    #[test]
+    fn many_columns_are_refused() {
+        let header: Vec<String> = (0..65_536).map(|column| format!("c{column}")).collect();
+        let error = read(format!("{}\n", header.join(",")).as_bytes(), b',').unwrap_err();
+        assert_eq!(error, "the header has 65536 columns; an index has at most 65535 fields");
+        // Each cell takes memory of its own, however little it holds.
+        let commas = ",".repeat(1 << 20);
+        let error = normalize_payload(
+            PayloadFormat::Csv { delimiter: b',' },
+            commas.as_bytes(),
+            Vec::new(),
+            &mut DocumentBytesMax(1 << 20),
+        );
+        assert!(matches!(error, Err(PayloadError::DocumentTooLarge { .. })), "{error:?}");
+    }
+
+    #[test]
+    fn a_short_row_may_not_become_a_long_document() {
+        let payload = format!("{}\n1\n", "n".repeat(2_000_000));
+        let error = normalize_payload(
+            PayloadFormat::Csv { delimiter: b',' },
+            payload.as_bytes(),
+            Vec::new(),
+            &mut DocumentBytesMax(2_000_000),
+        );
+        assert!(matches!(error, Err(PayloadError::DocumentTooLarge { bytes_max: 2_000_000 })), "{error:?}");
     }
 
     #[test]

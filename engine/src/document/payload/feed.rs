@@ -1,10 +1,11 @@
 //! A window over an input, which grows to the value that is being read and no further.
 
-use std::io::{self, ErrorKind, Read};
+use std::io::{ErrorKind, Read};
 
 use memchr::{memchr_iter, memrchr};
 
-use super::BLOCK_BYTES;
+use super::{BLOCK_BYTES, PayloadMemory};
+use crate::document::PayloadError;
 
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -29,9 +30,9 @@ impl Position {
 }
 
 /// Reads ahead of what was consumed.
-#[derive(Debug)]
-pub(super) struct Feed<R> {
+pub(super) struct Feed<'m, R> {
     input: R,
+    memory: &'m mut dyn PayloadMemory,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -39,10 +40,10 @@ pub(super) struct Feed<R> {
     ended: bool,
 }
 
-impl<R: Read> Feed<R> {
-    pub(super) fn new(input: R) -> Feed<R> {
+impl<'m, R: Read> Feed<'m, R> {
+    pub(super) fn new(input: R, memory: &'m mut dyn PayloadMemory) -> Feed<'m, R> {
         let position = Position { line: 1, column: 0 };
-        Feed { input, buffer: vec![0; BLOCK_BYTES], start: 0, end: 0, position, ended: false }
+        Feed { input, memory, buffer: vec![0; BLOCK_BYTES], start: 0, end: 0, position, ended: false }
     }
 
     /// What was read and not yet consumed.
@@ -66,14 +67,30 @@ impl<R: Read> Feed<R> {
         self.start += bytes;
     }
 
+    /// Longest document, in bytes.
+    pub(super) fn document_bytes_max(&self) -> usize {
+        self.memory.document_bytes_max()
+    }
+
     /// Reads behind what is there, at least doubling it so that looking again at a long value stays cheap. `false`
     /// at the end of the input.
-    pub(super) fn more(&mut self) -> io::Result<bool> {
+    ///
+    /// # Errors
+    /// What is there is longer than a document may be, or than memory is left for.
+    pub(super) fn more(&mut self) -> Result<bool, PayloadError> {
         let held = self.end - self.start;
+        let bytes_max = self.document_bytes_max();
+        if held > bytes_max.max(BLOCK_BYTES) {
+            return Err(PayloadError::DocumentTooLarge { bytes_max });
+        }
         self.buffer.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, held);
-        let wanted = (2 * held).max(BLOCK_BYTES);
+        let wanted = (2 * held).min(bytes_max.saturating_add(BLOCK_BYTES)).max(BLOCK_BYTES);
         if self.buffer.len() < wanted {
+            // The document may be written anew in the end.
+            if !self.memory.grow(2 * wanted) {
+                return Err(PayloadError::NoMemory);
+            }
             self.buffer.resize(wanted, 0);
         }
         while self.end < wanted && !self.ended {
@@ -81,14 +98,14 @@ impl<R: Read> Feed<R> {
                 Ok(0) => self.ended = true,
                 Ok(read) => self.end += read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(self.end > held)
     }
 
     /// Consumes white space and gives the byte behind it.
-    pub(super) fn peek(&mut self) -> io::Result<Option<u8>> {
+    pub(super) fn peek(&mut self) -> Result<Option<u8>, PayloadError> {
         loop {
             let space = self.data().iter().take_while(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t')).count();
             self.consume(space);
@@ -102,7 +119,7 @@ impl<R: Read> Feed<R> {
     }
 
     /// Consumes a byte order mark at the start.
-    pub(super) fn skip_mark(&mut self) -> io::Result<()> {
+    pub(super) fn skip_mark(&mut self) -> Result<(), PayloadError> {
         self.more()?;
         if self.data().starts_with(BYTE_ORDER_MARK) {
             self.start += BYTE_ORDER_MARK.len();
@@ -114,10 +131,12 @@ impl<R: Read> Feed<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::DocumentBytesMax;
 
     #[test]
     fn positions_count_lines_and_bytes() {
-        let mut feed = Feed::new(&b"ab\n\n  c\nd"[..]);
+        let mut memory = DocumentBytesMax(usize::MAX);
+        let mut feed = Feed::new(&b"ab\n\n  c\nd"[..], &mut memory);
         assert_eq!(feed.peek().unwrap(), Some(b'a'));
         feed.consume(2);
         assert_eq!(feed.position(), Position { line: 1, column: 2 });

@@ -1,6 +1,6 @@
 //! JSON and newline-delimited JSON.
 
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 
 use serde::de::IgnoredAny;
 
@@ -16,7 +16,7 @@ const REASON_HEAD: usize = 50;
 const REASON_TAIL: usize = 85;
 
 /// Reads an array of objects or one object.
-pub(super) fn read_json<R: Read>(feed: Feed<R>, output: &mut impl Write) -> Result<u64, PayloadError> {
+pub(super) fn read_json<R: Read>(feed: Feed<'_, R>, output: &mut impl Write) -> Result<u64, PayloadError> {
     let mut reader = Reader::new(feed)?;
     let mut count = 0;
     if reader.feed.peek()? == Some(b'[') {
@@ -55,7 +55,7 @@ pub(super) fn read_json<R: Read>(feed: Feed<R>, output: &mut impl Write) -> Resu
 }
 
 /// Reads objects one behind the other.
-pub(super) fn read_ndjson<R: Read>(feed: Feed<R>, output: &mut impl Write) -> Result<u64, PayloadError> {
+pub(super) fn read_ndjson<R: Read>(feed: Feed<'_, R>, output: &mut impl Write) -> Result<u64, PayloadError> {
     let mut reader = Reader::new(feed)?;
     let mut count = 0;
     while reader.feed.peek()?.is_some() {
@@ -65,14 +65,14 @@ pub(super) fn read_ndjson<R: Read>(feed: Feed<R>, output: &mut impl Write) -> Re
     Ok(count)
 }
 
-struct Reader<R> {
-    feed: Feed<R>,
+struct Reader<'m, R> {
+    feed: Feed<'m, R>,
     checker: Checker,
     rewritten: Vec<u8>,
 }
 
-impl<R: Read> Reader<R> {
-    fn new(mut feed: Feed<R>) -> io::Result<Reader<R>> {
+impl<'m, R: Read> Reader<'m, R> {
+    fn new(mut feed: Feed<'m, R>) -> Result<Reader<'m, R>, PayloadError> {
         feed.skip_mark()?;
         Ok(Reader { feed, checker: Checker::default(), rewritten: Vec::new() })
     }
@@ -83,6 +83,10 @@ impl<R: Read> Reader<R> {
         let checked = self.value()?;
         if first != b'{' {
             return Err(malformed(NOT_OBJECTS.to_owned()));
+        }
+        let bytes_max = self.feed.document_bytes_max();
+        if checked.bytes > bytes_max {
+            return Err(PayloadError::DocumentTooLarge { bytes_max });
         }
         let json = &self.feed.data()[..checked.bytes];
         if checked.one_line && !checked.duplicate_keys {
@@ -189,11 +193,12 @@ fn shorten(mut reason: String) -> String {
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
+    use std::io;
 
     use proptest::prelude::*;
 
     use super::*;
-    use crate::document::{PayloadFormat, normalize_payload};
+    use crate::document::{DocumentBytesMax, PayloadFormat, PayloadMemory, normalize_payload};
 
     /// Gives a few bytes at a time, so that values are cut everywhere.
     struct Trickle<'d>(&'d [u8], usize);
@@ -209,7 +214,8 @@ mod tests {
 
     fn read(format: PayloadFormat, payload: &[u8]) -> Result<(u64, String), String> {
         let mut output = Vec::new();
-        let count = normalize_payload(format, Trickle(payload, 7), &mut output).map_err(|error| error.to_string())?;
+        let count = normalize_payload(format, Trickle(payload, 7), &mut output, &mut DocumentBytesMax(usize::MAX))
+            .map_err(|error| error.to_string())?;
         Ok((count, String::from_utf8(output).unwrap()))
     }
 
@@ -301,7 +307,10 @@ mod tests {
     #[test]
     fn documents_before_the_error_are_written() {
         let mut output = Vec::new();
-        assert!(normalize_payload(NdJson, &b"{\"id\":1}\n{\"id\""[..], &mut output).is_err());
+        assert!(
+            normalize_payload(NdJson, &b"{\"id\":1}\n{\"id\""[..], &mut output, &mut DocumentBytesMax(usize::MAX))
+                .is_err()
+        );
         assert_eq!(read(NdJson, b"{\"id\":1}").unwrap().0, 1);
     }
 
@@ -310,8 +319,53 @@ mod tests {
         let long = format!("{{\"id\":1,\"text\":\"{}\"}}", "word ".repeat(300_000));
         let payload = format!("[{long},{{\"id\":2}},{long}]");
         let mut output = Vec::new();
-        assert_eq!(normalize_payload(Json, payload.as_bytes(), &mut output).unwrap(), 3);
+        assert_eq!(
+            normalize_payload(Json, payload.as_bytes(), &mut output, &mut DocumentBytesMax(usize::MAX)).unwrap(),
+            3
+        );
         assert_eq!(output, format!("{long}\n{{\"id\":2}}\n{long}\n").as_bytes());
+    }
+
+    /// Counts what is asked for; refuses more than its second number.
+    struct Watched(usize, usize);
+
+    impl PayloadMemory for Watched {
+        fn document_bytes_max(&self) -> usize {
+            1 << 20
+        }
+
+        fn grow(&mut self, bytes: usize) -> bool {
+            self.0 = bytes.max(self.0);
+            bytes <= self.1
+        }
+    }
+
+    #[test]
+    fn documents_that_need_too_much_memory_are_refused() {
+        let text = |bytes: usize| format!(r#"{{"id":1,"text":"{}"}}"#, "a".repeat(bytes - 18));
+        let csv = |bytes: usize| format!("id,text\n1,\"{}\"\n", "b".repeat(bytes));
+        let formats =
+            [(Json, text as fn(usize) -> String), (NdJson, text), (PayloadFormat::Csv { delimiter: b',' }, csv)];
+        for (format, document) in formats {
+            let read = |bytes: usize, memory: &mut Watched| {
+                normalize_payload(format, Trickle(document(bytes).as_bytes(), 50_000), io::sink(), memory)
+            };
+            let mut memory = Watched(0, usize::MAX);
+            assert_eq!(read(100_000, &mut memory).unwrap(), 1, "{format:?}");
+            assert_eq!(memory.0, 0, "short documents need no more than a block");
+            assert_eq!(read((1 << 20) - 100, &mut memory).unwrap(), 1, "{format:?}");
+            assert!((1 << 20..4 << 20).contains(&memory.0), "{format:?}: {}", memory.0);
+            for bytes in [(1 << 20) + 1, 5 << 20] {
+                let error = read(bytes, &mut memory).unwrap_err();
+                assert!(
+                    matches!(error, PayloadError::DocumentTooLarge { bytes_max: 1_048_576 }),
+                    "{format:?}: {error}"
+                );
+            }
+            assert!(memory.0 < 4 << 20, "{format:?}: {}", memory.0);
+            let error = read(1 << 20, &mut Watched(0, 1 << 20)).unwrap_err();
+            assert!(matches!(error, PayloadError::NoMemory), "{format:?}: {error}");
+        }
     }
 
     #[test]
@@ -330,8 +384,14 @@ mod tests {
                 Ok(())
             }
         }
-        assert!(matches!(normalize_payload(Json, Broken, io::sink()), Err(PayloadError::Io(_))));
-        assert!(matches!(normalize_payload(Json, &b"{}"[..], Broken), Err(PayloadError::Io(_))));
+        assert!(matches!(
+            normalize_payload(Json, Broken, io::sink(), &mut DocumentBytesMax(usize::MAX)),
+            Err(PayloadError::Io(_))
+        ));
+        assert!(matches!(
+            normalize_payload(Json, &b"{}"[..], Broken, &mut DocumentBytesMax(usize::MAX)),
+            Err(PayloadError::Io(_))
+        ));
     }
 
     proptest! {
@@ -340,7 +400,7 @@ mod tests {
         fn any_bytes_are_safe(bytes in prop::collection::vec(prop_oneof![prop::sample::select(b"{}[]\",:a1\n \\".to_vec()), any::<u8>()], 0..40)) {
             for format in [Json, NdJson, PayloadFormat::Csv { delimiter: b',' }] {
                 let mut output = Vec::new();
-                if let Ok(count) = normalize_payload(format, Trickle(&bytes, 3), &mut output) {
+                if let Ok(count) = normalize_payload(format, Trickle(&bytes, 3), &mut output, &mut DocumentBytesMax(usize::MAX)) {
                     let lines: Vec<&[u8]> = output.split_inclusive(|byte| *byte == b'\n').collect();
                     prop_assert_eq!(lines.len() as u64, count);
                     for line in lines {

@@ -23,18 +23,47 @@ pub enum PayloadFormat {
     Csv { delimiter: u8 },
 }
 
+/// What the reading of a payload may take of the memory.
+pub trait PayloadMemory {
+    /// Longest document, in bytes of JSON.
+    fn document_bytes_max(&self) -> usize;
+
+    /// Asked before buffers grow to `bytes` together. Answers whether they may; may wait.
+    fn grow(&mut self, bytes: usize) -> bool;
+}
+
+/// As much memory as documents of so many bytes need.
+#[derive(Clone, Copy, Debug)]
+pub struct DocumentBytesMax(pub usize);
+
+impl PayloadMemory for DocumentBytesMax {
+    fn document_bytes_max(&self) -> usize {
+        self.0
+    }
+
+    fn grow(&mut self, _: usize) -> bool {
+        true
+    }
+}
+
 /// Streams `input` to `output` as one JSON object per line and returns how many there were. Everything about syntax
 /// is checked here: encoding, nesting, duplicate keys (the last value wins). Documents that are right keep their
 /// bytes, but for line breaks.
 ///
 /// An empty payload has no documents; whether that is an error is for the caller to say. After an error `output`
-/// holds the documents before it. Memory is bounded by the largest document.
-pub fn normalize_payload(format: PayloadFormat, input: impl Read, output: impl Write) -> Result<u64, PayloadError> {
+/// holds the documents before it. Takes some blocks of memory, and three times the bytes of a document that is longer than
+/// a block, which `memory` bounds.
+pub fn normalize_payload(
+    format: PayloadFormat,
+    input: impl Read,
+    output: impl Write,
+    memory: &mut dyn PayloadMemory,
+) -> Result<u64, PayloadError> {
     let mut output = BufWriter::with_capacity(BLOCK_BYTES, output);
     let count = match format {
-        PayloadFormat::Json => json::read_json(Feed::new(input), &mut output)?,
-        PayloadFormat::NdJson => json::read_ndjson(Feed::new(input), &mut output)?,
-        PayloadFormat::Csv { delimiter } => csv::read_csv(without_mark(input)?, delimiter, &mut output)?,
+        PayloadFormat::Json => json::read_json(Feed::new(input, memory), &mut output)?,
+        PayloadFormat::NdJson => json::read_ndjson(Feed::new(input, memory), &mut output)?,
+        PayloadFormat::Csv { delimiter } => csv::read_csv(without_mark(input)?, delimiter, memory, &mut output)?,
     };
     output.flush()?;
     Ok(count)

@@ -76,7 +76,7 @@ pub(super) fn write_documents(
     let parts = on_threads(thread_count, |_| {
         let vectors = DocumentVectors::new(resources, reading, &embedders, &missing, &log);
         let mut part = Part::new(resources, reading, vectors, memory);
-        let mut source = Source { plan, segments, stored: Vec::new() };
+        let mut source = Source { resources, plan, segments, stored: Vec::new() };
         loop {
             check(resources.cancelled)?;
             let start = next_run.fetch_add(run_length, Ordering::Relaxed);
@@ -208,6 +208,7 @@ impl<'a> Part<'a> {
 
     /// Adds a document that takes the place of `origin`.
     pub(super) fn write(&mut self, id: u64, key: &str, json: &[u8], origin: Origin<'_>) -> Result<(), IndexError> {
+        self.resources.check_length(json.len())?;
         let taken = self.vectors.take(json)?;
         let writer =
             self.writer.get_or_insert_with(|| SegmentWriter::new(writer_options(self.settings, self.resources)));
@@ -270,6 +271,7 @@ pub(in super::super) fn text_fields(settings: &Settings) -> TextFields {
 
 /// Gives the final form of documents.
 struct Source<'a> {
+    resources: &'a Resources<'a>,
     plan: &'a WritePlan,
     segments: &'a [SegmentView],
     stored: Vec<u8>,
@@ -310,6 +312,7 @@ impl Source<'_> {
                 };
                 for line in lines {
                     document = merge_with_vectors(&document, line)?;
+                    self.resources.check_length(document.len())?;
                 }
                 let origin = match existing {
                     Some((reader, doc)) if chain.from_existing => Origin::Updates(reader, doc),

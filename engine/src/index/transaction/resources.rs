@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::super::embedding::EmbedderProvider;
 use super::super::error::IndexError;
 use super::super::files::FileGuard;
+use super::super::options::document_bytes_max;
 use super::super::progress::Progress;
 use super::super::snapshot::SegmentView;
 use super::threads::OneMore;
@@ -53,6 +54,13 @@ impl Resources<'_> {
         let files = FileGuard::of_new_segment(self.directory, meta);
         let reader = SegmentReader::open(&**self.directory, meta)?;
         Ok(SegmentView::new(reader, None, files, self.runtime))
+    }
+
+    /// # Errors
+    /// [`IndexError::DocumentTooLarge`].
+    pub(super) fn check_length(&self, bytes: usize) -> Result<(), IndexError> {
+        let bytes_max = document_bytes_max(self.memory_bytes);
+        if bytes > bytes_max { Err(IndexError::DocumentTooLarge { bytes, bytes_max }) } else { Ok(()) }
     }
 
     /// Threads worth using for so many bytes of documents: below a megabyte each they only make more segments.

@@ -57,6 +57,10 @@ pub(super) fn find_existing(segments: &[SegmentView], key: &str) -> Option<Docum
     })
 }
 
+fn too_large(bytes: usize) -> IndexError {
+    IndexError::DocumentTooLarge { bytes, bytes_max: u32::MAX as usize }
+}
+
 /// Reads the ids of the lines of `range`.
 ///
 /// # Errors
@@ -79,7 +83,7 @@ pub(super) fn scan(
         let key = id.as_str();
         piece.lines.push(ScannedLine {
             offset,
-            length: u32::try_from(line.len()).map_err(|_| IndexError::DocumentTooLarge { bytes: line.len() })?,
+            length: u32::try_from(line.len()).map_err(|_| too_large(line.len()))?,
             key_start: u32::try_from(piece.keys.len()).expect("a piece has far less than 4 GB of ids"),
             key_length: u16::try_from(key.len()).expect("ids have at most 511 bytes"),
             key_hash: key_hash(key),

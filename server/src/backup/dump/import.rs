@@ -5,9 +5,10 @@ use std::io::{self, BufRead, BufReader, BufWriter, Lines, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use lamina_engine::document::{PayloadError, PayloadFormat, normalize_payload};
+use lamina_engine::document::{DocumentBytesMax, PayloadError, PayloadFormat, normalize_payload};
 use lamina_engine::index::{
     CommitNote, Index, IndexError, IndexOptions, Operation, OperationError, Payload, Progress, Upsert, WriteMethod,
+    document_bytes_max,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -25,6 +26,7 @@ use super::unpack::{UnpackError, unpack};
 use crate::access::{KeyLine, import_keys};
 use crate::aliases::{Alias, Aliases};
 use crate::chat;
+use crate::engine_errors::payload_error;
 use crate::error::{ApiError, Code};
 use crate::features;
 use crate::instance::{Instance, InstanceError, set_instance_uid};
@@ -101,7 +103,7 @@ pub(in crate::backup) fn restore(dump: &Path, database: &Path, options: IndexOpt
     let unpacked = database.join(UNPACKED);
     fs::create_dir(&unpacked).map_err(io_error(&unpacked))?;
     unpack(dump, &unpacked)?;
-    let dump = Unpacked { root: &unpacked };
+    let dump = Unpacked { root: &unpacked, document_bytes_max: document_bytes_max(options.indexing_memory_bytes) };
     let metadata: Metadata = dump.json(METADATA)?;
     if metadata.dump_version != VERSION {
         return Err(DumpError::OtherVersion { found: metadata.dump_version });
@@ -161,6 +163,8 @@ struct Line<T> {
 /// An unpacked dump.
 struct Unpacked<'a> {
     root: &'a Path,
+    /// Longest document, in bytes.
+    document_bytes_max: usize,
 }
 
 impl Unpacked<'_> {
@@ -288,7 +292,7 @@ impl Unpacked<'_> {
         let documents = self.root.join(folder).join(DOCUMENTS);
         if documents.exists() {
             let checked = documents.with_extension("checked");
-            if normalize(&documents, &checked)?.count > 0 {
+            if self.normalize(&documents, &checked)?.count > 0 {
                 operations.push(Operation::Upsert(Upsert {
                     payload: Payload::File(checked.clone()),
                     method: WriteMethod::Replace,
@@ -329,7 +333,7 @@ impl Unpacked<'_> {
             let name = PayloadName::random();
             let target = instance.payload_folder().join(&name);
             let checksum = if source.exists() {
-                normalize(&source, &target)?.checksum
+                self.normalize(&source, &target)?.checksum
             } else {
                 File::create(&target).map_err(io_error(&target))?;
                 xxh3_64(&[])
@@ -339,6 +343,31 @@ impl Unpacked<'_> {
             upsert.payload = PayloadPlace::File(name);
         }
         Ok(Some(task))
+    }
+
+    /// Checks documents and writes them as lines, durably.
+    fn normalize(&self, source: &Path, target: &Path) -> Result<Normalized, DumpError> {
+        let read = File::open(source).map_err(io_error(source))?;
+        let file = File::create(target).map_err(io_error(target))?;
+        let mut writer = BufWriter::with_capacity(1 << 20, Summing { inner: file, sum: Xxh3::new() });
+        let reader = BufReader::with_capacity(1 << 20, read);
+        let count = normalize_payload(
+            PayloadFormat::NdJson,
+            reader,
+            &mut writer,
+            &mut DocumentBytesMax(self.document_bytes_max),
+        )
+        .map_err(|error| {
+            let name = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            match error {
+                PayloadError::DocumentTooLarge { .. } => {
+                    content_error(&name, None, payload_error("ndjson", error).message)
+                }
+                error => content_error(&name, None, error),
+            }
+        })?;
+        writer.flush().and_then(|()| writer.get_ref().inner.sync_all()).map_err(io_error(target))?;
+        Ok(Normalized { count, checksum: writer.get_ref().sum.digest() })
     }
 }
 
@@ -365,20 +394,6 @@ impl<W: Write> Write for Summing<W> {
     fn flush(&mut self) -> io::Result<()> {
         self.inner.flush()
     }
-}
-
-/// Checks documents and writes them as lines, durably.
-fn normalize(source: &Path, target: &Path) -> Result<Normalized, DumpError> {
-    let read = File::open(source).map_err(io_error(source))?;
-    let file = File::create(target).map_err(io_error(target))?;
-    let mut writer = BufWriter::with_capacity(1 << 20, Summing { inner: file, sum: Xxh3::new() });
-    let reader = BufReader::with_capacity(1 << 20, read);
-    let count = normalize_payload(PayloadFormat::NdJson, reader, &mut writer).map_err(|error: PayloadError| {
-        let name = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        content_error(&name, None, error)
-    })?;
-    writer.flush().and_then(|()| writer.get_ref().inner.sync_all()).map_err(io_error(target))?;
-    Ok(Normalized { count, checksum: writer.get_ref().sum.digest() })
 }
 
 fn own_task(line: TaskLine) -> TransferredTask {

@@ -2,7 +2,7 @@
 
 use std::io::BufReader;
 
-use lamina_engine::document::{PayloadFormat, normalize_payload};
+use lamina_engine::document::{DocumentBytesMax, PayloadFormat, normalize_payload};
 use proptest::prelude::*;
 
 use super::*;
@@ -220,7 +220,8 @@ fn an_unreadable_rest_leaves_what_came_before() {
 /// The documents of a CSV up to the first that is wrong, as the server reads them.
 fn read_by_server(body: &[u8], delimiter: u8) -> (String, bool) {
     let mut documents = Vec::new();
-    let result = normalize_payload(PayloadFormat::Csv { delimiter }, body, &mut documents);
+    let result =
+        normalize_payload(PayloadFormat::Csv { delimiter }, body, &mut documents, &mut DocumentBytesMax(usize::MAX));
     (String::from_utf8(documents).unwrap(), result.is_ok())
 }
 

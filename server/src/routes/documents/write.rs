@@ -32,7 +32,8 @@ pub(super) async fn add(uid: &str, method: Method, request: Request) -> ApiResul
     let folder = state.instance.payload_folder();
     let (headers, body) = request.into_parts();
     let upload = (!payload::is_small(&headers)).then(|| state.queue.begin_upload());
-    let received = payload::receive(&headers, body, format, state.options.service.payload_bytes_max(), &folder).await?;
+    let bytes_max = state.options.service.payload_bytes_max();
+    let received = payload::receive(&headers, body, format, bytes_max, &folder, state.budgets.receiving()).await?;
     let content = Content::Upsert(Upsert {
         method,
         primary_key: parameters.primary_key,
