@@ -1,6 +1,6 @@
 //! Snapshots and dumps: what a server that starts from one holds, and what is left when making one is interrupted.
 
-mod dumps;
+pub(crate) mod dumps;
 
 use dumps::dump_of;
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -44,6 +45,19 @@ fn a_clone_is_an_index_of_its_own() {
     assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
 }
 
+/// The lengths of all files below `folder`, by their numbers.
+fn lengths(folder: &Path, found: &mut BTreeMap<u64, u64>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let metadata = entry.metadata().unwrap();
+        if metadata.is_dir() {
+            lengths(&entry.path(), found);
+        } else {
+            found.insert(metadata.ino(), metadata.len());
+        }
+    }
+}
+
 #[test]
 fn no_byte_of_a_segment_is_copied() {
     let server = original(&[]);
@@ -59,6 +73,13 @@ fn no_byte_of_a_segment_is_copied() {
         }
     }
     assert!(!names_by_file.is_empty() && names_by_file.values().all(|&count| count == 2), "{names_by_file:?}");
+    // Nor does it count twice. The log of the tasks may still change.
+    let is_counted_once = || {
+        let mut files = BTreeMap::new();
+        lengths(&server.data_folder(), &mut files);
+        server.get("/stats").ok()["databaseSize"] == files.values().sum::<u64>()
+    };
+    assert!((0..100).any(|_| is_counted_once()), "{}", server.get("/stats").body);
 }
 
 #[test]

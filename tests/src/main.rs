@@ -72,6 +72,7 @@ mod secrets;
 mod settings;
 mod starved;
 mod stopping;
+mod stores;
 mod suggestions;
 mod sync;
 mod task_streams;

@@ -75,16 +75,16 @@ impl KeyStore {
     /// # Errors
     /// When the table cannot be used.
     pub(crate) fn open(mut connection: Connection, master_key: Option<&str>) -> Result<KeyStore, StoreError> {
-        connection.execute_batch(TABLE)?;
+        let transaction = connection.transaction()?;
+        transaction.execute_batch(TABLE)?;
         let is_empty: bool =
-            connection.query_row("SELECT NOT EXISTS (SELECT 1 FROM api_keys)", [], |row| row.get(0))?;
+            transaction.query_row("SELECT NOT EXISTS (SELECT 1 FROM api_keys)", [], |row| row.get(0))?;
         if is_empty {
-            let transaction = connection.transaction()?;
             for key in ApiKey::defaults(Timestamp::now()) {
                 insert(&transaction, &key)?;
             }
-            transaction.commit()?;
         }
+        transaction.commit()?;
         // An empty master key would be no secret.
         let master_key: Option<Box<str>> = master_key.filter(|key| !key.is_empty()).map(Into::into);
         // Random bytes of the system. The library's own source is only ready after 50 ms, which a start need not wait for.

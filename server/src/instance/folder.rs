@@ -1,7 +1,9 @@
 //! Files of the database folder other than its stores.
 
+use std::collections::HashMap;
 use std::fs::{self, File, TryLockError};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use uuid::Uuid;
@@ -125,27 +127,66 @@ pub(crate) fn set_instance_uid(folder: &Path, uid: Uuid) -> Result<(), InstanceE
     write_durably(&path, &uid.to_string()).map_err(io_error(&path))
 }
 
+/// Bytes of files on the disk. One that several names lead to, as the files of clones, counts once.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DiskBytes {
+    /// Of files with one name.
+    single: u64,
+    /// Of the others, by device and number.
+    shared: HashMap<(u64, u64), u64>,
+}
+
+impl DiskBytes {
+    pub(super) fn add(&mut self, other: &DiskBytes) {
+        self.single += other.single;
+        self.shared.extend(&other.shared);
+    }
+
+    pub(super) fn total(&self) -> u64 {
+        self.single + self.shared.values().sum::<u64>()
+    }
+}
+
 /// Bytes of all files below `folder`. What vanishes meanwhile counts nothing.
-pub(super) fn disk_bytes(folder: &Path) -> u64 {
+pub(super) fn disk_bytes(folder: &Path) -> DiskBytes {
     disk_bytes_with(folder, &disk_bytes)
 }
 
 /// As [`disk_bytes`]; `of_folder` says how many are in a folder right below.
-pub(super) fn disk_bytes_with(folder: &Path, of_folder: &dyn Fn(&Path) -> u64) -> u64 {
-    let Ok(entries) = fs::read_dir(folder) else { return 0 };
-    entries
-        .flatten()
-        .map(|entry| match entry.metadata() {
-            Ok(metadata) if metadata.is_dir() => of_folder(&entry.path()),
-            Ok(metadata) => metadata.len(),
-            Err(_) => 0,
-        })
-        .sum()
+pub(super) fn disk_bytes_with(folder: &Path, of_folder: &dyn Fn(&Path) -> DiskBytes) -> DiskBytes {
+    let mut bytes = DiskBytes::default();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => bytes.add(&of_folder(&entry.path())),
+            Ok(metadata) if metadata.nlink() > 1 => {
+                bytes.shared.insert((metadata.dev(), metadata.ino()), metadata.len());
+            }
+            Ok(metadata) => bytes.single += metadata.len(),
+            Err(_) => {}
+        }
+    }
+    bytes
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_with_several_names_counts_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, other) = (folder.path().join("one"), folder.path().join("other"));
+        for folder in [&one, &other] {
+            fs::create_dir(folder).unwrap();
+            fs::write(folder.join("own"), "12").unwrap();
+        }
+        fs::write(one.join("file"), "12345").unwrap();
+        assert_eq!(disk_bytes(folder.path()).total(), 9);
+        fs::hard_link(one.join("file"), other.join("file")).unwrap();
+        assert_eq!(disk_bytes(folder.path()).total(), 9);
+        assert_eq!((disk_bytes(&one).total(), disk_bytes(&other).total()), (7, 7));
+        assert_eq!(disk_bytes(&folder.path().join("none")).total(), 0);
+    }
 
     #[test]
     fn the_folder_is_locked_while_in_use() {

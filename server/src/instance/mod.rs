@@ -409,7 +409,7 @@ impl Instance {
         }
     }
 
-    /// Bytes of all files of the database. What is known of closed indexes is not measured again.
+    /// Bytes of all files of the database, each once. What is known of closed indexes is not measured again.
     pub(crate) fn disk_bytes(&self) -> u64 {
         let entries: Vec<Arc<Entry>> = self.indexes.read().values().cloned().collect();
         let by_folder: HashMap<&str, &Arc<Entry>> =
@@ -419,10 +419,11 @@ impl Instance {
             None => folder::disk_bytes(path),
         };
         let indexes = self.folder.join("indexes");
-        folder::disk_bytes_with(&self.folder, &|path| match path == indexes {
+        let bytes = folder::disk_bytes_with(&self.folder, &|path| match path == indexes {
             true => folder::disk_bytes_with(path, &of_index),
             false => folder::disk_bytes(path),
-        })
+        });
+        bytes.total()
     }
 
     /// Where an index is.

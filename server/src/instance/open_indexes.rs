@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use lamina_engine::index::{Index, IndexError, IndexSummary, MergeStatus, Snapshot};
 use parking_lot::Mutex;
 
-use super::folder;
+use super::folder::{self, DiskBytes};
 use crate::stored_names::FolderName;
 
 /// Beyond the bound one part in this many is closed at once, so that most openings look for nothing.
@@ -34,7 +34,7 @@ struct State {
     /// What is known of it; stale once the index is written.
     summary: Option<Arc<IndexSummary>>,
     /// Bytes of its folder. Known only while it is closed: nothing is written then.
-    folder_bytes: Option<u64>,
+    folder_bytes: Option<DiskBytes>,
     /// Merges that were finished before it was closed last.
     merge_count: u64,
 }
@@ -86,13 +86,13 @@ impl Entry {
     }
 
     /// Bytes of the folder at `path`.
-    pub(super) fn folder_bytes(&self, path: &Path) -> u64 {
+    pub(super) fn folder_bytes(&self, path: &Path) -> DiskBytes {
         let mut state = self.state.lock();
         if state.index.is_some() {
             drop(state);
             return folder::disk_bytes(path);
         }
-        *state.folder_bytes.get_or_insert_with(|| folder::disk_bytes(path))
+        state.folder_bytes.get_or_insert_with(|| folder::disk_bytes(path)).clone()
     }
 
     /// What its background merges do, and how many were finished since the server started.
@@ -303,6 +303,6 @@ mod tests {
         drop(index);
         assert_eq!(indexes.open.close_idle(1), 1);
         assert!(Arc::ptr_eq(&entry.summary(&path).unwrap(), &written));
-        assert!(entry.folder_bytes(&path) > 0);
+        assert!(entry.folder_bytes(&path).total() > 0);
     }
 }

@@ -72,11 +72,18 @@ pub(super) struct Watch {
     /// The newest root and the last beat.
     seen: Option<(u64, u64)>,
     since: Instant,
+    /// Whether the store did not answer since the last look.
+    was_blind: bool,
 }
 
 impl Watch {
     pub(super) fn new(now: Instant) -> Watch {
-        Watch { seen: None, since: now }
+        Watch { seen: None, since: now, was_blind: false }
+    }
+
+    /// The store did not answer. The publisher may not have reached it either: it has time for two more signs of life.
+    pub(super) fn could_not_look(&mut self) {
+        self.was_blind = true;
     }
 
     /// Looks for a sign of life of the publisher of `root`, the newest one. Whether there was none for as long as it has said.
@@ -95,12 +102,83 @@ impl Watch {
             // One that cannot be read is another one.
             Ok(bytes) => serde_json::from_slice::<Beat>(&bytes).map_or(u64::MAX, |beat| beat.beat),
             Err(ObjectError::Missing(_)) => 0,
-            Err(error) => return Err(error),
+            Err(error) => {
+                self.could_not_look();
+                return Err(error);
+            }
         };
         let seen = Some((root.number, beat));
         if self.seen != seen {
             (self.seen, self.since) = (seen, now);
         }
+        if std::mem::take(&mut self.was_blind)
+            && let Some(since) = now.checked_sub(patience / 2)
+        {
+            self.since = self.since.max(since);
+        }
         Ok(now.duration_since(self.since) >= patience)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+
+    use super::super::store::{Content, blocking};
+    use super::*;
+
+    /// Holds the last sign of life, while it answers.
+    #[derive(Default)]
+    struct Store {
+        beat: RefCell<Vec<u8>>,
+        is_away: Cell<bool>,
+    }
+
+    impl Objects for Store {
+        async fn create(&self, key: &str, _: Content<'_>) -> Result<(), ObjectError> {
+            Err(ObjectError::Exists(key.to_owned()))
+        }
+
+        async fn put(&self, _: &str, bytes: &[u8]) -> Result<(), ObjectError> {
+            *self.beat.borrow_mut() = bytes.to_vec();
+            Ok(())
+        }
+
+        async fn read(&self, _: &str) -> Result<Vec<u8>, ObjectError> {
+            if self.is_away.get() { Err(ObjectError::Refused("away".into())) } else { Ok(self.beat.borrow().clone()) }
+        }
+
+        async fn list(&self, _: &str, _: &str) -> Result<Vec<String>, ObjectError> {
+            Ok(Vec::new())
+        }
+
+        async fn remove(&self, _: &str) -> Result<(), ObjectError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn silence_counts_while_the_store_answers() {
+        let root = Root { number: 1, takeover_after_ms: Some(10_000), ..Root::none() };
+        let (store, start) = (Store::default(), Instant::now());
+        let (mut pulse, mut watch) = (Pulse::of(&root), Watch::new(start));
+        let mut is_silent = |seconds: u64| {
+            let now = start + Duration::from_secs(seconds);
+            let silent = blocking(watch.is_silent(&store, &root, now));
+            silent.ok()
+        };
+        blocking(pulse.beat(&store)).unwrap();
+        assert_eq!([0, 9].map(&mut is_silent), [Some(false); 2]);
+        assert_eq!(is_silent(10), Some(true));
+        blocking(pulse.beat(&store)).unwrap();
+        assert_eq!([11, 20].map(&mut is_silent), [Some(false); 2]);
+        // Nothing was seen for a minute, for nothing could be: not even that the publisher lives.
+        store.is_away.set(true);
+        assert_eq!([25, 70].map(&mut is_silent), [None; 2]);
+        store.is_away.set(false);
+        assert_eq!([75, 79].map(&mut is_silent), [Some(false); 2]);
+        assert_eq!(is_silent(80), Some(true));
+        blocking(pulse.beat(&store)).unwrap();
+        assert_eq!([81, 90].map(&mut is_silent), [Some(false); 2]);
     }
 }

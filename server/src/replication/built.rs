@@ -1,5 +1,6 @@
 //! An index that was built without a server, alone in a store: replicas can follow it, and a server can attach it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,8 +8,9 @@ use std::time::Duration;
 use lamina_engine::index::{IndexError, ManifestContents, Snapshot, place_manifest};
 use uuid::Uuid;
 
-use super::chain::{Body, Chain, Holder, Setback, State, newest_root};
+use super::chain::{Chain, Holder, Setback, newest_root};
 use super::root::Root;
+use super::state::{Body, State};
 use super::store::{ObjectError, ObjectStore, Wanted, blocking, settle};
 use crate::options::{ObjectStorageOptions, StoreAddress};
 use crate::outbound::Outbound;
@@ -89,6 +91,7 @@ impl BuiltStore {
             generation: snapshot.generation,
             manifest: snapshot.to_manifest().map_err(of_index)?,
             files: files.map(|file| (file.clone(), Body::File(folder.join(&file.name)))).collect(),
+            shared: BTreeMap::new(),
         };
         let last = self.unused_root()?;
         let mut chain = blocking(Chain::take_over(self.store.clone(), who, last)).map_err(taken_over)?;

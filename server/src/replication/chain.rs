@@ -8,7 +8,6 @@
 //! * An object that a publisher before may still remove is never relied on: the file gets another key.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use lamina_engine::index::{ManifestContents, NamedFile};
@@ -17,9 +16,8 @@ use uuid::Uuid;
 
 use super::carried::carried_key;
 use super::position::Position;
-use super::root::{
-    FORMAT, FORMAT_WITHOUT_JOURNAL, INDEXES, PublishedIndex, PublishedManifest, ROOTS, Root, root_key, root_number,
-};
+use super::root::{INDEXES, PublishedIndex, PublishedManifest, ROOTS, Root, root_key, root_number};
+use super::state::State;
 use super::store::{Content, ObjectError, Objects};
 use crate::options::Replication as Options;
 use crate::stored_names::FolderName;
@@ -62,43 +60,26 @@ impl Holder {
     }
 }
 
-/// An index to be put into the store.
-pub(super) struct State {
-    pub(super) uid: String,
-    pub(super) folder: FolderName,
-    pub(super) generation: u64,
-    pub(super) manifest: Vec<u8>,
-    pub(super) files: Vec<(NamedFile, Body)>,
-}
-
-/// Where the bytes of a file are.
-pub(super) enum Body {
-    File(PathBuf),
-    #[cfg(test)]
-    Bytes(Vec<u8>),
-}
-
-impl Body {
-    fn content(&self) -> Content<'_> {
-        match self {
-            Body::File(path) => Content::File(path),
-            #[cfg(test)]
-            Body::Bytes(bytes) => Content::Bytes(bytes),
-        }
+/// The number of the newest root behind number `after`.
+pub(super) async fn newest_number<S: Objects>(store: &S, after: u64) -> Result<Option<u64>, ObjectError> {
+    let (mut newest, mut last) = (None, root_key(after));
+    loop {
+        let keys = store.list(ROOTS, &last).await?;
+        let Some(key) = keys.last() else { return Ok(newest) };
+        newest = keys.iter().rev().find_map(|key| root_number(key)).or(newest);
+        last.clone_from(key);
     }
+}
+
+/// The root of this number, which was listed.
+pub(super) async fn root_of<S: Objects>(store: &S, number: u64) -> Result<Root, ObjectError> {
+    Root::read(number, &store.read(&root_key(number)).await?)
 }
 
 /// The newest root behind number `after`.
 pub(super) async fn newest_root<S: Objects>(store: &S, after: u64) -> Result<Option<Root>, ObjectError> {
-    let (mut newest, mut last) = (None, root_key(after));
-    loop {
-        let keys = store.list(ROOTS, &last).await?;
-        let Some(key) = keys.last() else { break };
-        newest = keys.iter().rev().find_map(|key| root_number(key)).or(newest);
-        last.clone_from(key);
-    }
-    match newest {
-        Some(number) => Root::read(number, &store.read(&root_key(number)).await?).map(Some),
+    match newest_number(store, after).await? {
+        Some(number) => root_of(store, number).await.map(Some),
         None => Ok(None),
     }
 }
@@ -209,10 +190,10 @@ impl<S: Objects> Chain<S> {
             nonce: self.who.nonce,
             holder: self.who.uid,
             writer: self.who.url.clone(),
-            format: if root.journal.is_some() { FORMAT } else { FORMAT_WITHOUT_JOURNAL },
             takeover_after_ms: self.who.takeover_after.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
             ..root
         }
+        .with_format()
     }
 
     /// Puts what an index is made of, the manifest last. What is there already is not sent.
@@ -227,10 +208,16 @@ impl<S: Objects> Chain<S> {
             self.learn(before, same).await?;
         }
         let (uid, folder) = (state.uid.clone(), state.folder.clone());
-        let mut index = PublishedIndex { uid, folder, manifest, moved: BTreeMap::new() };
-        let moved = before.map(|before| before.moved).unwrap_or_default();
+        let mut index = PublishedIndex { uid, folder, manifest, moved: BTreeMap::new(), shared: BTreeMap::new() };
         let mut keys = Vec::with_capacity(state.files.len() + 1);
+        for (file, _) in &state.files {
+            keys.extend(self.share(&mut index, file, before.as_ref(), state.shared.get(&file.name)));
+        }
+        let moved = before.map(|before| before.moved).unwrap_or_default();
         for (file, body) in &state.files {
+            if index.shared.contains_key(&file.name) {
+                continue;
+            }
             let key = self.key_for(&mut index, &moved, &file.name, file.checksum);
             self.create(&key, body.content()).await?;
             keys.push(key);
@@ -243,6 +230,29 @@ impl<S: Objects> Chain<S> {
         Ok(index)
     }
 
+    /// Has an index name the object of another one for a file, if that stays: one that it named before, or one that the index in
+    /// the folder `origin` names now. Its key.
+    fn share(
+        &self,
+        index: &mut PublishedIndex,
+        file: &NamedFile,
+        before: Option<&PublishedIndex>,
+        origin: Option<&FolderName>,
+    ) -> Option<String> {
+        let of_origin = || self.puts.get(origin?).map(|(put, _)| put);
+        let other = before.or_else(of_origin)?;
+        let (key, folder) = (other.file_key(file), other.shared.get(&file.name).unwrap_or(&other.folder));
+        let is_put = || self.puts.get(&other.folder).is_some_and(|(_, keys)| keys.contains(&key));
+        if *folder == index.folder || !self.sure.contains(&key) || before.is_none() && !is_put() {
+            return None;
+        }
+        index.shared.insert(file.name.clone(), folder.clone());
+        if let Some(addition) = other.moved.get(&file.name) {
+            index.moved.insert(file.name.clone(), addition.clone());
+        }
+        Some(key)
+    }
+
     /// The objects that the newest root names of an index are sure: a publisher that removes objects has published it, or
     /// has another one refused first. `manifest`, if it is known.
     async fn learn(&mut self, index: &PublishedIndex, manifest: Option<&[u8]>) -> Result<(), Setback> {
@@ -252,9 +262,13 @@ impl<S: Objects> Chain<S> {
         }
         let files = match manifest {
             Some(manifest) => (self.rules.names)(manifest),
-            None => (self.rules.names)(&self.store.read(&key).await?),
+            None => match self.store.read(&key).await {
+                Ok(manifest) => (self.rules.names)(&manifest),
+                Err(ObjectError::Missing(_)) => None,
+                Err(error) => return Err(error.into()),
+            },
         };
-        // One that cannot be read names nothing that could be relied on.
+        // One that is lost or cannot be read names nothing that could be relied on.
         for file in files.unwrap_or_default() {
             self.rely_on(index.file_key(&file));
         }
@@ -447,7 +461,8 @@ impl<S: Objects> Chain<S> {
         let is_known = |index: &PublishedIndex| {
             // Its name may be another one since.
             let put = self.puts.get(&index.folder);
-            put.is_some_and(|(put, _)| (&put.manifest, &put.moved) == (&index.manifest, &index.moved))
+            let parts = |index: &PublishedIndex| (index.manifest.clone(), index.moved.clone(), index.shared.clone());
+            put.is_some_and(|(put, _)| parts(put) == parts(index))
         };
         if !self.last.indexes.iter().all(is_known) {
             return Ok(());

@@ -10,11 +10,12 @@ use thiserror::Error;
 
 use super::beat::{Watch, beat_interval};
 use super::carried::{Carried, carried_key};
-use super::chain::{Chain, Holder, Setback, newest_root};
+use super::chain::{Chain, Holder, Setback, newest_number, root_of};
 use super::remembered::{Local, Remembered};
 use super::root::{PublishedIndex, PublishedManifest, Root};
 use super::roster::Signing;
 use super::store::{ObjectError, ObjectStore, Wanted, blocking, settle};
+use super::unfinished::{Unfinished, link_clone, link_common};
 use super::{Bell, Replication, Worker};
 use crate::access::KeyLine;
 use crate::error::ApiError;
@@ -96,9 +97,12 @@ impl Follower {
             watch: Watch::new(Instant::now()),
         });
         let signing = Signing::new(&store, options, following.instance.uid());
-        let run = Run { store, following, has, last: None, is_first: true, standby, signing };
-        let worker = Worker::start("follower", move |bell| run.run(bell))
-            .map_err(|source| ObjectError::Io { path: "follower".into(), source })?;
+        let work = move |bell: &Arc<Bell>| {
+            let (bell, unfinished) = (Arc::clone(bell), Unfinished::default());
+            Run { store, following, has, last: None, is_first: true, standby, signing, unfinished, bell }.run();
+        };
+        let worker =
+            Worker::start("follower", work).map_err(|source| ObjectError::Io { path: "follower".into(), source })?;
         Ok(Follower { _worker: worker })
     }
 }
@@ -113,6 +117,8 @@ struct Run {
     is_first: bool,
     standby: Option<Standby>,
     signing: Signing,
+    unfinished: Unfinished,
+    bell: Arc<Bell>,
 }
 
 /// What a standby needs besides.
@@ -122,18 +128,22 @@ struct Standby {
 }
 
 impl Run {
-    fn run(mut self, bell: &Bell) {
+    fn run(mut self) {
         let mut pause = PAUSES.0;
         loop {
-            pause = match self.look() {
-                Ok(true) => PAUSES.0,
-                Ok(false) => (pause * 3 / 2).min(self.pause_max()),
-                Err(error) => {
-                    self.following.replication.fails(error.to_string());
-                    (pause * 3 / 2).min(PAUSES.1)
+            let found = self.look();
+            if self.bell.is_stopped() {
+                return self.signing.leave();
+            }
+            // Only with all that the store has: one that shows less, or nothing, is not that of the group.
+            let taken_over = match &found {
+                Ok(_) => self.take_over_if_due(),
+                Err(_) => {
+                    self.standby.iter_mut().for_each(|standby| standby.watch.could_not_look());
+                    Ok(false)
                 }
             };
-            match self.take_over_if_due() {
+            match taken_over {
                 Ok(true) => {
                     self.signing.leave();
                     return self.following.replication.begin_again();
@@ -141,10 +151,17 @@ impl Run {
                 Ok(false) => {}
                 Err(error) => self.following.replication.fails(error.to_string()),
             }
+            pause = match found {
+                Ok(true) => PAUSES.0,
+                Ok(false) => (pause * 3 / 2).min(self.pause_max()),
+                Err(error) => {
+                    self.following.replication.fails(error.to_string());
+                    (pause * 3 / 2).min(PAUSES.1)
+                }
+            };
             self.signing.sign(&self.following.replication);
-            if !bell.pause(pause) {
-                self.signing.leave();
-                return;
+            if !self.bell.pause(pause) {
+                return self.signing.leave();
             }
         }
     }
@@ -186,9 +203,14 @@ impl Run {
     /// Follows the newest root, if there is a new one. Whether there was.
     fn look(&mut self) -> Result<bool, FollowError> {
         let start = Instant::now();
-        // After a start the last one is followed again: what is here may be less than what it was.
-        let after = if self.is_first { self.has.root.saturating_sub(1) } else { self.has.root };
-        let root = blocking(newest_root(&self.store, after))?;
+        // The one that is here is listed as well, for as long as no thousand others are behind it.
+        let has = self.has.root;
+        let root = match blocking(newest_number(&self.store, has.saturating_sub(1)))? {
+            None if has > 0 => return Err(FollowError::Api(went_back(has))),
+            // After a start the last one is followed again: what is here may be less than what it was.
+            Some(number) if number > has || self.is_first => Some(blocking(root_of(&self.store, number))?),
+            _ => None,
+        };
         let (generation, writer) = match &root {
             Some(root) => {
                 self.last = None;
@@ -234,14 +256,17 @@ impl Run {
             self.take(carried)?;
         }
         instance.expect(Coming::Nothing);
+        self.unfinished.named(instance);
         self.has = Remembered { root: root.number, carried: root.carried.clone(), indexes };
         self.has.write(instance.folder()).map_err(io(instance.folder()))
     }
 
+    /// Brings all that can be brought: damage of one index keeps no other one from going on.
     fn bring_all(&self, published: &[PublishedIndex]) -> Result<Vec<Local>, FollowError> {
         let bring =
             |published: &PublishedIndex| Ok(Local { folder: self.bring(published)?, published: published.clone() });
-        published.iter().map(bring).collect()
+        let brought: Vec<Result<Local, FollowError>> = published.iter().map(bring).collect();
+        brought.into_iter().collect()
     }
 
     /// Brings the indexes to a server that has nothing, small ones first, and shows each as soon as it is here: keys and what else
@@ -264,14 +289,25 @@ impl Run {
             let is_coming = |(_, published, _): &&WithSize<'_>| names.iter().all(|(uid, _)| *uid != published.uid);
             let coming = sized.iter().filter(is_coming).map(|(_, published, _)| published.uid.clone()).collect();
             let aliases = carried.map(Carried::aliases);
-            instance.set_indexes(names.clone(), aliases.clone());
+            self.unfinished.leave(instance.set_indexes(names.clone(), aliases.clone()));
             instance.expect(Coming::Indexes(coming));
-            if let Some(last) = brought.last() {
-                settle(&instance.index_folder(&last.folder))?;
-            }
-            queue.store().set_indexes(&names, aliases.as_ref())?;
-            let Some((_, published, manifest)) = sized.get(place) else { break };
-            let folder = self.bring_to(published, self.open(published), manifest)?;
+            let last = brought.last().map(|last: &Local| instance.index_folder(&last.folder));
+            let settle_last = || {
+                last.as_deref().map_or(Ok(()), settle)?;
+                Ok::<_, FollowError>(queue.store().set_indexes(&names, aliases.as_ref())?)
+            };
+            let Some((_, published, manifest)) = sized.get(place) else {
+                settle_last()?;
+                break;
+            };
+            // The disk is waited for while the next one comes.
+            let (folder, settled) = std::thread::scope(|scope| {
+                let settling = scope.spawn(settle_last);
+                let folder = self.bring_to(published, self.open(published), manifest);
+                (folder, settling.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            });
+            settled?;
+            let folder = folder?;
             names.retain(|(uid, _)| *uid != published.uid);
             names.push((published.uid.clone(), folder.clone()));
             brought.push(Local { folder, published: (*published).clone() });
@@ -342,56 +378,85 @@ impl Run {
         manifest: &[u8],
     ) -> Result<FolderName, FollowError> {
         let files = contents(published, manifest)?.files;
+        let Following { instance, queue, .. } = &self.following;
+        let mut before = None;
         if let Some((Local { folder, .. }, index)) = open {
             let have = index.snapshot().named_files().unwrap_or_default();
-            for path in self.fetch(published, &files, &folder, &have)? {
+            for path in self.fetch(published, &files, &folder, Some(&have))? {
                 File::open(&path).and_then(|file| file.sync_all()).map_err(io(&path))?;
             }
             match index.follow(manifest) {
-                Ok(Followed::Unchanged | Followed::Advanced) => return Ok(folder),
+                Ok(Followed::Unchanged | Followed::Advanced) => {
+                    self.unfinished.arrived(&folder);
+                    return Ok(folder);
+                }
                 Ok(Followed::Diverged) => {
                     tracing::info!(index = published.uid, "following another history of an index")
                 }
                 Err(error) => tracing::error!(index = published.uid, %error, "fetching an index again"),
             }
+            before = Some((instance.index_folder(&folder), have));
         }
-        let Following { instance, queue, .. } = &self.following;
-        // Under the name that it has where it was published, so that it keeps its keys when this server takes over.
-        let is_taken = instance.uid_of(&published.folder).is_some();
-        let folder = if is_taken { FolderName::random() } else { published.folder.clone() };
+        let folder = self.unfinished.folder(&published.folder, instance);
         // Until it has a name, the next start removes it.
         queue.store().intend_folder(&folder)?;
         let path = instance.index_folder(&folder);
         // What an attempt before has fetched is there.
         fs::create_dir_all(&path).map_err(io(&path))?;
-        self.fetch(published, &files, &folder, &[])?;
+        if let Some((from, have)) = &before {
+            link_common(&files, (from, have), &path);
+        }
+        for file in &files {
+            if let Some(origin) = published.shared.get(&file.name) {
+                link_clone(&file.name, &self.folder_of(origin), &path);
+            }
+        }
+        self.fetch(published, &files, &folder, None)?;
         place_manifest(&path, manifest)?;
         Ok(folder)
     }
 
-    /// Fetches the files of an index that are not there. `have`: those that are in use there, whose checksums are known. The
-    /// paths of all others.
+    /// Where the index is here that is published in `folder`, if there is one.
+    fn folder_of(&self, folder: &FolderName) -> PathBuf {
+        let local = self.has.indexes.iter().find(|local| local.published.folder == *folder);
+        self.following.instance.index_folder(local.map_or(folder, |local| &local.folder))
+    }
+
+    /// Fetches the files of an index that are not there. `have`: those that are in use there, if it is open, whose checksums are
+    /// known. The paths of all others.
     fn fetch(
         &self,
         published: &PublishedIndex,
         files: &[NamedFile],
         folder: &FolderName,
-        have: &[NamedFile],
+        have: Option<&[NamedFile]>,
     ) -> Result<Vec<PathBuf>, FollowError> {
-        let folder = self.following.instance.index_folder(folder);
+        let path = self.following.instance.index_folder(folder);
         // One of the same name and another checksum is in use: the index says that it diverged.
-        let is_in_use = |file: &&NamedFile| have.iter().any(|have| have.name == file.name);
+        let is_in_use = |file: &&NamedFile| have.unwrap_or_default().iter().any(|have| have.name == file.name);
         let others: Vec<(&NamedFile, PathBuf)> =
-            files.iter().filter(|file| !is_in_use(file)).map(|file| (file, folder.join(&file.name))).collect();
+            files.iter().filter(|file| !is_in_use(file)).map(|file| (file, path.join(&file.name))).collect();
+        if have.is_some() {
+            self.unfinished.expect(folder, others.iter().map(|(_, path)| path.clone()));
+        }
         let wanted = others.iter().filter(|(file, path)| !is_there(path, file)).map(|(file, path)| Wanted {
             key: published.file_key(file),
             bytes: file.bytes,
             checksum: file.checksum,
             path: path.clone(),
         });
-        self.store.fetch_all(&wanted.collect::<Vec<_>>(), &|| true)?;
+        let bell = &*self.bell;
+        self.store.fetch_all(&wanted.collect::<Vec<_>>(), &|| !bell.is_stopped())?;
         Ok(others.into_iter().map(|(_, path)| path).collect())
     }
+}
+
+/// What a replica says that has followed to a root which the store does not have.
+fn went_back(root: u64) -> String {
+    format!(
+        "the store has no root {root}, to which this replica has followed, and none behind it: it is not the store of before, or \
+         was put back. This replica answers from what it has. Start it on an empty folder to follow what is there now"
+    )
 }
 
 /// The bytes of the files of an index, and its manifest.

@@ -30,8 +30,10 @@ mod root;
 mod roster;
 #[cfg(test)]
 mod simulated;
+mod state;
 mod store;
 mod superseded;
+mod unfinished;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -310,6 +312,10 @@ impl Bell {
         self.changed.notify_all();
     }
 
+    fn is_stopped(&self) -> bool {
+        self.state.lock().is_stopped
+    }
+
     /// Waits for a ring, or for so long. Whether the thread is to go on.
     fn wait(&self, time: Duration) -> bool {
         let until = Instant::now() + time;
@@ -344,7 +350,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn start(name: &str, work: impl FnOnce(&Bell) + Send + 'static) -> std::io::Result<Worker> {
+    fn start(name: &str, work: impl FnOnce(&Arc<Bell>) + Send + 'static) -> std::io::Result<Worker> {
         let bell = Arc::<Bell>::default();
         let own = Arc::clone(&bell);
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || work(&own))?;

@@ -1,6 +1,7 @@
 //! The side that writes.
 
 use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,11 +10,12 @@ use parking_lot::Mutex;
 
 use super::beat::{Pulse, beat_interval};
 use super::carried::{Carried, carried_name};
-use super::chain::{Body, Chain, Setback, State};
+use super::chain::{Chain, Setback};
 use super::journal::Ledger;
 use super::position::Position;
 use super::prepare::Prepared;
 use super::root::{PublishedIndex, Root};
+use super::state::{Body, State};
 use super::store::{ObjectError, ObjectStore, blocking};
 use super::superseded::step_down;
 use super::{Bell, Replication, Worker};
@@ -113,7 +115,7 @@ fn start_pulse(
     begins_again: bool,
 ) -> Result<Worker, ObjectError> {
     let (store, mut pulse) = (chain.store().clone(), Pulse::of(chain.last()));
-    let beats = move |bell: &Bell| {
+    let beats = move |bell: &Arc<Bell>| {
         loop {
             match blocking(pulse.beat(&store)) {
                 Ok(()) => {}
@@ -293,15 +295,30 @@ impl Run {
     fn put_index(&mut self, uid: &str, folder: &FolderName, snapshot: &Snapshot) -> Result<PublishedIndex, Failure> {
         let refuse = |error: lamina_engine::index::IndexError| Failure::Other(error.to_string());
         let path = self.published.instance.index_folder(folder);
-        let files = snapshot.named_files().map_err(refuse)?.into_iter();
+        let files = snapshot.named_files().map_err(refuse)?;
+        let shared = files.iter().filter_map(|file| Some((file.name.clone(), self.origin(folder, &file.name)?)));
         let state = State {
             uid: uid.to_owned(),
             folder: folder.clone(),
             generation: snapshot.generation,
             manifest: snapshot.to_manifest().map_err(refuse)?,
-            files: files.map(|file| (file.clone(), Body::File(path.join(&file.name)))).collect(),
+            shared: shared.collect(),
+            files: files.into_iter().map(|file| (file.clone(), Body::File(path.join(&file.name)))).collect(),
         };
         Ok(blocking(self.chain.put_index(&state))?)
+    }
+
+    /// The folder of a published index that has this file too, if the one in `folder` is new: a clone has links to files.
+    fn origin(&self, folder: &FolderName, name: &str) -> Option<FolderName> {
+        let number = |folder: &FolderName| {
+            let metadata = self.published.instance.index_folder(folder).join(name).metadata().ok()?;
+            (metadata.nlink() > 1).then(|| (metadata.dev(), metadata.ino()))
+        };
+        if self.chain.last().indexes.iter().any(|index| index.folder == *folder) {
+            return None;
+        }
+        let own = number(folder)?;
+        self.indexes.keys().find(|other| *other != folder && number(other) == Some(own)).cloned()
     }
 
     /// Puts what the root carries besides indexes and keys; its name.

@@ -24,10 +24,15 @@ use crate::access::KeyLine;
 use crate::stored_names::FolderName;
 use crate::wire::identifier::check_index_uid;
 
-/// The newest form of roots that this program reads. One with a journal must not be taken over by a program that knows of none.
-pub(super) const FORMAT: u32 = 2;
-/// The form of roots without.
-pub(super) const FORMAT_WITHOUT_JOURNAL: u32 = 1;
+/// The newest form of roots that this program reads, of those in which indexes share files: a program that knows of none would
+/// look for them elsewhere.
+const FORMAT: u32 = 3;
+/// The form of others. One with a journal must not be taken over by a program that knows of none.
+const FORMAT_WITHOUT_CLONES: u32 = 2;
+/// The form of roots without either.
+const FORMAT_WITHOUT_JOURNAL: u32 = 1;
+/// What the end of a root begins with, before eight digits.
+const CHECKSUM: &str = ",\"checksum\":\"";
 /// What keys of indexes begin with.
 pub(super) const INDEXES: &str = "i/";
 /// What keys of roots begin with.
@@ -79,6 +84,9 @@ pub(super) struct PublishedIndex {
     /// Additions to the keys of its objects, by the names of the files: seldom any.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) moved: BTreeMap<String, String>,
+    /// Files that another index had before, by their names: the folder in their keys. Clones have such files.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) shared: BTreeMap<String, FolderName>,
 }
 
 /// The manifest of an index, an object of its own.
@@ -111,7 +119,8 @@ impl PublishedIndex {
 
     /// The key of a file of this name, with nothing added.
     pub(super) fn key(&self, name: &str, checksum: u32) -> String {
-        format!("{INDEXES}{}/{name}.{checksum:08x}", self.folder.as_str())
+        let folder = self.shared.get(name).unwrap_or(&self.folder);
+        format!("{INDEXES}{}/{name}.{checksum:08x}", folder.as_str())
     }
 }
 
@@ -160,6 +169,16 @@ impl Root {
         }
     }
 
+    /// The form that it needs.
+    pub(super) fn with_format(self) -> Root {
+        let format = match self.journal {
+            _ if self.indexes.iter().any(|index| !index.shared.is_empty()) => FORMAT,
+            Some(_) => FORMAT_WITHOUT_CLONES,
+            None => FORMAT_WITHOUT_JOURNAL,
+        };
+        Root { format, ..self }
+    }
+
     /// The time without a sign of life after which another server takes over.
     pub(super) fn takeover_after(&self) -> Option<Duration> {
         self.takeover_after_ms.map(Duration::from_millis)
@@ -171,8 +190,25 @@ impl Root {
             == (&other.indexes, &other.keys, &other.carried, other.generation)
     }
 
+    /// As JSON, whose last entry is the checksum of all the others.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("a root has string keys only")
+        let mut bytes = serde_json::to_vec(self).expect("a root has string keys only");
+        let checksum = crc32fast::hash(&bytes);
+        bytes.pop();
+        bytes.extend(format!("{CHECKSUM}{checksum:08x}\"}}").into_bytes());
+        bytes
+    }
+
+    /// Whether the checksum is right; an earlier program wrote none.
+    fn is_sound(bytes: &[u8]) -> bool {
+        let Some((others, end)) = bytes.len().checked_sub(CHECKSUM.len() + 10).map(|at| bytes.split_at(at)) else {
+            return true;
+        };
+        let Some(checksum) = end.strip_prefix(CHECKSUM.as_bytes()) else { return true };
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(others);
+        hasher.update(b"}");
+        checksum == format!("{:08x}\"}}", hasher.finalize()).as_bytes()
     }
 
     /// Reads what is stored under the key of root `number`.
@@ -185,6 +221,9 @@ impl Root {
             format: u32,
         }
         let damaged = |reason| ObjectError::Damaged { key: root_key(number), reason };
+        if !Root::is_sound(bytes) {
+            return Err(damaged("its checksum does not match"));
+        }
         let form: Form = serde_json::from_slice(bytes).map_err(|_| damaged("it is no root"))?;
         if form.format > FORMAT {
             return Err(damaged("a later version of this program has written it"));
@@ -209,9 +248,10 @@ mod tests {
     fn root() -> Root {
         let index = PublishedIndex {
             uid: "films".into(),
-            folder: FolderName::random(),
+            folder: FolderName::try_from("a4a63437-cd45-48a7-a768-e2e1fcbb23c6".to_owned()).expect("a name"),
             manifest: PublishedManifest { generation: 3, checksum: 0xab },
             moved: BTreeMap::from([("seg-1".to_owned(), "2-a".to_owned())]),
+            shared: BTreeMap::new(),
         };
         Root { number: 7, epoch: 2, generation: Some(4), indexes: vec![index], ..Root::none() }
     }
@@ -219,12 +259,15 @@ mod tests {
     #[test]
     fn roots_are_read_as_they_were_written() {
         let bytes = root().to_bytes();
-        assert_eq!(Root::read(7, &bytes).unwrap().indexes[0].uid, "films");
+        assert_eq!(Root::read(7, &bytes).unwrap(), root());
         let reason = |number, bytes: &[u8]| Root::read(number, bytes).unwrap_err().to_string();
         assert!(reason(8, &bytes).contains("another root"));
         assert!(reason(7, &bytes[..bytes.len() - 1]).contains("no root"));
-        assert!(reason(7, b"{\"format\":3,\"other\":1}").contains("later version"));
-        let text = String::from_utf8(bytes).unwrap();
+        assert!(reason(7, b"{}").contains("no root") && reason(7, b"").contains("no root"));
+        assert!(reason(7, b"{\"format\":4,\"other\":1}").contains("later version"));
+        // An earlier program wrote no checksum.
+        let text = serde_json::to_string(&root()).unwrap();
+        assert_eq!(Root::read(7, text.as_bytes()).unwrap(), root());
         assert!(reason(7, text.replace("\"films\"", "\"a/b\"").as_bytes()).contains("a name that is none"));
         assert!(reason(7, text.replace("\"2-a\"", "\"../a\"").as_bytes()).contains("an object that can be none"));
         assert!(
@@ -237,11 +280,32 @@ mod tests {
     }
 
     #[test]
+    fn a_root_with_other_bytes_is_refused_or_says_the_same() {
+        let bytes = root().to_bytes();
+        for place in 0..bytes.len() {
+            for bit in 0..8 {
+                let mut other = bytes.clone();
+                other[place] ^= 1 << bit;
+                assert!(Root::read(7, &other).map_or(true, |read| read == root()), "{place} {bit}");
+            }
+        }
+        let other = String::from_utf8(bytes).unwrap().replace("films", "filmt");
+        let refusal = Root::read(7, other.as_bytes()).unwrap_err().to_string();
+        assert!(refusal.contains("its checksum does not match"), "{refusal}");
+    }
+
+    #[test]
     fn keys_name_checksums_and_what_was_added() {
         let index = root().indexes[0].clone();
         let file = |name: &str| NamedFile { name: name.into(), bytes: 1, checksum: 0x1f };
         assert!(index.file_key(&file("seg-1")).ends_with("/seg-1.0000001f.2-a"));
         assert!(index.file_key(&file("seg-2")).ends_with("/seg-2.0000001f"));
+        let origin = FolderName::random();
+        let clone = PublishedIndex { shared: BTreeMap::from([("seg-1".to_owned(), origin.clone())]), ..index.clone() };
+        assert_eq!(clone.file_key(&file("seg-1")), format!("i/{}/seg-1.0000001f.2-a", origin.as_str()));
+        assert_eq!(clone.file_key(&file("seg-2")), index.file_key(&file("seg-2")));
+        assert_eq!(Root { indexes: vec![clone], ..root() }.with_format().format, FORMAT);
+        assert_eq!(root().with_format().format, FORMAT_WITHOUT_JOURNAL);
         assert!(index.manifest_key().ends_with("/manifest-0000000000000003.lam.000000ab"));
     }
 

@@ -105,6 +105,8 @@ impl Signing {
                 self.due = Some(now + INTERVAL);
                 self.is_refused = false;
             }
+            // Nothing was published: there may be no store yet.
+            Err(_) if !has_any => {}
             Err(error) => {
                 if !std::mem::replace(&mut self.is_refused, true) {
                     tracing::info!(%error, "this replica is not in the list of replicas: the store does not take its entry");

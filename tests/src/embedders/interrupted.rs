@@ -1,6 +1,7 @@
 //! Crashes and cancelations while documents are embedded.
 
 use super::*;
+use crate::backups::dumps::foreign_dump;
 
 #[test]
 fn embedding_goes_on_after_a_crash_without_asking_again() {
@@ -110,4 +111,60 @@ fn an_embedder_that_is_not_there_can_be_canceled() {
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     assert_eq!(server.wait(&settings)["status"], "canceled");
     assert_eq!(server.get("/indexes/pets/settings/embedders").body.get("other"), None);
+}
+
+/// Its server answers, and makes the vectors when it can.
+#[test]
+fn a_dump_does_not_wait_for_its_embedders() {
+    let model = Model::start();
+    // One is asked for vectors and stays silent, the other refuses to say how long they are.
+    model.be(Manner { holds: Some("cat"), refuses: Some("test"), ..Manner::default() });
+    let (known, mut unknown) = (model.configuration(), model.configuration());
+    unknown.as_object_mut().unwrap().remove("dimensions");
+    let metadata = |uid: &str| json!({"uid": uid, "primaryKey": "id", "createdAt": "2024-01-01T00:00:00Z", "updatedAt": "2024-01-01T00:00:00Z"});
+    let settings = |embedder: Value| json!({"stopWords": ["the"], "embedders": {"m": embedder}}).to_string();
+    let own = json!({"id": 2, "text": "a dog", "_vectors": {"m": {"embeddings": [0, 7], "regenerate": false}}});
+    let documents = format!("{{\"id\":1,\"text\":\"a cat\"}}\n{own}\n");
+    let (pets, others) = (metadata("pets").to_string(), metadata("others").to_string());
+    let version = r#"{"dumpVersion":"V6","dbVersion":"1.0.0","dumpDate":"2024-01-02T00:00:00Z"}"#;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("silent.dump");
+    let files = [
+        ("metadata.json", version),
+        ("indexes/pets/metadata.json", &pets),
+        ("indexes/pets/settings.json", &settings(known)),
+        ("indexes/pets/documents.jsonl", &documents),
+        ("indexes/others/metadata.json", &others),
+        ("indexes/others/settings.json", &settings(unknown.clone())),
+        ("indexes/others/documents.jsonl", &documents),
+    ];
+    foreign_dump(&path, &files);
+    let server = Server::with_options(&[&LOCAL[..], &["--import-dump", path.to_str().unwrap()]].concat());
+    for uid in ["pets", "others"] {
+        assert_eq!(server.ids(uid, json!({"q": "the cat"})), [1]);
+        assert_eq!(server.get(&format!("/indexes/{uid}/settings/stop-words")).ok(), json!(["the"]));
+    }
+    assert_eq!(server.get("/indexes/others/settings/embedders").ok(), json!({}));
+    assert_eq!(server.ids("pets", json!({"filter": "_vectors.m EXISTS"})), [2]);
+    model.be(Manner::default());
+    let tasks = server.get("/tasks").ok()["results"].as_array().unwrap().clone();
+    assert_eq!(tasks.len(), 2);
+    for task in tasks {
+        assert_eq!(task["type"], "settingsUpdate");
+        let task = server.wait_for(task["uid"].as_u64().unwrap());
+        // One that was refused says so, and is sent again.
+        if task["status"] != "succeeded" {
+            assert_eq!(
+                (&task["indexUid"], &task["error"]["code"]),
+                (&json!("others"), &json!("vector_embedding_error")),
+                "{task}"
+            );
+            server.done(&server.patch("/indexes/others/settings/embedders", json!({ "m": unknown })));
+        }
+    }
+    for uid in ["pets", "others"] {
+        assert_eq!(server.ids(uid, near("kitten")), [1, 2]);
+        let document = server.get(&format!("/indexes/{uid}/documents/2?retrieveVectors=true")).ok();
+        assert_eq!(document["_vectors"]["m"]["embeddings"], json!([[0.0, 7.0]]));
+    }
 }

@@ -6,16 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use lamina_engine::document::{DocumentBytesMax, PayloadError, PayloadFormat, normalize_payload};
-use lamina_engine::index::{
-    CommitNote, Index, IndexError, IndexOptions, Operation, OperationError, Payload, Progress, Upsert, WriteMethod,
-    document_bytes_max,
-};
+use lamina_engine::index::settings::SettingsPatch;
+use lamina_engine::index::{Index, IndexOptions, Operation, Payload, Upsert, WriteMethod, document_bytes_max};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use thiserror::Error;
 use uuid::Uuid;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
+use super::embedders::{PATIENCE, Patience, Refusal, apply, apply_settings, of_waiting};
 use super::foreign::ForeignTask;
 use super::layout::{
     ALIASES, AliasLine, BATCHES, BatchLine, CHATS, DOCUMENTS, FEATURES, FOREIGN_CHATS, GENERATOR, INDEX_METADATA,
@@ -33,7 +32,9 @@ use crate::instance::{Instance, InstanceError, set_instance_uid};
 use crate::network::{self, Topology};
 use crate::rules::import_rules;
 use crate::stored_names::{FolderName, PayloadName};
-use crate::tasks::{Content, PayloadPlace, Status, Store, StoreError, Task, TransferredBatch, TransferredTask};
+use crate::tasks::{
+    Content, NewTask, PayloadPlace, Status, Store, StoreError, Task, TransferredBatch, TransferredTask,
+};
 use crate::webhooks::{WebhookFile, import_webhooks};
 use crate::wire::{identifier, settings};
 
@@ -115,9 +116,13 @@ pub(in crate::backup) fn restore(dump: &Path, database: &Path, options: IndexOpt
         set_instance_uid(database, uid)?;
     }
     let (instance, store) = Instance::open(database, options, false)?;
-    let indexes = dump.import_indexes(&instance, &store)?;
+    let (indexes, late) = dump.import_indexes(&instance, &store)?;
     let tasks = dump.lines(TASKS)?.map(|line| dump.task(line?, is_own, &instance)).filter_map(Result::transpose);
     store.import(&indexes, dump.lines(BATCHES)?.filter_map(|line| batch(line).transpose()), tasks)?;
+    for (uid, patch) in late {
+        store
+            .enqueue(NewTask::for_index(uid, Content::Settings { patch: Box::new(patch), may_create_index: false }))?;
+    }
     let keys: Vec<KeyLine> = dump.lines(KEYS)?.map(|line| line.map(|line| line.value)).collect::<Result<_, _>>()?;
     import_keys(store.connect()?, keys)?;
     store.import_aliases(&dump.aliases(&indexes)?)?;
@@ -159,6 +164,12 @@ struct Line<T> {
     number: usize,
     value: T,
 }
+
+/// Indexes by their names.
+type Imported = Vec<(String, FolderName)>;
+
+/// Settings of indexes that tasks are to set.
+type Late = Vec<(String, SettingsPatch)>;
 
 /// An unpacked dump.
 struct Unpacked<'a> {
@@ -240,15 +251,16 @@ impl Unpacked<'_> {
         Ok(aliases)
     }
 
-    /// Creates and fills all indexes; their names and folders.
-    fn import_indexes(&self, instance: &Instance, store: &Store) -> Result<Vec<(String, FolderName)>, DumpError> {
+    /// Creates and fills all indexes; their names and folders, and the settings that are left to tasks.
+    fn import_indexes(&self, instance: &Instance, store: &Store) -> Result<(Imported, Late), DumpError> {
         let root = self.root.join(INDEXES);
         let entries = match fs::read_dir(&root) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), Vec::new())),
             Err(source) => return Err(DumpError::Io { path: root, source }),
         };
-        let mut indexes: Vec<(String, FolderName)> = Vec::new();
+        let (mut indexes, mut late) = (Imported::new(), Late::new());
+        let patience = Patience::new(PATIENCE);
         for entry in entries {
             let entry = entry.map_err(io_error(&root))?;
             let Some(name) = entry.file_name().to_str().filter(|_| entry.path().is_dir()).map(str::to_owned) else {
@@ -267,24 +279,32 @@ impl Unpacked<'_> {
             let refuse = |reason: String| DumpError::Index { uid: metadata.uid.clone(), reason };
             let (index_folder, index) =
                 instance.create_unnamed(store, &metadata.uid, 0).map_err(|error| refuse(error.message))?;
-            self.fill(&index, &folder, &metadata)?;
+            let settings = self.fill(&index, &folder, &metadata, &patience)?;
+            late.extend(settings.map(|settings| (metadata.uid.clone(), settings)));
             index
                 .set_dates(metadata.created_at.into(), metadata.updated_at.into())
                 .map_err(|error| refuse(error.to_string()))?;
             tracing::info!(index = metadata.uid, documents = index.snapshot().document_count(), "imported an index");
             indexes.push((metadata.uid, index_folder));
         }
-        Ok(indexes)
+        Ok((indexes, late))
     }
 
-    fn fill(&self, index: &Index, folder: &str, metadata: &IndexMetadata) -> Result<(), DumpError> {
-        let refuse = |reason: String| DumpError::Index { uid: metadata.uid.clone(), reason };
-        let mut operations = Vec::new();
+    /// Writes settings and documents; the settings that are left to a task.
+    fn fill(
+        &self,
+        index: &Index,
+        folder: &str,
+        metadata: &IndexMetadata,
+        patience: &Patience,
+    ) -> Result<Option<SettingsPatch>, DumpError> {
+        let refuse = |reason: Refusal| DumpError::Index { uid: metadata.uid.clone(), reason: reason.to_string() };
+        let (mut operations, mut late) = (Vec::new(), None);
         if let Some(text) = self.text(&format!("{folder}/{SETTINGS}"))? {
             let file = format!("{folder}/{SETTINGS}");
             let value: Value = serde_json::from_str(&text).map_err(|error| content_error(&file, None, error))?;
             let patch = settings::read(&value).map_err(|error| content_error(&file, None, error.message))?;
-            operations.push(Operation::Settings(Box::new(patch)));
+            late = apply_settings(index, patch, patience).map_err(refuse)?;
         }
         if let Some(primary_key) = &metadata.primary_key {
             operations.push(Operation::SetPrimaryKey(Some(primary_key.clone())));
@@ -303,17 +323,8 @@ impl Unpacked<'_> {
             // Space matters more than the second copy: the checked one is all that is needed.
             fs::remove_file(&documents).map_err(io_error(&documents))?;
         }
-        // No batch of the queue: the note is empty, which recovery passes over.
-        let note = CommitNote::new(0, |_| Vec::new());
-        let applied = index.apply(&operations, note, &Progress::new(), &AtomicBool::new(false));
-        let results = applied.map_err(|error: IndexError| refuse(error.to_string()))?;
-        match results.into_iter().find_map(Result::err) {
-            Some(error) => {
-                let error: OperationError = error;
-                Err(refuse(error.to_string()))
-            }
-            None => Ok(()),
-        }
+        apply(index, &operations, &AtomicBool::new(false)).map_err(refuse)?;
+        Ok(late.or_else(|| of_waiting(index)))
     }
 
     /// A task with its documents, if it still waits. `None` for one that cannot be carried out here.

@@ -1,6 +1,7 @@
 //! Dumps: everything as JSON in one archive, for other versions and other programs. The layout is in `docs/dumps.md`.
 
 mod archive;
+mod embedders;
 mod foreign;
 mod import;
 mod layout;

@@ -93,8 +93,8 @@ fn whatever_the_store_does_nothing_that_was_published_is_lost() {
     println!("{counts:?}");
     // What is to be proved was met, and often.
     let Counts { roots, takeovers, refused, removed, followed, crashes, .. } = counts;
-    let Counts { stale, moved, acknowledged, replayed, trimmed, .. } = counts;
-    for count in [roots, takeovers, refused, removed, followed, crashes, acknowledged, replayed, trimmed] {
+    let Counts { stale, moved, shared, acknowledged, replayed, trimmed, .. } = counts;
+    for count in [roots, takeovers, refused, removed, followed, crashes, acknowledged, replayed, trimmed, shared] {
         assert!(count > 100, "{counts:?}");
     }
     assert!(stale > 0 && moved > 0, "{stale} {moved}");

@@ -6,8 +6,8 @@ use lamina_engine::index::NamedFile;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::replication::chain::{Body, State};
 use crate::replication::root::{PublishedIndex, Root};
+use crate::replication::state::{Body, State};
 use crate::stored_names::FolderName;
 use crate::tasks::{Content, NewTask};
 
@@ -19,7 +19,7 @@ struct Manifest {
     files: Vec<(String, u64, u32)>,
 }
 
-/// The one index of a server, on its disk.
+/// The index of a server, on its disk, and now and then a clone of it.
 #[derive(Clone)]
 pub(super) struct Films {
     folder: FolderName,
@@ -27,6 +27,7 @@ pub(super) struct Films {
     next_segment: u64,
     /// Tasks by the name of the segment.
     segments: BTreeMap<String, BTreeSet<u32>>,
+    clone: Option<Box<Films>>,
 }
 
 fn folder(number: u64) -> FolderName {
@@ -70,7 +71,16 @@ pub(super) fn tasks_of(root: &Root, objects: &BTreeMap<String, Vec<u8>>) -> BTre
 
 impl Films {
     pub(super) fn new(number: u64) -> Films {
-        Films { folder: folder(number), generation: 0, next_segment: 0, segments: BTreeMap::new() }
+        Films { folder: folder(number), generation: 0, next_segment: 0, segments: BTreeMap::new(), clone: None }
+    }
+
+    /// Makes a clone in the place of the one before. `number`: of a folder that was never used.
+    pub(super) fn make_clone(&mut self, number: u64) {
+        self.clone = Some(Box::new(Films { folder: folder(number), clone: None, ..self.clone() }));
+    }
+
+    pub(super) fn remove_clone(&mut self) {
+        self.clone = None;
     }
 
     pub(super) fn has(&self, task: u32) -> bool {
@@ -96,7 +106,16 @@ impl Films {
         }
     }
 
-    pub(super) fn state(&self) -> State {
+    /// Of the index, and of its clone, in the order in which they are put.
+    pub(super) fn states(&self) -> Vec<State> {
+        let clone = self.clone.iter().map(|clone| {
+            let shared = clone.segments.keys().map(|name| (name.clone(), self.folder.clone())).collect();
+            State { uid: "clone".to_owned(), shared, ..clone.state() }
+        });
+        clone.chain([self.state()]).collect()
+    }
+
+    fn state(&self) -> State {
         let file = |(name, tasks): (&String, &BTreeSet<u32>)| {
             let bytes = content(tasks);
             let file = NamedFile { name: name.clone(), bytes: bytes.len() as u64, checksum: crc32fast::hash(&bytes) };
@@ -111,7 +130,15 @@ impl Films {
             generation: self.generation,
             manifest: serde_json::to_vec(&manifest).expect("names and numbers are JSON"),
             files,
+            shared: BTreeMap::new(),
         }
+    }
+
+    /// As [`Films::follow`], of a clone; nothing is known of one before.
+    pub(super) fn follow_clone(&mut self, index: &PublishedIndex, files: Vec<(NamedFile, Vec<u8>)>, number: u64) {
+        let mut clone = Films::new(number);
+        clone.follow(index, files, number);
+        self.clone = Some(Box::new(clone));
     }
 
     /// Becomes a published state, whose segments were fetched. `number`: of a folder that was never used.

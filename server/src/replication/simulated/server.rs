@@ -240,8 +240,11 @@ impl Process {
                 disk.films.commit(task);
             }
         }
-        if self.world.below(4) == 0 {
-            disk.films.merge();
+        match self.world.below(8) {
+            0 => disk.films.make_clone(Shared::next(&self.shared.folders)),
+            1 => disk.films.remove_clone(),
+            2 | 3 => disk.films.merge(),
+            _ => {}
         }
     }
 
@@ -253,12 +256,15 @@ impl Process {
 
     async fn publish(&self, chain: &mut Chain<Store>, ledger: Option<&RefCell<Ledger>>) -> Result<(), Setback> {
         let journal = ledger.map(|ledger| self.position(&ledger.borrow()));
-        let (state, next_task, batches) = {
+        let (states, next_task, batches) = {
             let disk = self.disk.borrow();
-            (disk.films.state(), disk.next_task, disk.batches)
+            (disk.films.states(), disk.next_task, disk.batches)
         };
-        let index = chain.put_index(&state).await?;
-        let root = Root { generation: Some(batches), next_task, indexes: vec![index], journal, ..Root::none() };
+        let mut indexes = Vec::new();
+        for state in &states {
+            indexes.push(chain.put_index(state).await?);
+        }
+        let root = Root { generation: Some(batches), next_task, indexes, journal, ..Root::none() };
         chain.publish(root).await?;
         self.world.is_believed(chain.last());
         chain.collect(self.world.now()).await?;
@@ -312,6 +318,7 @@ impl Process {
             // It has what the root names, and nothing else: what it had as a writer, and did not publish, goes.
             self.disk.borrow_mut().films = Films::new(Shared::next(&self.shared.folders));
         }
+        self.disk.borrow_mut().films.remove_clone();
         for index in &root.indexes {
             let manifest = self.fetch(&index.manifest_key()).await?;
             let mut files = Vec::new();
@@ -320,7 +327,11 @@ impl Process {
                 files.push((file, bytes));
             }
             let folder = Shared::next(&self.shared.folders);
-            self.disk.borrow_mut().films.follow(index, files, folder);
+            let mut disk = self.disk.borrow_mut();
+            match index.uid.as_str() {
+                "clone" => disk.films.follow_clone(index, files, folder),
+                _ => disk.films.follow(index, files, folder),
+            }
         }
         let mut disk = self.disk.borrow_mut();
         disk.next_task = disk.next_task.max(root.next_task);

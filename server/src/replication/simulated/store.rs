@@ -25,6 +25,8 @@ pub(super) struct Counts {
     pub(super) removed: u64,
     /// Files whose own keys could not be relied on.
     pub(super) moved: u64,
+    /// Files of clones that were named and not put.
+    pub(super) shared: u64,
     pub(super) followed: u64,
     /// Tasks that were acknowledged when they were in the journal, and of those, or nearly, what another server has carried out.
     pub(super) acknowledged: u64,
@@ -42,6 +44,7 @@ impl Counts {
         self.refused += other.refused;
         self.removed += other.removed;
         self.moved += other.moved;
+        self.shared += other.shared;
         self.followed += other.followed;
         self.acknowledged += other.acknowledged;
         self.replayed += other.replayed;
@@ -211,6 +214,7 @@ impl World {
             newest.superseded_at = Some(self.now.get());
         }
         counts.roots += 1;
+        counts.shared += root.indexes.iter().map(|index| index.shared.len() as u64).sum::<u64>();
         counts.moved += root.indexes.iter().map(|index| index.moved.len() as u64).sum::<u64>();
         let keys = keys_of(&root, &objects);
         for key in &keys {

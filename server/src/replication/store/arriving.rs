@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -36,6 +35,13 @@ struct Arriving<'a> {
     unfinished: PathBuf,
     /// The checksums of its pieces, each once it is there.
     pieces: Vec<(Range<u64>, OnceLock<crc32fast::Hasher>)>,
+}
+
+/// The name of a file until all of it is there.
+pub(in crate::replication) fn unfinished_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".tmp");
+    PathBuf::from(name)
 }
 
 /// The parts of an object of this length.
@@ -115,9 +121,7 @@ impl ObjectStore {
 
 impl<'a> Arriving<'a> {
     fn new(wanted: &'a Wanted) -> Result<Arriving<'a>, ObjectError> {
-        let mut name = wanted.path.clone().into_os_string();
-        name.push(".tmp");
-        let unfinished = PathBuf::from(name);
+        let unfinished = unfinished_path(&wanted.path);
         File::create(&unfinished).map_err(ObjectError::io(&unfinished))?;
         let pieces = pieces(wanted.bytes).map(|range| (range, OnceLock::new())).collect();
         Ok(Arriving { wanted, unfinished, pieces })
@@ -125,14 +129,11 @@ impl<'a> Arriving<'a> {
 
     fn fetch(&self, store: &ObjectStore, number: usize) -> Result<(), ObjectError> {
         let (range, slot) = &self.pieces[number];
-        let piece = store.read_piece(&self.wanted.key, range.clone(), self.wanted.bytes)?;
-        let written = File::options().write(true).open(&self.unfinished);
-        written.and_then(|file| file.write_all_at(&piece, range.start)).map_err(ObjectError::io(&self.unfinished))?;
-        slot.get_or_init(|| {
-            let mut hasher = crc32fast::Hasher::new();
-            hasher.update(&piece);
-            hasher
-        });
+        let Wanted { key, bytes, .. } = self.wanted;
+        let file = File::options().read(true).write(true).open(&self.unfinished);
+        let file = file.map_err(ObjectError::io(&self.unfinished))?;
+        let hasher = store.fetch_piece(key, (range.clone(), *bytes), (&file, &self.unfinished))?;
+        slot.get_or_init(|| hasher);
         Ok(())
     }
 

@@ -10,6 +10,7 @@ mod traffic;
 use std::fs::File;
 use std::io::Write;
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -18,7 +19,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use thiserror::Error;
 
-pub(super) use arriving::{Wanted, settle};
+pub(super) use arriving::{Wanted, settle, unfinished_path};
 pub(crate) use traffic::{Call, Traffic};
 
 use crate::object_storage::{AnyBucket, StorageError};
@@ -247,6 +248,25 @@ impl ObjectStore {
         Ok(hasher.finalize())
     }
 
+    /// Puts the bytes of this range of an object of `bytes` bytes at the same place of a file. Answers their checksum.
+    fn fetch_piece(
+        &self,
+        key: &str,
+        (range, bytes): (Range<u64>, u64),
+        (file, path): (&File, &Path),
+    ) -> Result<crc32fast::Hasher, ObjectError> {
+        if let Place::Folder(folder) = &self.place {
+            let length = range.end - range.start;
+            let copied = folder::copy_piece(folder, key, (range, bytes), (file, path));
+            return self.counted(Call::Read, (0, length), copied);
+        }
+        let piece = self.read_piece(key, range.clone(), bytes)?;
+        file.write_all_at(&piece, range.start).map_err(ObjectError::io(path))?;
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(&piece);
+        Ok(hasher)
+    }
+
     /// The bytes of this range of an object of `bytes` bytes.
     fn read_piece(&self, key: &str, range: Range<u64>, bytes: u64) -> Result<Bytes, ObjectError> {
         let length = range.end - range.start;
@@ -286,23 +306,41 @@ impl ObjectStore {
         self.counted(Call::Remove, (0, 0), removed)
     }
 
-    /// Checks that an object cannot be created twice, which all else rests on, and that it is found where it was put.
+    /// Checks that an object cannot be created twice, which all else rests on, that it is found where it was put, and that lists
+    /// have their order.
     ///
     /// # Errors
     /// [`ObjectError::Unfit`], or what the store says.
     pub(super) fn probe(&self) -> Result<(), ObjectError> {
-        let key = format!("probe/{}", uuid::Uuid::new_v4());
-        self.create(&key, Content::Bytes(b"one"))?;
-        let again = self.create(&key, Content::Bytes(b"two"));
-        let (found, listed) = (self.read(&key), self.list("probe/", "probe/"));
-        self.remove(&key)?;
+        if let Place::Folder(root) = &self.place {
+            folder::prepare(root)?;
+        }
+        let folder = format!("probe/{}/", uuid::Uuid::new_v4());
+        let (one, other) = (format!("{folder}1"), format!("{folder}2"));
+        let found = self.try_out(&folder, &one, &other);
+        let removed = [&one, &other].map(|key| self.remove(key));
+        found?;
+        removed.into_iter().collect()
+    }
+
+    fn try_out(&self, folder: &str, one: &str, other: &str) -> Result<(), ObjectError> {
+        self.create(other, Content::Bytes(b"two"))?;
+        self.create(one, Content::Bytes(b"one"))?;
+        let again = self.create(one, Content::Bytes(b"again"));
         if !matches!(again, Err(ObjectError::Exists(_))) {
             return Err(ObjectError::Unfit(
                 "it lets an object be created twice (it ignores the condition: `If-None-Match: *`, or the generation 0)",
             ));
         }
-        if found? != b"one" || !listed?.contains(&key) {
+        if self.read(one)? != b"one" {
             return Err(ObjectError::Unfit("an object that was created is not found"));
+        }
+        if self.list(folder, folder)? != [one, other] || self.list(folder, one)? != [other] {
+            return Err(ObjectError::Unfit("its lists are not in the order of bytes, or do not begin behind a key"));
+        }
+        self.put(other, b"three")?;
+        if self.read(other)? != b"three" {
+            return Err(ObjectError::Unfit("an object that was replaced has its old content"));
         }
         Ok(())
     }
