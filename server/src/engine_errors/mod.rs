@@ -38,14 +38,7 @@ fn translated(error: IndexError) -> ApiError {
         IndexError::Segment(SegmentError::Io { file, source }) if is_momentary(&source) => {
             ApiError::from(source).prefixed(format_args!("{file}: "))
         }
-        IndexError::Fields(FieldLimit::Count) => {
-            ApiError::new(Code::MaxFieldsLimitExceeded, "A document cannot contain more than 65,535 fields.")
-        }
-        IndexError::Fields(FieldLimit::NamesBytes) => ApiError::new(
-            Code::MaxFieldsLimitExceeded,
-            "The names of all fields of an index may have 8 MiB together. Move what differs between documents from the names \
-             of fields into their values.",
-        ),
+        IndexError::Fields(limit) => too_many_fields(limit),
         IndexError::DocumentTooLarge { bytes_max, .. } => document_too_large(bytes_max),
         IndexError::Geo(error) => ApiError::new(Code::InvalidDocumentGeoField, geo_message(&error)),
         IndexError::Shape(error) => ApiError::new(
@@ -258,6 +251,17 @@ pub(crate) fn payload_error(format: &str, error: PayloadError) -> ApiError {
         PayloadError::DocumentTooLarge { bytes_max } => document_too_large(bytes_max),
         other => ApiError::internal(other.to_string()),
     }
+}
+
+fn too_many_fields(limit: FieldLimit) -> ApiError {
+    let message = match limit {
+        FieldLimit::NamesBytes => {
+            "The names of all fields of an index may have 8 MiB together. Move what differs between documents from the names \
+             of fields into their values."
+        }
+        _ => "A document cannot contain more than 65,535 fields.",
+    };
+    ApiError::new(Code::MaxFieldsLimitExceeded, message)
 }
 
 fn document_too_large(bytes_max: usize) -> ApiError {
