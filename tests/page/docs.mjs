@@ -24,7 +24,7 @@ try {
   await page.value(`document.querySelector('#${search} > summary').click()`);
   await page.until(inside(search, 'semanticRatio') + ' || ' + inside(search, 'matchingStrategy'));
   for (const text of ['A key needs the action search.', 'jurasic wrold', 'only documents that meet the condition', "curl -X POST '" + url + "/indexes/films/search'",
-    'needed', 'processingTimeMs', 'Refusals']) assert.ok(await page.value(inside(search, text)), text);
+    'required', 'processingTimeMs', 'Refusals']) assert.ok(await page.value(inside(search, text)), text);
   await page.value(`[...document.querySelectorAll('#${search} .schema details summary')].find(one => one.innerText.startsWith('hybrid')).click()`);
   await page.until(inside(search, 'rrfK'), 'a schema inside another');
   assert.equal(await page.value('location.hash'), '#' + search);

@@ -59,6 +59,8 @@ try {
       await page.scheme(scheme);
       for (const [width, height] of [[390, 844], [1280, 900], [2560, 1440]]) {
         await page.size(width, height);
+        // As the page begins at this width.
+        await page.value(`{ const filters = document.getElementById('filters'); if (filters) filters.open = innerWidth > 720; }`);
         // All of it, as far as a picture is still looked at.
         const whole = await page.value(`Math.min(document.documentElement.scrollHeight, 3000)`);
         await page.size(width, Math.max(height, whole));

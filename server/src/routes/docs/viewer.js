@@ -35,10 +35,11 @@ function kind(schema, depth = 0) {
   if ('const' in it) return JSON.stringify(it.const);
   if (it.enum) return it.enum.slice(0, 12).map(one => JSON.stringify(one)).join(', ') + (it.enum.length > 12 ? ', … (' + it.enum.length + ')' : '');
   if ([].concat(it.type).includes('array') && it.items) return [].concat(it.type).map(type => type === 'array' ? 'array of ' + kind(it.items, depth + 1) : type).join(' or ');
-  const type = Array.isArray(it.type) ? it.type.join(' or ') : it.type || (it.properties ? 'object' : 'anything');
   const least = it.minimum ?? it.exclusiveMinimum, most = it.maximum ?? it.exclusiveMaximum;
   const range = least !== undefined && most !== undefined ? ' ' + least + ' to ' + most : least !== undefined ? ' from ' + least : most !== undefined ? ' up to ' + most : '';
-  return type + range + (it.format ? ' (' + it.format + ')' : '');
+  // A range is one of numbers, whatever else the value may be.
+  const types = [].concat(it.type || (it.properties ? 'object' : 'anything')).map(type => /^(integer|number)$/.test(type) ? type + range : type);
+  return types.join(' or ') + (it.format ? ' (' + it.format + ')' : '');
 }
 
 // The object inside a schema: through lists, alternatives and maps.
@@ -55,7 +56,7 @@ function shape(schema) {
   const list = node('div', 'schema');
   for (const [name, field] of Object.entries(it.properties)) {
     const head = [node('code', '', name), ' ', node('span', 'faint', kind(field, 1)), ' ',
-      (it.required || []).includes(name) ? node('span', 'needed', 'needed') : null];
+      (it.required || []).includes(name) ? node('span', 'needed', 'required') : null];
     const about = field.description || resolved(field).schema.description;
     if (about) head.push(node('div', 'faint', sentence(about)));
     if (!fieldsOf(field)) { list.append(node('div', '', ...head)); continue; }
@@ -93,7 +94,7 @@ function parts(one) {
   const { it } = one, made = [];
   if (it.description) made.push(node('p', '', sentence(it.description)));
   if (it.parameters && it.parameters.length) {
-    const rows = it.parameters.map(of => node('tr', '', node('td', '', node('code', '', of.name), of.required ? node('span', 'needed', ' needed') : ''),
+    const rows = it.parameters.map(of => node('tr', '', node('td', '', node('code', '', of.name), of.required ? node('span', 'needed', ' required') : ''),
       node('td', 'faint', of.in), node('td', '', kind(of.schema), of.description ? node('div', 'faint', sentence(of.description)) : '')));
     made.push(node('h4', '', 'Parameters'), node('table', '', ...rows));
   }

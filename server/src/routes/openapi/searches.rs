@@ -31,12 +31,17 @@ fn purposes() -> impl Iterator<Item = (&'static str, String)> {
     })
 }
 
-/// Of links, the text stays.
-fn without_links(text: &str) -> String {
+/// Of links, the text stays, unless all that it says is where to read more: ` ([page](…))`, `, see [page](…)`.
+pub(super) fn without_links(text: &str) -> String {
     let Some((before, behind)) = text.split_once("](") else { return text.to_owned() };
     let (before, shown) = before.rsplit_once('[').unwrap_or((before, ""));
     let rest = behind.split_once(')').map_or("", |(_, rest)| rest);
-    format!("{before}{shown}{}", without_links(rest))
+    let aside = before.strip_suffix(" (").zip(rest.strip_prefix(')'));
+    let seen = before.strip_suffix(", see ").map(|before| (before, rest));
+    match aside.or(seen) {
+        Some((before, rest)) => format!("{before}{}", without_links(rest)),
+        None => format!("{before}{shown}{}", without_links(rest)),
+    }
 }
 
 /// The body of a search among the values of a facet: a search may say which documents count.
@@ -291,4 +296,26 @@ fn hit() -> Value {
         ],
         &[],
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_left_out_of_descriptions() {
+        for (text, expected) in [
+            ("searches the [network](g.md#n)", "searches the network"),
+            ("a model ([relevance](r.md#a)); the response", "a model; the response"),
+            ("texts, see [semantic search](s.md)", "texts"),
+            ("a [b](c) and ([d](e)) and [f]", "a b and and [f]"),
+            ("([a](b)", "(a"),
+            ("cut [a](b", "cut a"),
+            ("none", "none"),
+        ] {
+            assert_eq!(without_links(text), expected, "{text}");
+        }
+        assert!(purposes().count() > 30);
+        assert!(purposes().all(|(_, purpose)| !purpose.contains("](") && !purpose.contains(".md")));
+    }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::searches::without_links;
 use crate::wire::schema::{exactly, or_null};
 use crate::wire::settings::{Presence, SettingKind, WriteVerb, embedder_schema};
 
@@ -35,7 +36,8 @@ pub(super) fn answers() -> Vec<(&'static str, Value)> {
 fn values() -> impl Iterator<Item = (&'static str, Value)> {
     SettingKind::all().map(|setting| {
         let mut schema = or_null((setting.schema)());
-        schema["description"] = format!("{}. Cost of a change: {}.", setting.reference.purpose, setting.cost()).into();
+        schema["description"] =
+            format!("{}. Cost of a change: {}.", without_links(setting.reference.purpose), setting.cost()).into();
         (setting.key, schema)
     })
 }
