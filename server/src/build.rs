@@ -14,7 +14,7 @@ use lamina_engine::document::{DocumentBytesMax, PayloadError, PayloadFormat, Pay
 use lamina_engine::index::{
     CommitNote, Index, IndexError, IndexOptions, Operation, Payload, Progress, Upsert, WriteMethod, document_bytes_max,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::runtime::Runtime;
 use uuid::Uuid;
@@ -32,11 +32,15 @@ const MEMORY_BYTES_MIN: usize = 32 << 20;
 /// What is built, and where.
 #[derive(Debug, Args)]
 pub struct BuildArgs {
-    /// Files with documents, in order: `.ndjson`, `.jsonl`, `.json`, `.csv` or `.tsv`, also compressed (`.gz`, `.zst`).
+    /// Files with documents, in order.
+    ///
+    /// Their names end in `.ndjson`, `.jsonl`, `.json`, `.csv` or `.tsv`, also compressed (`.gz`, `.zst`).
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The folder of the new index, which must not exist. In that of `--attach-dir`, a server can attach it. Or a store as in
-    /// `--publish`, under whose prefix nothing is published yet; the index is made in the current folder first.
+    /// The folder of the new index, or a store as in `--publish`.
+    ///
+    /// The folder must not exist. In that of `--attach-dir`, a server can attach it. Under the prefix of a store nothing may be
+    /// published yet; the index is made in the current folder first.
     #[arg(short, long, value_name = "FOLDER")]
     output: BuiltPlace,
     /// Name of the index for servers that follow the store. By default the last part of its address.
@@ -54,6 +58,9 @@ pub struct BuildArgs {
     /// Threads for the work. By default as many as there are cores.
     #[arg(long, value_name = "COUNT")]
     threads: Option<NonZeroUsize>,
+    /// Print results and errors as JSON, for programs.
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     bucket: ObjectStorageOptions,
 }
@@ -92,6 +99,8 @@ enum BuildError {
     Outbound { place: String, source: OutboundError },
     #[error(transparent)]
     Index(#[from] IndexError),
+    #[error("cannot print the results: {0}")]
+    Print(std::io::Error),
 }
 
 fn io(path: &Path) -> impl FnOnce(std::io::Error) -> BuildError + '_ {
@@ -103,7 +112,7 @@ pub fn run(args: &BuildArgs) -> ExitCode {
     match checked(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            console::line(format_args!("lamina build: {error}"));
+            console::failed("build", args.json, &error, None);
             ExitCode::FAILURE
         }
     }
@@ -191,7 +200,7 @@ fn build(
     lines.iter().try_for_each(|path| fs::remove_file(path).map_err(io(path)))?;
     index.wait_for_merges();
     let snapshot = index.snapshot();
-    let (documents, bytes) = (snapshot.document_count(), human_disk_size(snapshot.disk_bytes()));
+    let (documents, bytes) = (snapshot.document_count(), snapshot.disk_bytes());
     let place = match &args.output {
         BuiltPlace::Folder(folder) => format!("{folder:?}"),
         BuiltPlace::Store(_, text) => text.clone(),
@@ -200,8 +209,22 @@ fn build(
         store.publish(uid, &snapshot, folder).map_err(of_store(&place))?;
     }
     let seconds = start.elapsed().as_secs_f64();
-    console::line(format_args!("{documents} documents, {bytes} in {place}, after {seconds:.1} s"));
+    if args.json {
+        let uid = publishing.map(|publishing| &publishing.uid);
+        let built = json!({"output": output_of(args), "indexUid": uid, "documents": documents, "bytes": bytes, "seconds": seconds});
+        return console::print(&format!("{built:#}\n")).map_err(BuildError::Print);
+    }
+    let size = human_disk_size(bytes);
+    console::line(format_args!("{documents} documents, {size} in {place}, after {seconds:.1} s"));
     Ok(())
+}
+
+/// As it was given.
+fn output_of(args: &BuildArgs) -> String {
+    match &args.output {
+        BuiltPlace::Folder(folder) => folder.display().to_string(),
+        BuiltPlace::Store(_, text) => text.clone(),
+    }
 }
 
 fn options(args: &BuildArgs) -> IndexOptions {

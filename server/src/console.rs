@@ -46,6 +46,22 @@ pub fn line(line: fmt::Arguments<'_>) {
     let _ = io::stderr().lock().write_all(format!("{line}\n").as_bytes());
 }
 
+/// Says on standard error why a command failed: `lamina COMMAND: REASON`, or for programs an object in a line. `code` is that of
+/// the server, if it refused something.
+pub(crate) fn failed(command: &str, as_json: bool, reason: &dyn fmt::Display, code: Option<&str>) {
+    match as_json {
+        true => line(format_args!("{}", failure(command, &reason.to_string(), code))),
+        false => line(format_args!("lamina {command}: {reason}")),
+    }
+}
+
+fn failure(command: &str, reason: &str, code: Option<&str>) -> Value {
+    let mut error = Map::new();
+    error.insert("message".into(), json!(reason));
+    error.extend(code.filter(|code| !code.is_empty()).map(|code| ("code".into(), json!(code))));
+    json!({"command": command, "error": error})
+}
+
 /// Says something about the start or the end of the server on standard error, whatever the level of the logs.
 pub fn say(severity: Severity, message: fmt::Arguments<'_>) {
     say_with(severity, message, Map::new());
@@ -120,6 +136,18 @@ mod tests {
             (&json!("WARN"), &json!("\"two\"\nlines"), &json!(1))
         );
         assert!(value["timestamp"].as_str().unwrap().ends_with('Z'));
+    }
+
+    #[test]
+    fn a_failure_for_programs_is_an_object() {
+        let refused = failure("search", "No.\nSuch \"index\"", Some("index_not_found"));
+        let expected =
+            json!({"command": "search", "error": {"message": "No.\nSuch \"index\"", "code": "index_not_found"}});
+        assert_eq!(refused, expected);
+        assert!(!refused.to_string().contains('\n'));
+        for code in [None, Some("")] {
+            assert_eq!(failure("build", "x", code), json!({"command": "build", "error": {"message": "x"}}));
+        }
     }
 
     /// Run by [`a_panic_is_said_in_json`] in a process of its own, since the hook and the mode are those of the process.

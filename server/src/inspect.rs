@@ -57,7 +57,7 @@ pub fn inspect(args: &InspectArgs) -> ExitCode {
     match text.and_then(|text| console::print(&text).map_err(InspectError::Print)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            console::line(format_args!("lamina inspect: {error}"));
+            console::failed("inspect", args.database.json, &error, None);
             ExitCode::FAILURE
         }
     }

@@ -42,7 +42,7 @@ struct Place {
     /// As in `--publish`: `s3://BUCKET/PREFIX`, or `file:///FOLDER`.
     #[arg(value_name = "STORE")]
     store: StoreAddress,
-    /// Print JSON, for programs.
+    /// Print results and errors as JSON, for programs.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -63,16 +63,16 @@ enum StoreError {
 
 /// Does it; fails when something is damaged, or there is nothing.
 pub fn run(args: &StoreArgs) -> ExitCode {
-    let done = match &args.action {
-        Action::Ls(place) => list(place),
-        Action::Verify(place) => verify(place),
-        Action::Gc { place, apply } => collect(place, *apply),
+    let (place, done) = match &args.action {
+        Action::Ls(place) => (place, list(place)),
+        Action::Verify(place) => (place, verify(place)),
+        Action::Gc { place, apply } => (place, collect(place, *apply)),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            console::line(format_args!("lamina store: {error}"));
+            console::failed("store", place.json, &error, None);
             ExitCode::FAILURE
         }
     }

@@ -62,7 +62,7 @@ pub fn run(args: &RepairArgs) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            console::line(format_args!("lamina repair: {error}"));
+            console::failed("repair", args.database.json, &error, None);
             ExitCode::FAILURE
         }
     }

@@ -139,6 +139,11 @@ fn what_is_built_offline_is_an_index_like_any_other() {
     );
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     assert!(String::from_utf8_lossy(&built.stderr).starts_with("501 documents, "));
+    let built = build(&[&at("films.ndjson")], &at("films-2"), &["--json"]);
+    let found: Value = serde_json::from_slice(&built.stdout).expect("JSON");
+    assert_eq!((&found["documents"], &found["indexUid"]), (&json!(500), &Value::Null));
+    assert_eq!((found["output"].as_str(), built.stderr.is_empty()), (at("films-2").to_str(), true));
+    assert!(found["bytes"].as_u64() > Some(1000) && found["seconds"].as_f64() > Some(0.0), "{found}");
     let task = server.done(&server.post("/indexes/films/attach", json!({"folder": "films-1"})));
     assert_eq!((&task["type"], &task["details"]), (&json!("indexAttachment"), &json!({"folder": "films-1"})));
     assert_eq!(server.document_count("films"), 501);
@@ -170,6 +175,9 @@ fn what_cannot_be_built_is_named_and_leaves_nothing() {
     assert!(refusal(&build(&[&at("bad.json")], &at("new"), &[])).contains("bad.json"));
     fs::write(at("anonymous.ndjson"), "{\"title\": \"a\"}\n").unwrap();
     assert!(refusal(&build(&[&at("anonymous.ndjson")], &at("new"), &[])).contains("anonymous.ndjson"));
+    let said: Value = serde_json::from_str(&refusal(&build(&[&at("none.ndjson")], &at("new"), &["--json"]))).unwrap();
+    assert_eq!(said["command"], "build");
+    assert!(said["error"]["message"].as_str().unwrap().contains("none.ndjson"), "{said}");
     let settings = |value: serde_json::Value| {
         fs::write(at("bad-settings.json"), value.to_string()).unwrap();
         refusal(&build(&[&films], &at("new"), &["--settings", at("bad-settings.json").to_str().unwrap()]))

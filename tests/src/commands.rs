@@ -54,6 +54,13 @@ fn the_short_help_fits_a_screen_and_the_long_one_is_whole() {
     assert!(!long.contains("No effect"), "options without an effect are hidden");
     assert!(printed(&run(&["serve", "--help"])).contains("--ssl-cert-path"));
     assert_eq!(printed(&run(&["serve", "--version"])), printed(&run(&["--version"])));
+    for command in [&["import"][..], &["build"], &["search"], &["evaluate"], &["sync"], &["verify"], &["store", "ls"]] {
+        let (short, long) =
+            (printed(&run(&[command, &["-h"]].concat())), printed(&run(&[command, &["--help"]].concat())));
+        assert!(short.lines().count() <= 40 && short.contains("--json"), "{command:?}:\n{short}");
+        assert!(long.lines().count() >= short.lines().count(), "{command:?}");
+    }
+    assert!(printed(&run(&["build", "--help"])).contains("--s3-bucket-url"));
     for words in [&["serve", "--colour"][..], &["serve", "extra"], &["serve", "--env", "staging"]] {
         assert_eq!(run(words).status.code(), Some(2), "{words:?}");
     }
@@ -106,6 +113,43 @@ fn settings_are_read_and_changed() {
     refused(&ask(&server, &["settings", "set", "stopWords", "1"]), "400");
     refused(&ask(&server, &["settings", "set", "stopWords", "@absent.json"]), "absent.json");
     refused(&ask(&server, &["settings", "set", "rankingRule", "[]"]), "Unknown field `rankingRule`");
+}
+
+/// What a command says on standard error to programs: one object in a line.
+#[track_caller]
+fn complaint(output: &Output) -> Value {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.ends_with('\n') && said.lines().count() == 1, "{said}");
+    serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"))
+}
+
+#[test]
+fn programs_read_errors_as_json() {
+    let server = films();
+    let said = complaint(&ask(&server, &["search", "x", "-i", "absent", "--json"]));
+    assert_eq!((&said["command"], &said["error"]["code"]), (&json!("search"), &json!("index_not_found")));
+    assert_eq!(said["error"]["message"], "the server refused: 404 Index `absent` not found.");
+    let said = complaint(&ask(&server, &["settings", "get", "stopWord", "--json"]));
+    assert_eq!((&said["command"], said["error"].get("code")), (&json!("settings"), None));
+    let said = complaint(&ask(&server, &["settings", "set", "stopWords", "1", "--json"]));
+    assert_eq!(said["error"]["code"], "invalid_settings_stop_words");
+    let output = ask(&server, &["settings", "set", "stopWords", "[\"the\"]", "--json"]);
+    let done: Value = serde_json::from_str(&printed(&output)).expect("JSON");
+    assert_eq!((&done["indexUid"], &done["status"]), (&json!("films"), &json!("succeeded")));
+    assert_eq!(server.get(&format!("/tasks/{}", done["taskUid"])).ok()["type"], "settingsUpdate");
+    let unreachable = ["search", "x", "--json", "--url", UNREACHABLE];
+    assert!(complaint(&run(&unreachable))["error"]["message"].as_str().unwrap().contains("lamina serve"));
+    for folder_command in ["inspect", "verify", "repair"] {
+        let said = complaint(&run(&[folder_command, "absent", "--json"]));
+        assert_eq!((&said["command"], said["error"].get("code")), (&json!(folder_command), None));
+    }
+    let said = complaint(&run(&["store", "ls", "file:///absent-folder", "--json"]));
+    assert_eq!(said["command"], "store");
+    let said = complaint(&run(&["evaluate", "absent.ndjson", "--index", "films", "--json"]));
+    assert!(said["error"]["message"].as_str().unwrap().starts_with("absent.ndjson: "), "{said}");
+    // What cannot be read as a command line is refused as always.
+    let output = run(&["search", "--json", "--colour"]);
+    assert_eq!((output.status.code(), output.stderr.starts_with(b"error: ")), (Some(2), true));
 }
 
 #[test]

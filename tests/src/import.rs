@@ -111,6 +111,43 @@ fn failures_are_reported_and_the_rest_is_loaded() {
     assert_eq!(server.document_count("films"), 31);
 }
 
+fn for_programs(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", said(&output.stdout)))
+}
+
+#[test]
+fn programs_read_what_became_of_an_import() {
+    let server = Server::start();
+    server.add("films", json!([{"id": 1}]));
+    let output = import(&server, &["--json"], &lines(10..20));
+    let done = for_programs(&output);
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", said(&output.stderr));
+    assert_eq!((&done["succeeded"], &done["isWhole"], &done["failures"]), (&json!(true), &json!(true), &json!([])));
+    assert_eq!((&done["indexUid"], &done["searchableDocuments"]), (&json!("films"), &json!(10)));
+    assert_eq!((&done["acceptedDocuments"], &done["endedAfter"]), (&json!(10), &Value::Null));
+    let output = import(&server, &["--json", "--quiet", "--no-wait"], &lines(10..12));
+    assert_eq!(for_programs(&output)["searchableDocuments"], 0);
+    // Of a document that fails its place is there; the others are loaded, and nothing is said elsewhere.
+    let input = [lines(20..22), b"{\"id\":\"not an id\"}\n".to_vec(), lines(22..24)].concat();
+    let output = import(&server, &["--json"], &input);
+    let done = for_programs(&output);
+    assert!(!output.status.success() && output.stderr.is_empty(), "{}", said(&output.stderr));
+    let failure = &done["failures"][0];
+    assert_eq!((&failure["firstDocument"], &failure["lastLine"]), (&json!(3), &json!(3)));
+    assert!(failure["message"].as_str().unwrap().contains("invalid_document_id"), "{done}");
+    assert_eq!((&done["succeeded"], &done["isWhole"]), (&json!(false), &json!(true)));
+    assert_eq!(done["searchableDocuments"], 4);
+    // What ends an import is an error as well.
+    let output = import(&server, &["--json", "absent.ndjson"], b"");
+    let complaint: Value = serde_json::from_slice(&output.stderr).expect("one object");
+    assert_eq!((&complaint["command"], &for_programs(&output)["isWhole"]), (&json!("import"), &json!(false)));
+    assert!(complaint["error"]["message"].as_str().unwrap().starts_with("absent.ndjson: "), "{complaint}");
+    let address = ["import", "--index", "films", "--json", "--url", "ftp://x"];
+    let output = Command::new(binary()).args(address).stdin(Stdio::null()).output().expect("the binary starts");
+    assert_eq!(output.stdout, b"");
+    assert!(said(&output.stderr).starts_with(r#"{"command":"import","error":{"message":"the address `ftp://x` "#));
+}
+
 #[test]
 fn every_failure_is_reported_with_its_place_in_the_file() {
     let server = Server::start();

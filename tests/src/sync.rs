@@ -324,6 +324,26 @@ fn an_index_follows_a_table() {
     assert!(output.status.success() && !database.state().has_slot && !database.state().has_publication);
 }
 
+/// For programs, events come as lines.
+#[test]
+fn programs_read_events() {
+    let server = Server::start();
+    let database = Database::start(State { server: server.url.clone(), ..State::default() });
+    let output = sync(&database, &server.url, &["--once", "--json"]);
+    let events: Vec<Value> =
+        String::from_utf8_lossy(&output.stdout).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let loaded = events.iter().find(|event| event["event"] == "loaded").expect("it was loaded");
+    assert_eq!(
+        (&loaded["index"], &loaded["rows"], &loaded["removedDocuments"]),
+        (&json!("films"), &json!(3), &json!(0))
+    );
+    assert!(loaded["message"].as_str().unwrap().starts_with("loaded 3 rows"), "{loaded}");
+    assert_eq!(said(&output), "");
+    let output = sync(&database, &server.url, &["--once", "--json", "--slot", "Not a slot"]);
+    let complaint: Value = serde_json::from_str(&said(&output)).expect("one object");
+    assert_eq!((&complaint["command"], output.stdout.is_empty()), (&json!("sync"), true));
+}
+
 #[test]
 fn a_key_of_several_columns_is_one_id() {
     let server = Server::start();

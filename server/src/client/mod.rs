@@ -45,6 +45,16 @@ pub(crate) enum ClientError {
     Refused { status: u16, code: String, message: String },
 }
 
+impl ClientError {
+    /// That of the server, if it refused something.
+    pub(crate) fn code(&self) -> Option<&str> {
+        match self {
+            ClientError::Refused { code, .. } => Some(code),
+            _ => None,
+        }
+    }
+}
+
 /// What a user can do about an error of this code.
 pub(crate) fn advice(code: &str) -> &'static str {
     match code {

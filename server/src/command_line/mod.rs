@@ -121,7 +121,18 @@ fn shortened(command: clap::Command) -> clap::Command {
         }
     };
     let brief = command.mut_args(of_server).mut_subcommand(SERVE, |serve| serve.mut_args(of_server));
-    brief.mut_subcommands(|command| command.mut_args(|argument| argument.hide_env(true)))
+    brief.mut_subcommands(without_asides)
+}
+
+/// Leaves variables, and the options of stores, to the whole help of a command.
+fn without_asides(command: clap::Command) -> clap::Command {
+    let is_server = command.get_name() == SERVE;
+    let command = command.mut_args(|argument| {
+        let is_of_store = !is_server && argument.get_help_heading().is_some();
+        let argument = argument.hide_env(true);
+        if is_of_store { argument.hide_short_help(true) } else { argument }
+    });
+    command.mut_subcommands(without_asides)
 }
 
 /// As [`with_variables`], for the options that a command has in common with the server.

@@ -31,19 +31,29 @@ enum CommandError {
     #[error("{0}")]
     Value(String),
     #[error("the task {uid} that changes the settings {status}: {message}")]
-    Task { uid: u64, status: String, message: String },
+    Task { uid: u64, status: String, message: String, code: String },
     #[error("cannot print the response: {0}")]
     Print(std::io::Error),
 }
 
+impl CommandError {
+    fn code(&self) -> Option<&str> {
+        match self {
+            CommandError::Server(error) => error.code(),
+            CommandError::Task { code, .. } => Some(code),
+            _ => None,
+        }
+    }
+}
+
 /// Searches, and prints what is found.
 pub fn search(args: &SearchArgs) -> ExitCode {
-    ended("search", run_to_end(search::run(args)))
+    ended("search", args.json, run_to_end(search::run(args)))
 }
 
 /// Reads or changes settings.
 pub fn settings(args: &SettingsArgs) -> ExitCode {
-    ended("settings", run_to_end(settings::run(args)))
+    ended("settings", args.json(), run_to_end(settings::run(args)))
 }
 
 /// Answers programs that use language models, until the input ends.
@@ -51,11 +61,11 @@ pub fn mcp(args: &McpArgs) -> ExitCode {
     mcp::run(args)
 }
 
-fn ended(command: &str, text: Result<String, CommandError>) -> ExitCode {
+fn ended(command: &str, as_json: bool, text: Result<String, CommandError>) -> ExitCode {
     match text.and_then(|text| console::print(&text).map_err(CommandError::Print)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            console::line(format_args!("lamina {command}: {error}"));
+            console::failed(command, as_json, &error, error.code());
             ExitCode::FAILURE
         }
     }

@@ -44,9 +44,9 @@ pub struct SearchArgs {
     /// Any other search parameter, its value as JSON: `matchingStrategy="any"`. Can be repeated.
     #[arg(long = "with", value_name = "NAME=JSON", value_parser = parameter)]
     parameters: Vec<(String, Value)>,
-    /// Print the server's response unchanged.
+    /// Print the server's response unchanged, and errors as JSON.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 /// A text needs no quotes.

@@ -42,12 +42,22 @@ enum Action {
     },
 }
 
+impl SettingsArgs {
+    pub(super) fn json(&self) -> bool {
+        let (Action::Get { place, .. } | Action::Set { place, .. } | Action::Reset { place, .. }) = &self.action;
+        place.json
+    }
+}
+
 /// Of which index.
 #[derive(Debug, Clone, Args)]
 struct Place {
     /// The index; not needed if the server has only one.
     #[arg(short, long, value_name = "UID")]
     index: Option<String>,
+    /// Print results and errors as JSON, for programs. What `get` prints is JSON anyway.
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     server: ServerArgs,
 }
@@ -114,11 +124,15 @@ async fn changed(place: &Place, change: &Value) -> Result<String, CommandError> 
         task = client.call(Method::GET, client.route(&["tasks", &number.to_string()]), None).await?;
     }
     match task["status"].as_str() {
+        Some(status) if status == "succeeded" && place.json => {
+            Ok(format!("{:#}\n", json!({"indexUid": uid, "taskUid": number, "status": status})))
+        }
         Some("succeeded") => Ok(format!("changed the settings of `{uid}`\n")),
         status => Err(CommandError::Task {
             uid: number,
             status: status.unwrap_or("is gone").to_owned(),
             message: task["error"]["message"].as_str().unwrap_or_default().to_owned(),
+            code: task["error"]["code"].as_str().unwrap_or_default().to_owned(),
         }),
     }
 }

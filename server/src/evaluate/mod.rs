@@ -36,8 +36,9 @@ const VARIANTS_MAX: usize = 1000;
 /// Measure relevance with judged queries.
 #[derive(Debug, Clone, ClapArgs)]
 pub struct Args {
-    /// One JSON object a line: `{"q": "red fox", "relevant": {"17": 3, "4": 1}}` or `"relevant": ["17", "4"]`; with
-    /// `"search": {…}` for parameters of this query only, and `"id"` for its name in runs.
+    /// Judged queries, a JSON object a line: `{"q": "red fox", "relevant": {"17": 3, "4": 1}}`.
+    ///
+    /// Or `"relevant": ["17", "4"]`; with `"search": {…}` for parameters of this query only, and `"id"` for its name in runs.
     #[arg(value_name = "FILE", required_unless_present = "topics", conflicts_with = "topics")]
     file: Option<PathBuf>,
     /// Instead of FILE: TREC topics, or lines with a number, a tab and a query.
@@ -51,13 +52,15 @@ pub struct Args {
     index: String,
     #[command(flatten)]
     server: ServerArgs,
-    /// A way of searching: a name and search parameters as JSON, e.g.
-    /// `hybrid={"hybrid":{"embedder":"e","semanticRatio":0.5}}`; with `indexUid` another index, with `settings` an object that
-    /// the index is set to while it is measured. Several are compared with the first one; without any, words alone.
+    /// A way of searching: a name and search parameters as JSON, e.g. `any={"matchingStrategy":"any"}`.
+    ///
+    /// With `indexUid` another index, with `settings` an object that the index is set to while it is measured. Several are
+    /// compared with the first one; without any, words alone.
     #[arg(long = "with", value_name = "NAME=JSON", value_parser = parse_variant)]
     variants: Vec<Variant>,
-    /// Try several values of a parameter, or of `settings.NAME`, in each way of searching, e.g.
-    /// `hybrid.semanticRatio=0.3,0.5,0.7`. Several sweeps make a grid.
+    /// Try several values of a parameter in each way of searching: `hybrid.semanticRatio=0.3,0.5`.
+    ///
+    /// Or of `settings.NAME`. Several sweeps make a grid.
     #[arg(long = "sweep", value_name = "PATH=VALUE,VALUE", value_parser = parse_sweep)]
     sweeps: Vec<Sweep>,
     /// Number of hits to judge.
@@ -75,7 +78,7 @@ pub struct Args {
     /// Number of queries that a comparison lists, those that changed most.
     #[arg(long, value_name = "COUNT", default_value = "5")]
     changes: usize,
-    /// Print everything as one JSON object.
+    /// Print results and errors as JSON, for programs.
     #[arg(long)]
     json: bool,
     /// Write a TREC run of each way of searching into this folder.
@@ -116,6 +119,15 @@ enum EvaluateError {
     Print(std::io::Error),
 }
 
+impl EvaluateError {
+    fn code(&self) -> Option<&str> {
+        match self {
+            EvaluateError::Server(error) => error.code(),
+            _ => None,
+        }
+    }
+}
+
 /// Nothing could be measured: neither good nor bad news of the answers.
 const UNMEASURED: u8 = 2;
 
@@ -125,7 +137,7 @@ pub fn run(args: &Args) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            console::line(format_args!("lamina evaluate: {error}"));
+            console::failed("evaluate", args.json, &error, error.code());
             ExitCode::from(UNMEASURED)
         }
     }
@@ -199,9 +211,13 @@ fn is_as_demanded(args: &Args, measured: &[Measured]) -> bool {
     else {
         return true;
     };
+    let say = |text: std::fmt::Arguments<'_>| match args.json {
+        true => console::failed("evaluate", true, &text, None),
+        false => console::line(text),
+    };
     let reached = |name: &str, found: f64, demanded: Option<f64>| match demanded {
         Some(demanded) if found < demanded => {
-            console::line(format_args!("{name} is {found:.4}, below {demanded}"));
+            say(format_args!("{name} is {found:.4}, below {demanded}"));
             false
         }
         _ => true,
@@ -210,7 +226,7 @@ fn is_as_demanded(args: &Args, measured: &[Measured]) -> bool {
     let mrr_reached = reached("MRR", last.mrr(), args.min_mrr);
     let is_beaten = args.last_is_best && last.ndcg() < best.ndcg();
     if is_beaten {
-        console::line(format_args!("nDCG is {:.4}, and `{}` has {:.4}", last.ndcg(), best.name, best.ndcg()));
+        say(format_args!("nDCG is {:.4}, and `{}` has {:.4}", last.ndcg(), best.name, best.ndcg()));
     }
     ndcg_reached && mrr_reached && !is_beaten
 }

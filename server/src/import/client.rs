@@ -151,7 +151,7 @@ impl Client {
             _ if status == StatusCode::PAYLOAD_TOO_LARGE => {
                 Err(ImportError::BatchTooLarge { bytes: batch.body.len(), message })
             }
-            _ => Err(ImportError::Refused { status: status.as_u16(), message, advice: advice(&code) }),
+            _ => Err(ImportError::Refused { status: status.as_u16(), message, code }),
         }
     }
 
@@ -220,5 +220,5 @@ fn retry_after(response: &Response) -> Option<Duration> {
 }
 
 fn unreadable(status: StatusCode, error: &reqwest::Error) -> ImportError {
-    ImportError::Refused { status: status.as_u16(), message: error.to_string(), advice: "" }
+    ImportError::Refused { status: status.as_u16(), message: error.to_string(), code: String::new() }
 }

@@ -1,5 +1,7 @@
 //! Requests that failed, reported in the order of the input.
 
+use serde_json::{Value, json};
+
 use super::place::Place;
 
 /// Further failures are reported by their places alone: reasons may be long, and most are the same.
@@ -27,18 +29,38 @@ impl Failures {
         self.0.push(Failure { input, place, reason });
     }
 
-    /// A line for each; neighbours that failed alike share one.
-    pub(super) fn lines(&self) -> Vec<String> {
+    /// In the order of the input; neighbours that failed alike are one.
+    fn sorted(&self) -> Vec<Failure> {
         let mut sorted = self.0.clone();
         sorted.sort_by_key(|failure| (failure.input, failure.place.first_document));
         sorted.dedup_by(|next, one| {
             next.input == one.input && next.reason == one.reason && one.place.extend(&next.place)
         });
+        sorted
+    }
+
+    /// An object for each.
+    pub(super) fn as_json(&self) -> Value {
+        let object = |Failure { place, reason, .. }: &Failure| {
+            json!({
+                "file": place.file,
+                "firstDocument": place.first_document,
+                "lastDocument": place.last_document(),
+                "firstLine": place.first_line,
+                "lastLine": place.last_line,
+                "message": reason,
+            })
+        };
+        self.sorted().iter().map(object).collect()
+    }
+
+    /// A line for each.
+    pub(super) fn lines(&self) -> Vec<String> {
         let line = |Failure { place, reason, .. }: &Failure| match reason {
             Some(reason) => format!("{place} failed: {reason}"),
             None => format!("{place} failed too"),
         };
-        sorted.iter().map(line).collect()
+        self.sorted().iter().map(line).collect()
     }
 }
 
@@ -77,5 +99,9 @@ mod tests {
         assert_eq!(lines[1], "file1: document 1 (line 1) failed: reason 1");
         let rest = ["file1: documents 19 to 20 (lines 19 to 20) failed too", "file1: document 22 (line 22) failed too"];
         assert_eq!(lines[19..], rest);
+        let objects = failures.as_json();
+        let first = json!({"file": "file0", "firstDocument": 7, "lastDocument": 8, "firstLine": 7, "lastLine": 8, "message": "same"});
+        assert_eq!((&objects[0], objects.as_array().map(Vec::len)), (&first, Some(lines.len())));
+        assert_eq!((&objects[20]["firstDocument"], &objects[20]["message"]), (&json!(22), &Value::Null));
     }
 }

@@ -1,6 +1,7 @@
 //! What is known of an import while it goes on: what was sent, what became of it, and whether it goes on.
 
 use indicatif::HumanCount;
+use serde_json::{Value, json};
 
 use super::failures::Failures;
 use super::part::Part;
@@ -24,12 +25,16 @@ impl Summary {
         self.failures.is_empty() && self.error.is_none() && self.cut_short.is_none()
     }
 
-    /// What went wrong, line by line.
-    pub(super) fn lines(&self) -> Vec<String> {
-        let mut lines = self.failures.lines();
-        lines.extend(self.error.iter().map(ImportError::to_string));
-        lines.extend(self.cut_short.clone());
-        lines
+    /// Says on standard error what went wrong. Programs were given the failures with the account of the import.
+    pub(super) fn complain(&self, as_json: bool) {
+        let say = |reason: &dyn std::fmt::Display, code| console::failed("import", as_json, reason, code);
+        if !as_json {
+            self.failures.lines().iter().for_each(|line| say(line, None));
+        }
+        self.error.iter().for_each(|error| say(error, error.code()));
+        if !as_json {
+            self.cut_short.iter().for_each(|cut| say(cut, None));
+        }
     }
 }
 
@@ -92,7 +97,7 @@ impl Ledger {
     /// What became of all of it, which is also printed.
     pub(super) fn closed(mut self, args: &Args) -> Summary {
         self.progress.finish();
-        if !args.quiet
+        if (args.json || !args.quiet)
             && let Err(error) = self.print_summary(args)
         {
             self.summary.error.get_or_insert(ImportError::Print(error));
@@ -100,7 +105,24 @@ impl Ledger {
         self.summary
     }
 
+    fn as_json(&self, args: &Args) -> Value {
+        let last = self.last.as_ref().filter(|_| self.summary.cut_short.is_some());
+        json!({
+            "indexUid": args.index,
+            "succeeded": self.summary.is_success(),
+            "acceptedDocuments": self.accepted_documents,
+            "searchableDocuments": self.searchable_documents,
+            "seconds": self.progress.elapsed().as_secs_f64(),
+            "failures": self.summary.failures.as_json(),
+            "isWhole": self.summary.cut_short.is_none(),
+            "endedAfter": last.map(|place| json!({"file": place.file, "document": place.last_document()})),
+        })
+    }
+
     fn print_summary(&self, args: &Args) -> std::io::Result<()> {
+        if args.json {
+            return console::print(&format!("{:#}\n", self.as_json(args)));
+        }
         let (verb, documents) =
             if args.no_wait { ("sent", self.accepted_documents) } else { ("imported", self.searchable_documents) };
         let noun = if documents == 1 { "document" } else { "documents" };

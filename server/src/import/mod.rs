@@ -24,14 +24,16 @@ use std::process::ExitCode;
 
 use clap::{Args as ClapArgs, ValueEnum};
 
-use crate::client::{ClientError, ServerArgs};
+use crate::client::{ClientError, ServerArgs, advice};
 use crate::console;
 use crate::options::{self, ByteSize};
 
 /// Load documents from files or standard input into an index.
 #[derive(Debug, Clone, ClapArgs)]
 pub struct Args {
-    /// Files to load, in order; `-` is standard input. Compressed ones (gzip, zstd) are recognised by their content.
+    /// Files to load, in order; `-` is standard input.
+    ///
+    /// Compressed ones (gzip, zstd) are recognised by their content.
     #[arg(default_value = "-", value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The index for the documents; it is created if absent.
@@ -42,31 +44,38 @@ pub struct Args {
     /// The primary key; by default the server infers it.
     #[arg(long, value_name = "FIELD")]
     primary_key: Option<String>,
-    /// Format of the input. By default from the file name (`films.csv.gz` is CSV) or the content (`[` begins an
-    /// array, `{` a line of ndjson).
+    /// Format of the input.
+    ///
+    /// By default from the file name (`films.csv.gz` is CSV) or the content (`[` begins an array, `{` a line of ndjson).
     #[arg(short, long)]
     format: Option<Format>,
-    /// The delimiter of a CSV file, or `tab`. By default a tab in `.tsv` files, otherwise a comma. If the first line
-    /// has no comma, `;`, a tab or `|`.
+    /// The delimiter of a CSV file, or `tab`.
+    ///
+    /// By default a tab in `.tsv` files, otherwise a comma. If the first line has no comma, `;`, a tab or `|`.
     #[arg(long, value_name = "CHAR", value_parser = delimiter)]
     csv_delimiter: Option<u8>,
     /// Merge the fields into existing documents instead of replacing them.
     #[arg(long)]
     update: bool,
-    /// Size of a request in bytes. A larger document is sent in its own request, up to 100 MB; a document larger than
-    /// both ends the import.
+    /// Size of a request in bytes.
+    ///
+    /// A larger document is sent in its own request, up to 100 MB; a document larger than both ends the import.
     #[arg(long, value_name = "BYTES", default_value = "20000000", value_parser = options::count::<usize>)]
     batch_bytes: usize,
-    /// Number of parallel requests. With more than one, two versions of a document in different requests may be
-    /// applied in either order. 1 keeps the order of the input, except for documents whose task failed because of
-    /// another one: these are sent again at the end.
+    /// Number of parallel requests; 1 keeps the order of the input.
+    ///
+    /// With more than one, two versions of a document in different requests may be applied in either order. Documents whose
+    /// task failed because of another one are sent again at the end in any case.
     #[arg(long, value_name = "COUNT", default_value = "3", value_parser = in_flight)]
     in_flight: u16,
-    /// Wait for a server that is not listening yet, instead of exiting at once.
+    /// Wait for a server that is not listening yet.
+    ///
+    /// Without it, the import exits at once.
     #[arg(long)]
     wait: bool,
-    /// Seconds to keep retrying while the server is busy or unreachable: 300, and 10 for the first response with
-    /// --wait.
+    /// Seconds to keep retrying while the server is busy.
+    ///
+    /// Also while it is unreachable after a first response. By default 300, and 10 for the first response with --wait.
     #[arg(long, value_name = "SECONDS", value_parser = patience)]
     patience: Option<u64>,
     /// Exit when everything is accepted, without waiting for the tasks.
@@ -75,6 +84,11 @@ pub struct Args {
     /// Print nothing but errors.
     #[arg(short, long)]
     quiet: bool,
+    /// Print results and errors as JSON, for programs.
+    ///
+    /// One object says at the end what became of the import, failures included; there is no progress.
+    #[arg(long)]
+    json: bool,
 }
 
 fn in_flight(text: &str) -> Result<u16, String> {
@@ -135,14 +149,24 @@ pub(crate) enum ImportError {
     Server(#[from] ClientError),
     #[error("{url} did not answer for {seconds} seconds: {reason}")]
     Unreachable { url: String, seconds: u64, reason: String },
-    #[error("the server refused the import: {status} {message}{advice}")]
-    Refused { status: u16, message: String, advice: &'static str },
+    #[error("the server refused the import: {status} {message}{}", advice(code))]
+    Refused { status: u16, message: String, code: String },
     #[error("the server accepts no request of {bytes} bytes; set a smaller --batch-bytes: {message}")]
     BatchTooLarge { bytes: usize, message: String },
     #[error("the server did not report the outcome of the tasks: {status} {message}")]
     NoOutcome { status: u16, message: String },
     #[error("cannot print the results: {0}")]
     Print(std::io::Error),
+}
+
+impl ImportError {
+    fn code(&self) -> Option<&str> {
+        match self {
+            ImportError::Server(error) => error.code(),
+            ImportError::Refused { code, .. } => Some(code),
+            _ => None,
+        }
+    }
 }
 
 fn behind(documents: u64) -> String {
@@ -154,11 +178,11 @@ pub fn run(args: &Args) -> ExitCode {
     match upload::run(args) {
         Ok(summary) if summary.is_success() => ExitCode::SUCCESS,
         Ok(summary) => {
-            summary.lines().iter().for_each(|line| console::line(format_args!("lamina import: {line}")));
+            summary.complain(args.json);
             ExitCode::FAILURE
         }
         Err(error) => {
-            console::line(format_args!("lamina import: {error}"));
+            console::failed("import", args.json, &error, error.code());
             ExitCode::FAILURE
         }
     }

@@ -53,7 +53,7 @@ impl Import {
         let total_bytes = args.files.iter().map(size).sum::<Option<u64>>();
         Import {
             client,
-            ledger: Ledger::new(Progress::new(total_bytes, args.quiet), !args.no_wait),
+            ledger: Ledger::new(Progress::new(total_bytes, args.quiet || args.json), !args.no_wait),
             uploads: JoinSet::new(),
             pending: BTreeMap::new(),
             again: Again::new(args),

@@ -25,7 +25,7 @@ const LINES: &str = "application/x-ndjson";
 
 pub(super) struct Destination {
     client: Client,
-    index: String,
+    pub(super) index: String,
     primary_key: String,
     /// At first a server that is not there is an error; later it is waited for.
     has_answered: AtomicBool,
@@ -144,8 +144,9 @@ impl Destination {
                         pause = (pause * 2).min(LOOK_MAX);
                     }
                     status => {
-                        let message = task["error"]["message"].as_str().unwrap_or_default().to_owned();
-                        return Err(SyncError::Task { uid: *uid, status: status.to_owned(), message });
+                        let of_error = |name: &str| task["error"][name].as_str().unwrap_or_default().to_owned();
+                        let (message, code) = (of_error("message"), of_error("code"));
+                        return Err(SyncError::Task { uid: *uid, status: status.to_owned(), message, code });
                     }
                 }
             }
@@ -185,7 +186,8 @@ impl Destination {
                 Err(error) => self.client.unanswered(&error).to_string(),
             };
             if !has_said {
-                self.voice.say(format_args!("{}; retrying", reason.lines().next().unwrap_or_default()));
+                let reason = reason.lines().next().unwrap_or_default();
+                self.voice.say("retrying", json!({"index": self.index}), format_args!("{reason}; retrying"));
                 has_said = true;
             }
             tokio::time::sleep(pause).await;

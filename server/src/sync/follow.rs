@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use super::batch::{Batch, Shape};
 use super::destination::Destination;
 use super::source::Source;
@@ -30,7 +32,8 @@ pub(super) async fn follow(
     let replication = Replication::begin(connection, &source.slot, &source.slot).await?;
     let shape = shape(&source)?;
     if until.is_none() {
-        voice.say(format_args!("following {}", source.qualified()));
+        let fields = json!({"index": destination.index, "table": source.qualified()});
+        voice.say("following", fields, format_args!("following {}", source.qualified()));
     }
     let mut follower = Follower {
         source,
@@ -182,10 +185,14 @@ impl Follower<'_> {
         self.source.columns = relation.columns;
         self.source.read_types().await?;
         self.shape = shape(&self.source)?;
-        self.voice.say(format_args!(
-            "the columns of {} changed: {report}. Documents follow when their rows change; --again loads all of them",
-            self.source.qualified()
-        ));
+        let table = self.source.qualified();
+        self.voice.say(
+            "columnsChanged",
+            json!({"index": self.destination.index, "table": table, "changes": report}),
+            format_args!(
+                "the columns of {table} changed: {report}. Documents follow when their rows change; --again loads all of them"
+            ),
+        );
         Ok(())
     }
 

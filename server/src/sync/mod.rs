@@ -16,11 +16,13 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use serde_json::{Value, json};
 use thiserror::Error;
 
 use crate::client::{ClientError, ServerArgs, run_to_end};
 use crate::console;
 use crate::postgres::{Address, PostgresError};
+use crate::timestamp::Timestamp;
 use destination::Destination;
 use source::Source;
 
@@ -30,15 +32,19 @@ const BACKOFF_MAX: Duration = Duration::from_secs(10);
 /// Follow tables of PostgreSQL: load their rows into indexes, then every change as it is committed.
 #[derive(Debug, Clone, Args)]
 pub struct SyncArgs {
-    /// The database: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, `?sslmode=verify-full` verifies
-    /// its certificate. The user must own the table and have the right to replicate.
+    /// The database: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`.
+    ///
+    /// `?sslmode=verify-full` verifies its certificate. The user must own the table and have the right to replicate.
     #[arg(env = "SVC_SYNC_DATABASE", hide_env_values = true, value_name = "URL")]
     database: String,
-    /// A table with a primary key, optionally with its schema: `films`, `shop.films`. Several tables: `--table a
-    /// --index a --table b --index b`.
+    /// A table with a primary key, optionally with its schema: `films`, `shop.films`.
+    ///
+    /// Several tables: `--table a --index a --table b --index b`.
     #[arg(short, long = "table", value_name = "NAME", required = true)]
     tables: Vec<String>,
-    /// The index of each table, in the same order. It holds this table and nothing else, and is created if absent.
+    /// The index of each table, in the same order; it is created if absent.
+    ///
+    /// It holds this table and nothing else.
     #[arg(short, long = "index", value_name = "UID", required = true)]
     indexes: Vec<String>,
     /// Id field of documents from tables whose key has several columns.
@@ -46,7 +52,9 @@ pub struct SyncArgs {
     id_field: String,
     #[command(flatten)]
     server: ServerArgs,
-    /// Name of the replication slot and of the publication of each table; by default `lamina_` and the index.
+    /// Name of the replication slot and of the publication of each table.
+    ///
+    /// By default `lamina_` and the index.
     #[arg(long = "slot", value_name = "NAME")]
     slots: Vec<String>,
     /// Load the whole tables again, whatever was synced so far.
@@ -55,13 +63,17 @@ pub struct SyncArgs {
     /// Exit when everything committed so far is searchable.
     #[arg(long)]
     once: bool,
-    /// Remove slot and publication from the database, and exit. While no command follows a slot, the database keeps
-    /// its log.
+    /// Remove slot and publication from the database, and exit.
+    ///
+    /// While no command follows a slot, the database keeps its log.
     #[arg(long, conflicts_with_all = ["again", "once"])]
     remove: bool,
     /// Print nothing but errors.
     #[arg(short, long)]
     quiet: bool,
+    /// Print each event as a line of JSON on standard output, errors as JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 /// A table and the index that follows it.
@@ -74,6 +86,10 @@ struct Followed {
 }
 
 impl SyncArgs {
+    fn voice(&self) -> Voice {
+        Voice { is_quiet: self.quiet, as_json: self.json }
+    }
+
     /// What follows what.
     fn followed(&self) -> Result<Vec<Followed>, SyncError> {
         let (tables, indexes, slots) = (self.tables.len(), self.indexes.len(), self.slots.len());
@@ -113,23 +129,47 @@ pub(crate) enum SyncError {
     #[error("the primary key of index `{index}` is `{has}`, that of the table `{wants}`: choose another --index")]
     PrimaryKey { index: String, has: String, wants: String },
     #[error("task {uid} {status}: {message}\nNothing was confirmed to the database: fix the cause, and start again")]
-    Task { uid: u64, status: String, message: String },
+    Task { uid: u64, status: String, message: String, code: String },
     #[error("the server no longer knows the outcome of task {0}: start again")]
     LostTask(u64),
+}
+
+impl SyncError {
+    fn code(&self) -> Option<&str> {
+        match self {
+            SyncError::Server(error) => error.code(),
+            SyncError::Task { code, .. } => Some(code),
+            _ => None,
+        }
+    }
 }
 
 /// What it says while it works.
 #[derive(Clone, Copy, Debug)]
 struct Voice {
     is_quiet: bool,
+    as_json: bool,
 }
 
 impl Voice {
-    fn say(self, text: std::fmt::Arguments<'_>) {
-        if !self.is_quiet {
-            console::line(text);
+    /// A sentence on standard error; for programs an event on standard output, with fields of its own beside the sentence.
+    fn say(self, event: &str, fields: Value, text: std::fmt::Arguments<'_>) {
+        match (self.is_quiet, self.as_json) {
+            (true, _) => {}
+            (false, false) => console::line(text),
+            // It goes on all the same when nothing can be printed: its work is to follow.
+            (false, true) => drop(console::print(&format!("{}\n", happened(event, fields, &text.to_string())))),
         }
     }
+}
+
+fn happened(event: &str, fields: Value, text: &str) -> Value {
+    let mut line = json!({"timestamp": Timestamp::now().to_string(), "event": event});
+    if let (Value::Object(line), Value::Object(fields)) = (&mut line, fields) {
+        line.extend(fields);
+        line.insert("message".to_owned(), json!(text));
+    }
+    line
 }
 
 /// Follows until it is stopped, or until something fails that does not pass by itself.
@@ -137,7 +177,7 @@ pub fn run(args: &SyncArgs) -> ExitCode {
     match run_to_end(follow_all(args)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            console::line(format_args!("lamina sync: {error}"));
+            console::failed("sync", args.json, &error, error.code());
             ExitCode::FAILURE
         }
     }
@@ -148,14 +188,14 @@ async fn follow_all(args: &SyncArgs) -> Result<(), SyncError> {
     let address: Address = args.database.parse().map_err(SyncError::Address)?;
     let followed = args.followed()?;
     if let Some(caution) = address.caution() {
-        Voice { is_quiet: args.quiet }.say(format_args!("{caution}"));
+        args.voice().say("caution", json!({}), format_args!("{caution}"));
     }
     let each = followed.iter().map(|followed| follow_patiently(args, &address, followed));
     futures_util::future::try_join_all(each).await.map(drop)
 }
 
 async fn follow_patiently(args: &SyncArgs, address: &Address, followed: &Followed) -> Result<(), SyncError> {
-    let voice = Voice { is_quiet: args.quiet };
+    let voice = args.voice();
     let mut progress = Progress { is_known: false, is_again: args.again };
     let mut backoff = BACKOFF_FIRST;
     loop {
@@ -163,7 +203,7 @@ async fn follow_patiently(args: &SyncArgs, address: &Address, followed: &Followe
         match attempt(args, followed, address, voice, &mut progress).await {
             // At the beginning the address is wrong most often, or the database was not started.
             Err(SyncError::Database(error)) if error.is_momentary() && progress.is_known => {
-                voice.say(format_args!("{error}; retrying"));
+                voice.say("retrying", json!({"index": followed.index}), format_args!("{error}; retrying"));
             }
             ended => return ended,
         }
@@ -192,7 +232,8 @@ async fn attempt(
     progress.is_known = true;
     if args.remove {
         source.remove(&mut connection).await?;
-        voice.say(format_args!("removed the slot and the publication {}", source.slot));
+        let fields = json!({"index": followed.index, "slot": source.slot});
+        voice.say("removed", fields, format_args!("removed the slot and the publication {}", source.slot));
         return Ok(());
     }
     let destination = Destination::new(&args.server, &followed.index, &source.id_field, voice)?;

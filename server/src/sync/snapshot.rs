@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use serde_json::json;
+
 use super::destination::Destination;
 use super::source::Source;
 use super::{SyncError, Voice};
@@ -42,7 +44,14 @@ pub(super) async fn load(source: &Source, destination: &Destination, voice: Voic
     let seconds = start.elapsed().as_secs_f64();
     let removed =
         if stale.is_empty() { String::new() } else { format!(", removed {} documents without a row", stale.len()) };
-    voice.say(format_args!("loaded {count} rows in {seconds:.1} s{removed}"));
+    let fields = json!({
+        "index": destination.index,
+        "table": source.qualified(),
+        "rows": count,
+        "removedDocuments": stale.len(),
+        "seconds": seconds,
+    });
+    voice.say("loaded", fields, format_args!("loaded {count} rows in {seconds:.1} s{removed}"));
     Ok(())
 }
 

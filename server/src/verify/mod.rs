@@ -26,7 +26,7 @@ pub struct DatabaseArgs {
     /// The same, as the server has it.
     #[arg(long, env = "SVC_DB_PATH", default_value = "./data.lamina", value_name = "FOLDER")]
     db_path: PathBuf,
-    /// Print JSON, for programs.
+    /// Print results and errors as JSON, for programs.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -114,7 +114,7 @@ pub fn verify(args: &VerifyArgs) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            console::line(format_args!("lamina verify: {error}"));
+            console::failed("verify", args.database.json, &error, None);
             ExitCode::FAILURE
         }
     }
