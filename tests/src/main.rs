@@ -37,6 +37,7 @@ mod foreign_keys;
 mod fusion;
 mod generations;
 mod golden;
+mod group_damage;
 mod groups;
 mod helm;
 mod http;

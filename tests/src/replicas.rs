@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use reqwest::redirect::Policy;
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::{Value, json};
 
 use crate::receiver::{Behaviour, Receiver};
@@ -43,6 +44,51 @@ fn an_empty_replica_answers_before_it_has_everything() {
     std::fs::rename(&aside, &segment).unwrap();
     assert_eq!(after(&replica, &task, "/indexes/large/search?q=alien&limit=0")["estimatedTotalHits"], 500);
     assert_eq!(replica.get("/health").body, json!({"status": "available"}));
+}
+
+/// A text that no compression makes much shorter.
+fn noise(characters: usize) -> String {
+    let mut state = 7_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        char::from_digit((state >> 59) as u32, 32).expect("below 32")
+    };
+    (0..characters).map(|_| next()).collect()
+}
+
+/// The disk is full, or takes no file of such a size: what is here is served, and following goes on by itself.
+#[test]
+fn a_replica_without_room_answers_from_what_it_has() {
+    let group = Group::new();
+    let writer = group.writer();
+    let options = ["OPEN_FILES=1000", "--master-key", KEY, "--follow", &group.address()];
+    let replica = Server::with_options(&options).with_key(KEY);
+    writer.patch("/experimental-features", json!({"metrics": true})).ok();
+    writer.set("films", json!({"searchableAttributes": ["title"]}));
+    let task = writer.add("films", json!([film(1, "Alien")]));
+    after(&replica, &task, "/indexes");
+    let process = Pid::from_raw(replica.process_id() as i32).expect("a process");
+    let limit = |current: Option<u64>| {
+        prlimit(Some(process), Resource::Fsize, Rlimit { current, maximum: None }).expect("limits of a child")
+    };
+    limit(Some(1 << 20));
+    let task = writer.add("films", json!([{"id": 2, "title": "Brazil", "text": noise(4 << 20)}]));
+    replica.wait_for_log("following: no room on the disk of this replica");
+    assert_eq!(replica.get("/indexes/films/search?q=alien").ok()["hits"][0]["id"], 1);
+    assert_eq!(replica.document_count("films"), 1);
+    let failing = || replica.get("/metrics").text.contains("\nlamina_replication_failing 1\n");
+    assert!(failing(), "{}", replica.get("/metrics").text);
+    assert_eq!(replica.log().matches("no room on the disk").count(), 1, "it is said once");
+    let unfinished = |folder: &std::path::Path| {
+        let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name());
+        files.filter(|name| name.to_str().unwrap().ends_with(".tmp")).count()
+    };
+    let indexes = std::fs::read_dir(replica.data_folder().join("indexes")).unwrap();
+    // At most what an attempt of this moment writes.
+    assert!(indexes.map(|index| unfinished(&index.unwrap().path())).sum::<usize>() <= 1);
+    limit(None);
+    assert_eq!(after(&replica, &task, "/indexes/films/search?q=brazil")["hits"][0]["id"], 2);
+    assert!(!failing());
 }
 
 /// The key is the writer's to judge, and a request is passed on once.

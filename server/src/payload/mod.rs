@@ -21,7 +21,7 @@ use crate::wire::documents::Format;
 
 use ahead::DictionaryAhead;
 
-pub(crate) use spill::{Spill, Spilled};
+pub(crate) use spill::{Spill, Spilled, free_bytes};
 
 /// Bodies up to this size are handled on the spot, and their documents are stored in the queue: that is one fsync less
 /// than a file of their own, and no change of threads.

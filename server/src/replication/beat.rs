@@ -111,6 +111,8 @@ impl Watch {
         if self.seen != seen {
             (self.seen, self.since) = (seen, now);
         }
+        // A clock that went back.
+        self.since = self.since.min(now);
         if std::mem::take(&mut self.was_blind)
             && let Some(since) = now.checked_sub(patience / 2)
         {
@@ -122,45 +124,13 @@ impl Watch {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::{Cell, RefCell};
-
-    use super::super::store::{Content, blocking};
+    use super::super::store::{Held, blocking};
     use super::*;
-
-    /// Holds the last sign of life, while it answers.
-    #[derive(Default)]
-    struct Store {
-        beat: RefCell<Vec<u8>>,
-        is_away: Cell<bool>,
-    }
-
-    impl Objects for Store {
-        async fn create(&self, key: &str, _: Content<'_>) -> Result<(), ObjectError> {
-            Err(ObjectError::Exists(key.to_owned()))
-        }
-
-        async fn put(&self, _: &str, bytes: &[u8]) -> Result<(), ObjectError> {
-            *self.beat.borrow_mut() = bytes.to_vec();
-            Ok(())
-        }
-
-        async fn read(&self, _: &str) -> Result<Vec<u8>, ObjectError> {
-            if self.is_away.get() { Err(ObjectError::Refused("away".into())) } else { Ok(self.beat.borrow().clone()) }
-        }
-
-        async fn list(&self, _: &str, _: &str) -> Result<Vec<String>, ObjectError> {
-            Ok(Vec::new())
-        }
-
-        async fn remove(&self, _: &str) -> Result<(), ObjectError> {
-            Ok(())
-        }
-    }
 
     #[test]
     fn silence_counts_while_the_store_answers() {
         let root = Root { number: 1, takeover_after_ms: Some(10_000), ..Root::none() };
-        let (store, start) = (Store::default(), Instant::now());
+        let (store, start) = (Held::default(), Instant::now());
         let (mut pulse, mut watch) = (Pulse::of(&root), Watch::new(start));
         let mut is_silent = |seconds: u64| {
             let now = start + Duration::from_secs(seconds);
@@ -180,5 +150,7 @@ mod tests {
         assert_eq!(is_silent(80), Some(true));
         blocking(pulse.beat(&store)).unwrap();
         assert_eq!([81, 90].map(&mut is_silent), [Some(false); 2]);
+        // The clock goes back: it counts from there.
+        assert_eq!([40, 49, 50].map(&mut is_silent), [Some(false), Some(false), Some(true)]);
     }
 }

@@ -383,37 +383,16 @@ impl<S: Objects> Journal<S> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::store::{Held, blocking};
     use super::*;
 
-    fn journal() -> Journal<()> {
-        Journal { store: (), epoch: 2, nonce: Uuid::from_u64_pair(1, 2), next: 7 }
+    fn journal() -> Journal<Held> {
+        Journal { store: Held::default(), epoch: 2, nonce: Uuid::from_u64_pair(1, 2), next: 7 }
     }
 
     fn task(uid: u32, documents: Option<&str>) -> NewTask {
         let inline_payload = documents.map(|text| text.as_bytes().to_vec());
         NewTask { uid: Some(uid), inline_payload, ..NewTask::for_index("films", Work::Clear) }
-    }
-
-    impl Objects for () {
-        async fn create(&self, _: &str, _: Content<'_>) -> Result<(), ObjectError> {
-            Ok(())
-        }
-
-        async fn put(&self, _: &str, _: &[u8]) -> Result<(), ObjectError> {
-            Ok(())
-        }
-
-        async fn read(&self, key: &str) -> Result<Vec<u8>, ObjectError> {
-            Err(ObjectError::Missing(key.to_owned()))
-        }
-
-        async fn list(&self, _: &str, _: &str) -> Result<Vec<String>, ObjectError> {
-            Ok(Vec::new())
-        }
-
-        async fn remove(&self, _: &str) -> Result<(), ObjectError> {
-            Ok(())
-        }
     }
 
     #[test]
@@ -460,6 +439,25 @@ mod tests {
         assert!(position.covers(2) && !position.covers(3));
         ledger.forget(2);
         assert_eq!(ledger.len(), 2);
+    }
+
+    #[test]
+    fn a_number_is_given_once() {
+        let mut journal = journal();
+        let at = Timestamp::from_nanos(5);
+        let [one, other] = [3, 4].map(|uid| journal.record(&[task(uid, None)], at));
+        assert!(matches!(blocking(journal.append(&one)), Ok(Appended::This)));
+        // The answer was lost, and the attempt after it is of something else.
+        journal.next = 7;
+        assert!(matches!(blocking(journal.append(&other)), Ok(Appended::Earlier)));
+        journal.next = 7;
+        assert!(matches!(blocking(journal.append(&one)), Ok(Appended::This)));
+        journal.store.is_away.set(true);
+        assert!(matches!(blocking(journal.append(&other)), Err(Setback::Object(_))));
+        journal.store.is_away.set(false);
+        // What another server has created there.
+        (journal.next, journal.epoch) = (7, 3);
+        assert!(matches!(blocking(journal.append(&other)), Err(Setback::TakenOver)));
     }
 
     #[test]

@@ -15,6 +15,8 @@
 
 mod accepting;
 mod beat;
+mod bring;
+mod brought;
 mod built;
 mod carried;
 mod chain;

@@ -21,7 +21,7 @@ use super::superseded::step_down;
 use super::{Bell, Replication, Worker};
 use crate::access::KeyLine;
 use crate::aliases::Aliases;
-use crate::error::ApiError;
+use crate::error::Code;
 use crate::instance::Instance;
 use crate::options::Options;
 use crate::stored_names::FolderName;
@@ -58,6 +58,8 @@ enum Failure {
     TakenOver,
     /// It may go better the next time.
     Other(String),
+    /// What this server has of an index is damaged.
+    OfIndex(String),
 }
 
 impl From<Setback> for Failure {
@@ -66,12 +68,6 @@ impl From<Setback> for Failure {
             Setback::TakenOver => Failure::TakenOver,
             Setback::Object(error) => Failure::Other(error.to_string()),
         }
-    }
-}
-
-impl From<ApiError> for Failure {
-    fn from(error: ApiError) -> Failure {
-        Failure::Other(error.message)
     }
 }
 
@@ -140,8 +136,8 @@ struct Now {
     next_batch: Option<u32>,
 }
 
-/// An index, and its state if that has changed.
-type Changed = (String, FolderName, Option<Arc<Snapshot>>);
+/// An index, and its state if that has changed, or why that cannot be read.
+type Changed = (String, FolderName, Result<Option<Arc<Snapshot>>, Failure>);
 
 /// The thread's own.
 struct Run {
@@ -166,7 +162,7 @@ impl Run {
                 Err(Failure::TakenOver) => {
                     return step_down(self.chain.store(), &self.published.replication, self.begins_again);
                 }
-                Err(Failure::Other(reason)) => {
+                Err(Failure::Other(reason) | Failure::OfIndex(reason)) => {
                     self.published.replication.fails(reason);
                     true
                 }
@@ -188,19 +184,13 @@ impl Run {
             Some(_) => self.now_by_tasks()?,
         };
         let Some(states) = self.states(&now)? else { return Ok(true) };
-        let mut indexes = Vec::with_capacity(states.len());
-        for (uid, folder, snapshot) in states {
-            if let Some(snapshot) = snapshot {
-                let index = self.put_index(&uid, &folder, &snapshot)?;
-                self.indexes.insert(folder.clone(), index);
-            }
-            indexes.push(PublishedIndex { uid, ..self.indexes[&folder].clone() });
-        }
+        let (indexes, held_back) = self.put_all(states)?;
         let keys = (self.published.keys)();
         let carried = Some(self.put_carried(&now.aliases)?);
         let (next_task, next_batch) = self.published.queue.store().next_uids()?;
         let root = Root {
-            generation: now.generation,
+            // A replica must not seem to have what is held back.
+            generation: if held_back.is_none() { now.generation } else { self.chain.last().generation },
             next_task,
             // The batch under way may be in its index already.
             next_batch: next_batch.saturating_add(1),
@@ -215,9 +205,42 @@ impl Run {
         // What it names no more is gone since then, and not since it began.
         blocking(self.chain.collect(Instant::now()))?;
         self.trim()?;
+        if let Some(failure) = held_back {
+            return Err(failure);
+        }
         let writer = self.chain.last().writer.clone();
         self.published.replication.level(start, now.generation, writer);
         Ok(is_news)
+    }
+
+    /// Puts the states of indexes. What is wrong with one on this machine holds none of the others back: it stays as it is
+    /// published. With a journal it holds all back, for a root covers tasks of all indexes.
+    fn put_all(&mut self, states: Vec<Changed>) -> Result<(Vec<PublishedIndex>, Option<Failure>), Failure> {
+        let (mut indexes, mut held_back) = (Vec::with_capacity(states.len()), None);
+        for (uid, folder, state) in states {
+            let put = match state {
+                Ok(None) => Ok(self.indexes[&folder].clone()),
+                Ok(Some(snapshot)) => self.put_index(&uid, &folder, &snapshot),
+                Err(failure) => Err(failure),
+            };
+            match put {
+                Ok(index) => {
+                    self.indexes.insert(folder.clone(), index.clone());
+                    indexes.push(PublishedIndex { uid, ..index });
+                }
+                Err(Failure::OfIndex(reason)) if self.ledger.is_none() => {
+                    indexes.extend(self.published_before(&folder).map(|index| PublishedIndex { uid, ..index }));
+                    held_back.get_or_insert(Failure::OfIndex(reason));
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok((indexes, held_back))
+    }
+
+    /// An index as the newest root names it: all of its objects are there.
+    fn published_before(&self, folder: &FolderName) -> Option<PublishedIndex> {
+        self.chain.last().indexes.iter().find(|index| index.folder == *folder).cloned()
     }
 
     /// The names of this moment: tasks whose end is about to be stored may have changed them.
@@ -247,19 +270,19 @@ impl Run {
         let instance = &self.published.instance;
         let mut states = Vec::with_capacity(now.indexes.len());
         for (uid, folder) in &now.indexes {
-            let mut state = None;
+            let mut state = Ok(None);
             let current = instance.uid_of(folder);
             let generation = current.as_ref().and_then(|current| instance.generation(current));
             let known = self.indexes.get(folder).map(|index| index.manifest.generation);
             if known.is_none() || known != generation {
-                let found = match &current {
-                    Some(current) => match instance.state(current) {
-                        Ok(snapshot) => Some(snapshot),
-                        // Deleted since the list was made.
-                        Err(error) if error.code == crate::error::Code::IndexNotFound => None,
-                        Err(error) => return Err(error.into()),
-                    },
-                    None => None,
+                let found = match current.as_ref().map(|current| instance.state(current)) {
+                    Some(Ok(snapshot)) => Some(snapshot),
+                    Some(Err(error)) if error.code != Code::IndexNotFound => {
+                        states.push((uid.clone(), folder.clone(), Err(Failure::OfIndex(error.message))));
+                        continue;
+                    }
+                    // Deleted since the list was made.
+                    _ => None,
                 };
                 let is_same = instance.uid_of(folder) == current;
                 let is_ahead = found
@@ -267,7 +290,7 @@ impl Run {
                     .and_then(|snapshot| snapshot.last_outcome())
                     .is_some_and(|(batch, _)| now.next_batch.is_some_and(|next| batch > u64::from(next)));
                 match found {
-                    Some(snapshot) if is_same && !is_ahead => state = Some(snapshot),
+                    Some(snapshot) if is_same && !is_ahead => state = Ok(Some(snapshot)),
                     _ if now.next_batch.is_some() || !is_same => return Ok(None),
                     _ => continue,
                 }
@@ -293,7 +316,7 @@ impl Run {
 
     /// Puts what an index is made of into the store.
     fn put_index(&mut self, uid: &str, folder: &FolderName, snapshot: &Snapshot) -> Result<PublishedIndex, Failure> {
-        let refuse = |error: lamina_engine::index::IndexError| Failure::Other(error.to_string());
+        let refuse = |error: lamina_engine::index::IndexError| Failure::OfIndex(format!("index `{uid}`: {error}"));
         let path = self.published.instance.index_folder(folder);
         let files = snapshot.named_files().map_err(refuse)?;
         let shared = files.iter().filter_map(|file| Some((file.name.clone(), self.origin(folder, &file.name)?)));

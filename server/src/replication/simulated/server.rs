@@ -267,7 +267,7 @@ impl Process {
         let root = Root { generation: Some(batches), next_task, indexes, journal, ..Root::none() };
         chain.publish(root).await?;
         self.world.is_believed(chain.last());
-        chain.collect(self.world.now()).await?;
+        chain.collect(self.world.now(self.server)).await?;
         let (Some(ledger), Some(position)) = (ledger, &chain.last().journal) else { return Ok(()) };
         let over = ledger.borrow().over(position);
         for (number, keys) in over {
@@ -282,11 +282,11 @@ impl Process {
 
     async fn follow(&self) -> Result<(), Setback> {
         self.disk.borrow_mut().queue.clear();
-        let (who, mut watch) = (self.who(), Watch::new(self.world.now()));
+        let (who, mut watch) = (self.who(), Watch::new(self.world.now(self.server)));
         let mut newest: Option<Root> = None;
         loop {
             let after = newest.as_ref().map_or(0, |root| root.number);
-            let looked_at = self.world.now();
+            let looked_at = self.world.now(self.server);
             if let Some(root) = newest_root(&self.store, after).await? {
                 self.bring(&root).await?;
                 newest = Some(root);

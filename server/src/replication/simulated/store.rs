@@ -14,6 +14,10 @@ use crate::replication::journal::{Record, record_key, record_number};
 use crate::replication::root::{ROOTS, Root, root_number};
 use crate::replication::store::{Content, ObjectError, Objects};
 
+/// What the clock of a server jumps by at most, in milliseconds, and how far from its beginning it is.
+const JUMP_MAX: u64 = 36 * 3_600_000;
+const FAR: u64 = 1000 * 24 * 3_600_000;
+
 /// What happened in a schedule, or in many.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
@@ -34,6 +38,8 @@ pub(super) struct Counts {
     /// Records that were removed.
     pub(super) trimmed: u64,
     pub(super) crashes: u64,
+    /// Clocks of servers that went to another time.
+    pub(super) jumps: u64,
 }
 
 impl Counts {
@@ -50,6 +56,7 @@ impl Counts {
         self.replayed += other.replayed;
         self.trimmed += other.trimmed;
         self.crashes += other.crashes;
+        self.jumps += other.jumps;
     }
 }
 
@@ -84,6 +91,8 @@ pub(super) struct World {
     base: Instant,
     now: Cell<u64>,
     seed: Cell<u64>,
+    /// How far the clock of each server is ahead, in milliseconds; `None` where all clocks are right.
+    clocks: Option<RefCell<Vec<i64>>>,
     /// When the actor that runs wants to run again.
     pub(super) wake: Cell<u64>,
     objects: RefCell<BTreeMap<String, Vec<u8>>>,
@@ -99,8 +108,15 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new(seed: u64, base: Instant, is_journaled: bool, is_traced: bool) -> World {
+    /// `clocks`: of so many servers, if they jump.
+    pub(super) fn new(
+        seed: u64,
+        base: Instant,
+        (is_journaled, clocks): (bool, Option<usize>),
+        is_traced: bool,
+    ) -> World {
         World {
+            clocks: clocks.map(|servers| RefCell::new(vec![0; servers])),
             is_traced,
             is_journaled,
             acknowledged: RefCell::default(),
@@ -135,8 +151,23 @@ impl World {
         self.now.get()
     }
 
-    pub(super) fn now(&self) -> Instant {
-        self.base + Duration::from_millis(self.now.get())
+    /// The time as a server has it.
+    pub(super) fn now(&self, server: usize) -> Instant {
+        let ahead = self.clocks.as_ref().map_or(0, |clocks| clocks.borrow()[server]);
+        // Far from the beginning, so that a clock can go back.
+        let millis = (FAR + self.now.get()).saturating_add_signed(ahead);
+        self.base + Duration::from_millis(millis)
+    }
+
+    /// Now and then the clock of a server goes on or back by hours.
+    pub(super) fn disturb_clocks(&self) {
+        let Some(clocks) = self.clocks.as_ref().filter(|_| self.below(40) == 0) else { return };
+        let mut clocks = clocks.borrow_mut();
+        let server = self.below(clocks.len() as u64) as usize;
+        let jump = self.below(2 * JUMP_MAX).cast_signed() - JUMP_MAX.cast_signed();
+        clocks[server] = (clocks[server] + jump).max(-FAR.cast_signed());
+        self.counts.borrow_mut().jumps += 1;
+        self.trace(format_args!("the clock of server {server} jumps by {jump}"));
     }
 
     /// Lets the clock go on to `millis`: what was on its way until then arrives.
@@ -268,7 +299,8 @@ impl World {
     fn is_removed(&self, key: &str) {
         let recently = |at: u64| self.now.get() - at < REMAINS.as_millis() as u64;
         for valid in self.valid.borrow().iter().rev() {
-            if valid.superseded_at.is_some_and(|at| !recently(at)) {
+            // A clock that jumps is too early.
+            if valid.superseded_at.is_some_and(|at| self.clocks.is_some() || !recently(at)) {
                 break;
             }
             assert!(!valid.keys.contains(key), "`{key}` is removed, and named by {:?}", valid.root);

@@ -94,7 +94,9 @@ pub(super) fn copy_piece(
         io::copy(&mut from.take(range.end - range.start), &mut to)
     };
     let blame = |error: io::Error| match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ObjectError::io(to_path)(error),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            ObjectError::io(to_path)(error)
+        }
         _ => ObjectError::io(&path)(error),
     };
     if copy(&file, to).map_err(blame)? != range.end - range.start {

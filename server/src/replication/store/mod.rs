@@ -5,6 +5,8 @@
 mod arriving;
 mod bucket;
 mod folder;
+#[cfg(test)]
+mod held;
 mod traffic;
 
 use std::fs::File;
@@ -20,6 +22,8 @@ use bytes::Bytes;
 use thiserror::Error;
 
 pub(super) use arriving::{Wanted, settle, unfinished_path};
+#[cfg(test)]
+pub(super) use held::Held;
 pub(crate) use traffic::{Call, Traffic};
 
 use crate::object_storage::{AnyBucket, StorageError};

@@ -1,0 +1,189 @@
+//! One damaged index of a group: the others are published, followed and served all the same.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::replication::{Group, after, film};
+use crate::server::Server;
+
+fn films(count: u64) -> Value {
+    (0..count).map(|id| film(id, &format!("Film number {id}"))).collect()
+}
+
+/// Asks until the answer is this.
+#[track_caller]
+fn soon<T: PartialEq + std::fmt::Debug>(server: &Server, wanted: &T, ask: impl Fn() -> T) {
+    let start = Instant::now();
+    loop {
+        let found = ask();
+        if found == *wanted {
+            return;
+        }
+        assert!(start.elapsed() < Duration::from_secs(100), "{found:?}, not {wanted:?}\n{}", server.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn generation(server: &Server) -> Option<String> {
+    let client = reqwest::blocking::Client::builder().no_proxy().build().unwrap();
+    let answer = client.get(format!("{}/health", server.url)).send().unwrap();
+    answer.headers().get("lamina-generation").map(|value| value.to_str().unwrap().to_owned())
+}
+
+fn count(server: &Server, uid: &str) -> Value {
+    let answer = server.get(&format!("/indexes/{uid}/stats"));
+    if answer.status == 200 { answer.body["numberOfDocuments"].clone() } else { answer.body["code"].clone() }
+}
+
+/// Waits until the store has what the writer has: the newest segment of `group` besides those that were there `before`.
+fn new_segment(group: &Group, before: &[PathBuf]) -> PathBuf {
+    let start = Instant::now();
+    loop {
+        let is_new =
+            |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with("seg-") && !before.contains(path);
+        if let Some(segment) = group.objects("i/").into_iter().find(is_new) {
+            return segment;
+        }
+        assert!(start.elapsed() < Duration::from_secs(100), "no segment comes");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Turns a byte of an object around; what it was before.
+fn damage(object: &Path) -> Vec<u8> {
+    let sound = std::fs::read(object).unwrap();
+    let mut damaged = sound.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    std::fs::write(object, damaged).unwrap();
+    sound
+}
+
+#[test]
+fn an_index_that_is_damaged_in_the_store_keeps_no_other_one_from_its_replicas() {
+    let group = Group::new();
+    let (mut writer, mut replica) = (group.writer(), group.replica());
+    writer.add("films", films(3));
+    let task = writer.add("books", json!([{"id": 1}]));
+    after(&replica, &task, "/indexes");
+    assert!(replica.terminate().success());
+    let before = group.objects("i/");
+    writer.add("films", json!([film(7, "Brazil")]));
+    let segment = new_segment(&group, &before);
+    let sound = damage(&segment);
+    writer.done(&writer.delete("/indexes/books"));
+    let key = writer.post("/keys", json!({"actions": ["search"], "indexes": ["*"], "expiresAt": null})).body;
+    writer.add("small", json!([{"id": 1}]));
+    writer.add("large", films(300));
+    let task = writer.done(&writer.put("/aliases/all", json!({"indexUid": "large"})));
+    assert!(writer.terminate().success());
+    // One that has what was published before, and one that has nothing.
+    replica.start_again();
+    let empty = group.replica();
+    for (replica, films) in [(&replica, json!(3)), (&empty, json!("index_not_here_yet"))] {
+        soon(replica, &json!(300), || count(replica, "large"));
+        assert_eq!((count(replica, "small"), count(replica, "films")), (json!(1), films));
+        replica.wait_for_log("is damaged: its checksum does not match");
+        let uid = key["uid"].as_str().unwrap();
+        assert_eq!(replica.get(&format!("/keys/{uid}")).ok()["key"], key["key"], "keys came too");
+        assert_eq!(replica.get("/indexes/all/stats").ok()["numberOfDocuments"], 300, "aliases came too");
+        // What is not whole has no generation.
+        assert_ne!(generation(replica), Some(task["batchUid"].to_string()));
+    }
+    assert_eq!(count(&replica, "books"), "index_not_found");
+    assert_eq!(empty.get("/health").ok()["indexesComing"], 1);
+    std::fs::write(&segment, sound).unwrap();
+    for replica in [&replica, &empty] {
+        assert_eq!(after(replica, &task, "/indexes/films/stats")["numberOfDocuments"], 4);
+        assert_eq!(replica.get("/health").ok(), json!({"status": "available"}));
+    }
+    // A manifest that is lost.
+    let is_manifest = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with("manifest-");
+    let of_films = |path: &PathBuf| path.parent() == segment.parent();
+    let lost = group.objects("i/").into_iter().rfind(|path| of_films(path) && is_manifest(path));
+    std::fs::remove_file(lost.expect("a manifest")).unwrap();
+    let empty = group.replica();
+    soon(&empty, &json!(300), || count(&empty, "large"));
+    assert_eq!(count(&empty, "small"), 1);
+}
+
+/// An alias goes on to an index that cannot be fetched, and the one before is removed.
+#[test]
+fn what_takes_the_place_of_an_index_takes_it_when_it_is_here() {
+    let group = Group::new();
+    let (writer, mut replica) = (group.writer(), group.replica());
+    writer.add("films-1", films(3));
+    let task = writer.done(&writer.put("/aliases/films", json!({"indexUid": "films-1"})));
+    after(&replica, &task, "/indexes");
+    assert!(replica.terminate().success());
+    let before = group.objects("i/");
+    writer.add("films-2", films(5));
+    let segment = new_segment(&group, &before);
+    let sound = damage(&segment);
+    writer.done(&writer.put("/aliases/films", json!({"indexUid": "films-2"})));
+    writer.done(&writer.delete("/indexes/films-1"));
+    let task = writer.add("books", json!([{"id": 1}]));
+    drop(writer);
+    replica.start_again();
+    soon(&replica, &json!(1), || count(&replica, "books"));
+    let counts = || ["films", "films-1", "films-2"].map(|uid| count(&replica, uid));
+    assert_eq!(counts(), [json!(3), json!(3), json!("index_not_here_yet")]);
+    std::fs::write(&segment, sound).unwrap();
+    assert_eq!(after(&replica, &task, "/indexes/films/stats")["numberOfDocuments"], 5);
+    assert_eq!(counts(), [json!(5), json!("index_not_found"), json!(5)]);
+}
+
+/// The largest segment file of a database.
+fn segment(server: &Server) -> PathBuf {
+    let indexes = std::fs::read_dir(server.data_folder().join("indexes")).expect("a folder of indexes");
+    let files = indexes.flat_map(|index| std::fs::read_dir(index.unwrap().path()).expect("a folder of an index"));
+    let is_segment = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with("seg-");
+    let segments = files.map(|file| file.unwrap().path()).filter(is_segment);
+    segments.max_by_key(|path| path.metadata().unwrap().len()).expect("a segment")
+}
+
+fn cut(file: &Path) {
+    let whole = std::fs::read(file).unwrap();
+    std::fs::write(file, &whole[..whole.len() / 2]).unwrap();
+}
+
+#[test]
+fn an_index_that_is_damaged_at_the_writer_holds_no_other_one_back() {
+    let group = Group::new();
+    let (mut writer, replica) = (group.writer(), group.replica());
+    writer.add("books", json!([{"id": 1}]));
+    let first = writer.add("films", films(300));
+    after(&replica, &first, "/indexes");
+    assert!(writer.terminate().success());
+    cut(&segment(&writer));
+    writer.start_again();
+    writer.add("books", json!([{"id": 2}]));
+    writer.add("new", json!([{"id": 1}]));
+    soon(&replica, &json!(1), || count(&replica, "new"));
+    writer.wait_for_log("publishing: index `films`: a segment is damaged");
+    assert_eq!((count(&replica, "books"), count(&replica, "films")), (json!(2), json!(300)));
+    assert_eq!(generation(&replica), Some(first["batchUid"].to_string()));
+    let task = writer.done(&writer.delete("/indexes/films"));
+    assert_eq!(after(&replica, &task, "/indexes")["total"], 2);
+}
+
+#[test]
+fn a_replica_whose_own_files_are_damaged_fetches_them_again() {
+    let group = Group::new();
+    let (writer, mut replica) = (group.writer(), group.replica());
+    writer.add("films", films(300));
+    let task = writer.add("books", json!([{"id": 1}]));
+    after(&replica, &task, "/indexes");
+    assert!(replica.terminate().success());
+    cut(&segment(&replica));
+    // Not from the store either, for now.
+    let object = group.objects("i/").into_iter().max_by_key(|path| path.metadata().unwrap().len()).unwrap();
+    let sound = damage(&object);
+    let task = writer.add("books", json!([{"id": 2}]));
+    replica.start_again();
+    soon(&replica, &json!(2), || count(&replica, "books"));
+    replica.get("/indexes/films/search?q=film").refused(500, "invalid_store_file");
+    std::fs::write(&object, sound).unwrap();
+    assert_eq!(after(&replica, &task, "/indexes/films/stats")["numberOfDocuments"], 300);
+}
