@@ -54,6 +54,10 @@ pub enum IndexError {
     StoredDocumentId(#[source] IdError),
     #[error("a document of {bytes} bytes is longer than {bytes_max}, the most that the memory for indexing allows")]
     DocumentTooLarge { bytes: usize, bytes_max: usize },
+    #[error(
+        "the words and values of a document take more than {bytes_max} bytes, the most that the memory for indexing allows"
+    )]
+    DocumentMemory { bytes_max: usize },
     #[error("payload {path} cannot be read")]
     Payload { path: PathBuf, source: io::Error },
     #[error("the call was cancelled")]

@@ -7,8 +7,9 @@ use tokio::runtime::Handle;
 
 use super::pool::{Lease, Pool};
 
-/// Buffers on the way from the connection to the disk, in bytes. A document that is longer than one of them needs more.
-const BUFFERS_BYTES: usize = 1 << 20;
+/// Buffers on the way from the connection to the disk, in bytes: of the connection, ahead of the parser, of the parser, and
+/// of the file. A document that is longer than one of them needs more.
+const BUFFERS_BYTES: usize = 3 << 19;
 
 /// What the reception of a payload may take whose longest document has `document_bytes_max` bytes: the document as it came
 /// and as it is written, each with a block of what comes behind it.

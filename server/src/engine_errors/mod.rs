@@ -40,6 +40,14 @@ fn translated(error: IndexError) -> ApiError {
         }
         IndexError::Fields(limit) => too_many_fields(limit),
         IndexError::DocumentTooLarge { bytes_max, .. } => document_too_large(bytes_max),
+        IndexError::DocumentMemory { bytes_max } => ApiError::new(
+            Code::PayloadTooLarge,
+            format!(
+                "The words and values of a document take more than the {:.1} MiB of memory that one may have. Split it into \
+                 several, or start the server with a larger `--max-indexing-memory`.",
+                mebibytes(bytes_max)
+            ),
+        ),
         IndexError::Geo(error) => ApiError::new(Code::InvalidDocumentGeoField, geo_message(&error)),
         IndexError::Shape(error) => ApiError::new(
             Code::InvalidDocumentGeojsonField,
@@ -270,9 +278,13 @@ fn document_too_large(bytes_max: usize) -> ApiError {
         format!(
             "A document is longer than the {:.1} MiB that one may have. Split it into several, or start the server with a \
              larger `--max-indexing-memory`.",
-            bytes_max as f64 / f64::from(1 << 20)
+            mebibytes(bytes_max)
         ),
     )
+}
+
+fn mebibytes(bytes: usize) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
 }
 
 #[cfg(test)]

@@ -1,20 +1,25 @@
 //! A body that arrives asynchronously, as a blocking reader on another thread.
 
 use std::io::{self, Read};
+use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
 use futures_util::StreamExt;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::http::BodyStream;
 
 /// Pieces under way between the two: what the connection reads ahead of the parser.
 const PIECES: usize = 16;
+/// Their bytes: a piece has up to 400 KiB where a connection is fast.
+const AHEAD_BYTES: usize = 512 << 10;
 
 /// The reading end.
 pub(super) struct BodyReader {
     head: std::vec::IntoIter<Bytes>,
     current: Bytes,
+    /// The room that `current` takes.
+    room: Option<OwnedSemaphorePermit>,
     pieces: mpsc::Receiver<Piece>,
     ended: bool,
 }
@@ -22,10 +27,21 @@ pub(super) struct BodyReader {
 /// The feeding end.
 pub(super) struct BodyFeeder {
     pieces: mpsc::Sender<Piece>,
+    /// One for each byte that may be under way.
+    room: Arc<Semaphore>,
+}
+
+impl BodyFeeder {
+    /// Waits until there is room for a piece.
+    async fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        // Any piece fits into the whole room.
+        let permits = u32::try_from(bytes.min(AHEAD_BYTES)).unwrap_or(u32::MAX);
+        Arc::clone(&self.room).acquire_many_owned(permits).await.ok()
+    }
 }
 
 enum Piece {
-    Bytes(Bytes),
+    Bytes(Bytes, Option<OwnedSemaphorePermit>),
     /// A body that just stops without this was cut off.
     End,
 }
@@ -33,8 +49,9 @@ enum Piece {
 /// The two ends; `head` was received already.
 pub(super) fn pair(head: Vec<Bytes>) -> (BodyReader, BodyFeeder) {
     let (sender, receiver) = mpsc::channel(PIECES);
-    let reader = BodyReader { head: head.into_iter(), current: Bytes::new(), pieces: receiver, ended: false };
-    (reader, BodyFeeder { pieces: sender })
+    let (head, current) = (head.into_iter(), Bytes::new());
+    let reader = BodyReader { head, current, room: None, pieces: receiver, ended: false };
+    (reader, BodyFeeder { pieces: sender, room: Arc::new(Semaphore::new(AHEAD_BYTES)) })
 }
 
 impl BodyFeeder {
@@ -44,7 +61,10 @@ impl BodyFeeder {
         let mut drained = 0;
         while !ended && drained <= drain_bytes {
             match body.next().await {
-                Some(Ok(piece)) if is_read => is_read = self.pieces.send(Piece::Bytes(piece)).await.is_ok(),
+                Some(Ok(piece)) if is_read => {
+                    let room = self.room(piece.len()).await;
+                    is_read = self.pieces.send(Piece::Bytes(piece, room)).await.is_ok();
+                }
                 Some(Ok(piece)) => drained += piece.len() as u64,
                 Some(Err(_)) => return,
                 None => break,
@@ -58,12 +78,14 @@ impl BodyFeeder {
 impl Read for BodyReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.current.is_empty() && !self.ended {
+            // What was read leaves its room to the next pieces.
+            (self.current, self.room) = (Bytes::new(), None);
             if let Some(piece) = self.head.next() {
                 self.current = piece;
                 continue;
             }
             match self.pieces.blocking_recv() {
-                Some(Piece::Bytes(piece)) => self.current = piece,
+                Some(Piece::Bytes(piece, room)) => (self.current, self.room) = (piece, room),
                 Some(Piece::End) => self.ended = true,
                 None => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the body was cut off")),
             }

@@ -70,6 +70,8 @@ pub(super) enum Strategy {
     RulesCleared { uid: u32 },
     /// The server ended unexpectedly, maybe because of a task: each is carried out alone.
     AfterCrash { uid: u32 },
+    /// A larger batch was refused because of one document.
+    AfterRefusal { count: usize },
 }
 
 impl fmt::Display for Strategy {
@@ -102,6 +104,10 @@ impl fmt::Display for Strategy {
                 f,
                 "created batch containing only task with id {uid} because the server ended unexpectedly and the task may \
                  be the reason"
+            ),
+            Strategy::AfterRefusal { count } => write!(
+                f,
+                "batched at most {count} tasks because a larger batch was refused because of one of its documents"
             ),
             stopped => stopped.fmt_stopped(f),
         }

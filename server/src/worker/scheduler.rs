@@ -31,6 +31,7 @@ use crate::tasks::trace::Trace;
 use crate::tasks::uploads::Patience;
 use crate::tasks::write_stats;
 use crate::timestamp::Timestamp;
+use apart::Apart;
 use care::Care;
 use plan::Plan;
 
@@ -109,6 +110,7 @@ impl Scheduler {
             patience: Patience::default(),
             holds_memory: false,
             care: Care::begin(&queue)?,
+            apart: None,
             stop: Arc::clone(&stop),
         };
         worker.recover()?;
@@ -166,6 +168,8 @@ struct Worker {
     holds_memory: bool,
     /// After a process that died.
     care: Option<Care>,
+    /// After a batch that was refused.
+    apart: Option<Apart>,
     stop: Arc<AtomicBool>,
 }
 
@@ -226,10 +230,17 @@ impl Worker {
         tracing::debug!(batch = live.uid, tasks = tasks.len(), index = live.index_uid, "batch started");
         self.cancel_if_asked_before(&live);
         let done = match written {
-            Some(batch) => Some(Done { batch, created: Vec::new() }),
+            Some(batch) => Some(Done::from(batch)),
             None => self.carry_out(&live, &tasks),
         };
-        let has_ended = done.is_some_and(|done| self.conclude(&live, &tasks, done));
+        let has_ended = done.is_some_and(|done| {
+            if done.is_refused_for_one && self.is_refused_together(&tasks) {
+                self.discard(done);
+                return false;
+            }
+            self.note_accepted(&tasks);
+            self.conclude(&live, &tasks, done)
+        });
         self.queue.set_live(None);
         if has_ended {
             self.queue.batch_ended(live.uid);
@@ -342,12 +353,17 @@ impl Worker {
                 return Some(done);
             };
             tracing::warn!(batch = live.uid, ?error, ?pause, "a batch will be retried after a pause");
-            for (folder, index) in done.created {
-                self.instance.discard_unnamed(&folder, index);
-            }
+            self.discard(done);
             if !self.pause(live, pause) {
                 return None;
             }
+        }
+    }
+
+    /// Removes the indexes that a batch created which is not the last word.
+    fn discard(&self, done: Done) {
+        for (folder, index) in done.created {
+            self.instance.discard_unnamed(&folder, index);
         }
     }
 
@@ -379,7 +395,7 @@ impl Worker {
                     Code::Internal,
                     format!("An unexpected crash occurred when processing the task: {text}"),
                 );
-                Some(Done { batch: all_failed(live, &error), created: Vec::new() })
+                Some(Done::from(all_failed(live, &error)))
             }
         }
     }
@@ -471,6 +487,7 @@ fn all_failed(live: &LiveBatch, error: &ApiError) -> FinishedBatch {
     FinishedBatch::now(live.uid, live.started_at, live.strategy.clone(), live.tasks.iter().map(failed).collect())
 }
 
+mod apart;
 mod care;
 mod plan;
 mod recovery;

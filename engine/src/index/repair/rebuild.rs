@@ -83,7 +83,7 @@ impl<'a> Comparison<'a> {
             return true;
         }
         self.words.clear();
-        let read = self.documents.visit(&mut self.words, json).is_ok();
+        let read = self.documents.visit(&mut self.words, json, usize::MAX).is_ok();
         match self.salvage.text().filter(|_| self.is_possible) {
             Some(text) => read && self.words.are_those_of(doc, text, self.reading.settings, self.reading.fields),
             None => {
@@ -243,7 +243,7 @@ impl<'a> Rebuild<'a> {
                 continue;
             }
             let open = writer.get_or_insert_with(|| self.new_segment(&settings));
-            documents.write(open, id, &key, &json)?;
+            documents.write(open, id, &key, &json, usize::MAX)?;
             let new = open.doc_count() - 1;
             for vectors in source.salvage.vectors() {
                 open.vectors(vectors.name(), vectors.shape()).copy(new, vectors.get(doc)?, vectors.shape());

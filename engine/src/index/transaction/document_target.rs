@@ -15,6 +15,10 @@ pub(in super::super) trait DocumentTarget {
     fn column_exists(&mut self, field: FieldId);
     fn geo(&mut self, lat: f64, lng: f64);
     fn shape(&mut self, shape: Shape);
+    /// Heap that is held now, and needed until all is written, in bytes; 0 where nothing bounds it.
+    fn memory_bytes(&self) -> usize {
+        0
+    }
 }
 
 impl DocumentTarget for SegmentWriter {
@@ -56,5 +60,9 @@ impl DocumentTarget for SegmentWriter {
 
     fn shape(&mut self, shape: Shape) {
         SegmentWriter::shape(self, &shape);
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.memory_bytes()
     }
 }

@@ -64,19 +64,20 @@ impl<'a> DocumentWriter<'a> {
         }
     }
 
-    /// Adds the document `json` (one line) to a segment.
+    /// Adds the document `json` (one line) to a segment, which may take `memory_max` bytes.
     ///
     /// # Errors
-    /// Those of its content; the writer is unusable then.
+    /// Those of its content, and [`IndexError::DocumentMemory`]; the writer is unusable then.
     pub(in super::super) fn write(
         &mut self,
         writer: &mut SegmentWriter,
         id: InternalId,
         key: &str,
         json: &[u8],
+        memory_max: usize,
     ) -> Result<(), IndexError> {
         writer.begin_document(id, key, json);
-        self.visit(writer, json)?;
+        self.visit(writer, json, memory_max)?;
         writer.end_document();
         Ok(())
     }
@@ -87,14 +88,19 @@ impl<'a> DocumentWriter<'a> {
     /// As [`DocumentWriter::write`].
     pub(super) fn write_columns(&mut self, log: &mut ColumnLog, json: &[u8]) -> Result<(), IndexError> {
         log.begin_document();
-        self.visit(log, json)
+        self.visit(log, json, usize::MAX)
     }
 
-    /// Has `target` receive what is to be indexed of a document.
+    /// Has `target`, which may take `memory_max` bytes, receive what is to be indexed of a document.
     ///
     /// # Errors
-    /// Those of its content.
-    pub(in super::super) fn visit<T: DocumentTarget>(&mut self, target: &mut T, json: &[u8]) -> Result<(), IndexError> {
+    /// As [`DocumentWriter::write`].
+    pub(in super::super) fn visit<T: DocumentTarget>(
+        &mut self,
+        target: &mut T,
+        json: &[u8],
+        memory_max: usize,
+    ) -> Result<(), IndexError> {
         self.paths.document_count += 1;
         let mut sink = Sink {
             paths: &mut self.paths,
@@ -103,6 +109,8 @@ impl<'a> DocumentWriter<'a> {
             json,
             reads_geo: self.reads_geo,
             reads_shapes: self.reads_shapes,
+            memory_max,
+            unchecked_bytes: 0,
         };
         self.parser.visit(json, &mut sink)
     }
@@ -201,9 +209,30 @@ struct Sink<'w, 'a, T> {
     json: &'w [u8],
     reads_geo: bool,
     reads_shapes: bool,
+    /// What the target may take, in bytes.
+    memory_max: usize,
+    /// Bytes of names and values since that was checked.
+    unchecked_bytes: usize,
 }
 
+/// After so many bytes of names and values the memory is checked.
+const MEMORY_CHECK_BYTES: usize = 64 << 10;
+/// What the name of a field counts as.
+const NAME_BYTES: usize = 16;
+
 impl<T: DocumentTarget> Sink<'_, '_, T> {
+    /// # Errors
+    /// [`IndexError::DocumentMemory`].
+    fn check_memory(&mut self, bytes: usize) -> Result<(), IndexError> {
+        self.unchecked_bytes += bytes;
+        if self.unchecked_bytes < MEMORY_CHECK_BYTES {
+            return Ok(());
+        }
+        self.unchecked_bytes = 0;
+        let bytes_max = self.memory_max;
+        if self.target.memory_bytes() > bytes_max { Err(IndexError::DocumentMemory { bytes_max }) } else { Ok(()) }
+    }
+
     fn text(&mut self, leaf: Leaf, text: &str) {
         let path = &self.paths.known[leaf.path.index()];
         if !path.has_words {
@@ -247,7 +276,7 @@ impl<T: DocumentTarget> DocumentVisitor for Sink<'_, '_, T> {
                 self.target.column_inexact(field);
             }
         }
-        Ok(())
+        self.check_memory(NAME_BYTES)
     }
 
     fn string(&mut self, leaf: Leaf, value: &str) -> Result<(), IndexError> {
@@ -255,7 +284,7 @@ impl<T: DocumentTarget> DocumentVisitor for Sink<'_, '_, T> {
         if let Some(field) = self.column(leaf.path) {
             self.target.column_string(field, &normalize_facet(value), cut(value, FACET_SHOWN_BYTES_MAX));
         }
-        Ok(())
+        self.check_memory(value.len())
     }
 
     fn number(&mut self, leaf: Leaf, number: Number<'_>) -> Result<(), IndexError> {
@@ -266,7 +295,7 @@ impl<T: DocumentTarget> DocumentVisitor for Sink<'_, '_, T> {
                 self.target.column_inexact(field);
             }
         }
-        Ok(())
+        self.check_memory(number.text.len())
     }
 
     fn boolean(&mut self, leaf: Leaf, value: bool) -> Result<(), IndexError> {

@@ -64,7 +64,7 @@ pub(super) fn write_documents(
 
     let thread_count = resources.threads_for(bytes);
     let run_length = (plan.entries().len() / (thread_count * 8)).clamp(1, RUN_LENGTH_MAX);
-    let memory = SegmentMemory::new(resources.memory_bytes, plan.memory_bytes(), thread_count);
+    let memory = &SegmentMemory::new(resources.memory_bytes, plan.memory_bytes(), thread_count);
     let next_run = AtomicUsize::new(0);
     let embedders = if resources.embeds_later {
         ActiveEmbedder::all_for_later(reading.settings, resources, segments)?
@@ -148,18 +148,24 @@ fn content_bytes(plan: &WritePlan, entry: &Entry) -> u64 {
 }
 
 /// What the segments in the making may take of the memory of a batch.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct SegmentMemory {
     bytes: usize,
     /// Each thread has a segment in the making.
     thread_count: usize,
     /// However little is left: tiny segments would cost more than they save.
     share_min: usize,
+    /// One document at a time is indexed that may take more than a share.
+    large: Mutex<()>,
 }
 
 impl SegmentMemory {
     /// One part in this many is left to segments in any case.
     const SHARE_MIN_DIVISOR: usize = 8;
+    /// One document may take one part in this many, or a share where that is more.
+    const DOCUMENT_DIVISOR: usize = 4;
+    /// What a document takes at most for each byte of its JSON: short words or numbers that are all different.
+    const DOCUMENT_FACTOR: usize = 40;
 
     /// `used_bytes` of `memory_bytes` are taken.
     pub(super) fn new(memory_bytes: usize, used_bytes: usize, thread_count: usize) -> SegmentMemory {
@@ -167,12 +173,23 @@ impl SegmentMemory {
             bytes: memory_bytes.saturating_sub(used_bytes),
             thread_count,
             share_min: memory_bytes / thread_count / Self::SHARE_MIN_DIVISOR,
+            large: Mutex::new(()),
         }
     }
 
     /// Heap of one segment, in bytes. The dictionaries of some languages are read when their first text comes.
     fn share(&self) -> usize {
         (self.bytes.saturating_sub(dictionary_heap_bytes()) / self.thread_count).max(self.share_min)
+    }
+
+    /// What a segment of one document may take, in bytes.
+    fn document_bytes_max(&self) -> usize {
+        self.share().max(self.bytes / Self::DOCUMENT_DIVISOR)
+    }
+
+    /// What a document of so many bytes of JSON may take, in bytes.
+    fn expected(json_bytes: usize) -> usize {
+        json_bytes.saturating_mul(Self::DOCUMENT_FACTOR)
     }
 }
 
@@ -184,7 +201,7 @@ pub(super) struct Part<'a> {
     documents: DocumentWriter<'a>,
     vectors: DocumentVectors<'a>,
     writer: Option<SegmentWriter>,
-    memory: SegmentMemory,
+    memory: &'a SegmentMemory,
     segments: Vec<SegmentView>,
 }
 
@@ -193,7 +210,7 @@ impl<'a> Part<'a> {
         resources: &'a Resources<'a>,
         reading: Reading<'a>,
         vectors: DocumentVectors<'a>,
-        memory: SegmentMemory,
+        memory: &'a SegmentMemory,
     ) -> Part<'a> {
         Part {
             resources,
@@ -209,16 +226,35 @@ impl<'a> Part<'a> {
     /// Adds a document that takes the place of `origin`.
     pub(super) fn write(&mut self, id: u64, key: &str, json: &[u8], origin: Origin<'_>) -> Result<(), IndexError> {
         self.resources.check_length(json.len())?;
-        let taken = self.vectors.take(json)?;
-        let writer =
-            self.writer.get_or_insert_with(|| SegmentWriter::new(writer_options(self.settings, self.resources)));
-        self.documents.write(writer, id, key, &taken.json)?;
-        let doc = writer.doc_count() - 1;
-        self.vectors.settle(writer, doc, id, &taken, origin)?;
-        if writer.memory_bytes() >= self.memory.share() {
+        let expected = SegmentMemory::expected(json.len());
+        let (share, memory) = (self.memory.share(), self.memory);
+        if self.writer.as_ref().is_some_and(|writer| writer.memory_bytes() + expected > share) {
+            self.spill()?;
+        }
+        // A large document has a segment of its own, and one at a time is indexed.
+        let large = (expected > share).then(|| memory.large.lock());
+        let memory_max = large.as_ref().map_or(usize::MAX, |_| memory.document_bytes_max());
+        self.add(id, key, json, origin, memory_max)?;
+        if large.is_some() || self.writer.as_ref().is_some_and(|writer| writer.memory_bytes() >= share) {
             self.spill()?;
         }
         Ok(())
+    }
+
+    fn add(
+        &mut self,
+        id: u64,
+        key: &str,
+        json: &[u8],
+        origin: Origin<'_>,
+        memory_max: usize,
+    ) -> Result<(), IndexError> {
+        let taken = self.vectors.take(json)?;
+        let writer =
+            self.writer.get_or_insert_with(|| SegmentWriter::new(writer_options(self.settings, self.resources)));
+        self.documents.write(writer, id, key, &taken.json, memory_max)?;
+        let doc = writer.doc_count() - 1;
+        self.vectors.settle(writer, doc, id, &taken, origin)
     }
 
     /// The next document is not the one that follows the last one in the payload.

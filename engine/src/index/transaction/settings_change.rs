@@ -65,7 +65,7 @@ pub(in super::super) fn rewrite(
     resources.progress.enter(Phase::RewritingSegments, total);
     let bytes = segments.iter().map(|segment| segment.reader.meta().raw_bytes).sum();
     let thread_count = resources.threads_for(bytes);
-    let memory = SegmentMemory::new(resources.memory_bytes, 0, thread_count);
+    let memory = &SegmentMemory::new(resources.memory_bytes, 0, thread_count);
     let runs: Vec<(usize, Range<DocId>)> = segments
         .iter()
         .enumerate()

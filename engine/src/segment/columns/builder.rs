@@ -90,7 +90,7 @@ impl ColumnsBuilder {
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.columns.values().map(ColumnBuilder::heap_bytes).sum()
+        self.columns.values().map(|column| size_of::<ColumnBuilder>() + column.heap_bytes()).sum()
     }
 
     /// Writes a section per column and answers their fields. `new_docs` gives the final number of each document

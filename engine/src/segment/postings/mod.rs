@@ -13,6 +13,7 @@
 //! Good for filling a set of candidates. Bad for asking where in a document a term is: that is in the token column.
 
 mod field_sets;
+mod growing_sets;
 mod infos;
 mod list;
 mod posting;
@@ -22,6 +23,7 @@ mod writer;
 
 pub use field_sets::FieldSets;
 pub(crate) use field_sets::read_field_list;
+pub(crate) use growing_sets::{GrowingSets, GrownSets};
 pub(crate) use list::{BlockCodes, List, put_plain_list};
 pub(crate) use posting::{Mark, Posting};
 pub use reader::Postings;

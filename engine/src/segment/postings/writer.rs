@@ -11,6 +11,8 @@ use hashbrown::HashMap;
 
 /// So many pairs of sets are joined at most: documents of any shape must not make the table large.
 const JOINED_MAX: usize = 1 << 12;
+/// The sets that are joined have at most so many fields, all together.
+const JOINED_FIELDS_MAX: usize = 1 << 18;
 
 /// The distinct field sets while a segment is written. Codes are given in order of appearance and renumbered by falling
 /// frequency at the end.
@@ -18,20 +20,20 @@ const JOINED_MAX: usize = 1 << 12;
 pub(crate) struct FieldSetTable {
     sets: Vec<Box<[FieldId]>>,
     codes: HashMap<Box<[FieldId]>, u32, foldhash::fast::RandomState>,
-    /// The code of a set plus one field that is larger than all of its fields.
-    extended: HashMap<(u32, FieldId), u32, foldhash::fast::RandomState>,
     /// The code of the union of two sets, the smaller code first.
     joined: HashMap<(u32, u32), u32, foldhash::fast::RandomState>,
     /// The same for both orders of the first sets, which nearly all documents have, or [`NONE`](Self::NONE); empty
     /// until two sets are joined.
     joined_first: Vec<u32>,
+    /// Fields of the pairs in `joined`.
+    joined_fields: usize,
 }
 
 /// Sets with smaller codes are the first ones.
 const FIRST_SETS: u32 = 64;
 
 impl FieldSetTable {
-    pub(crate) const NONE: u32 = u32::MAX;
+    const NONE: u32 = u32::MAX;
 
     /// Code of an ascending set.
     pub(crate) fn code(&mut self, fields: &[FieldId]) -> u32 {
@@ -42,20 +44,6 @@ impl FieldSetTable {
         self.sets.push(fields.into());
         self.codes.insert(fields.into(), code);
         code
-    }
-
-    /// Code of the set `code` (or of the empty set, [`NONE`](Self::NONE)) with `field`, larger than its fields, added.
-    #[inline]
-    pub(crate) fn extend(&mut self, code: u32, field: FieldId) -> u32 {
-        if let Some(&extended) = self.extended.get(&(code, field)) {
-            return extended;
-        }
-        let mut fields = self.sets.get(code as usize).map_or(Vec::new(), |set| set.to_vec());
-        debug_assert!(fields.last().is_none_or(|&last| last < field));
-        fields.push(field);
-        let extended = self.code(&fields);
-        self.extended.insert((code, field), extended);
-        extended
     }
 
     /// Code of the union of two sets; of the empty set when there would be too many.
@@ -88,9 +76,11 @@ impl FieldSetTable {
         if let Some(&code) = self.joined.get(&key) {
             return code;
         }
-        if self.joined.len() >= JOINED_MAX {
+        let field_count = [a, b].iter().map(|&code| self.sets[code as usize].len()).sum::<usize>();
+        if self.joined.len() >= JOINED_MAX || self.joined_fields + field_count > JOINED_FIELDS_MAX {
             return self.code(&[]);
         }
+        self.joined_fields += field_count;
         let mut fields: Vec<FieldId> = [a, b].iter().flat_map(|&code| self.sets[code as usize].to_vec()).collect();
         fields.sort_unstable();
         fields.dedup();

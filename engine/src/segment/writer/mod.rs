@@ -181,7 +181,7 @@ impl SegmentWriter {
 
     /// Bytes this writer holds now and will need at most while finishing.
     pub fn memory_bytes(&self) -> usize {
-        self.text.heap_bytes() + self.documents.memory_bytes() + self.ids.len() * 48
+        self.text.heap_bytes() + self.documents.memory_bytes() + self.json.capacity() + self.ids.len() * 48
     }
 
     /// Number of completed documents.

@@ -4,7 +4,9 @@ use super::vocabulary::{SortedTerms, Vocabulary};
 use crate::id::{FIRST_TERM, FieldId, GAP, Gap, HOLE, TermOrdinal};
 use crate::segment::format::{POSITIONS_MAX, SectionKind, SectionWriter, TERM_BYTES_MAX};
 use crate::segment::neighbours::CountedTerm;
-use crate::segment::postings::{FieldSetTable, Mark, Posting, PostingsBuilder, UnionsBuilder, zone_of};
+use crate::segment::postings::{
+    FieldSetTable, GrowingSets, GrownSets, Mark, Posting, PostingsBuilder, UnionsBuilder, zone_of,
+};
 use crate::segment::terms::TermsBuilder;
 use crate::segment::tokens::{TokenCodes, TokensBuilder};
 use crate::segment::{ListThresholds, SegmentError};
@@ -12,6 +14,10 @@ use std::sync::Arc;
 
 /// Distance of the words on both sides of a gap token.
 const GAP_POSITIONS: u32 = 8;
+
+/// What a term takes while the segment is finished, beside its entry: its place in the order of the terms (16 bytes), its
+/// ordinal (4), where its postings are (8 and 16), its frequency (4), its info (16), and the dictionary.
+const FINISHING_BYTES_PER_TERM: usize = 80;
 
 /// Tokens of all documents by local id, in order of arrival.
 #[derive(Debug, Default)]
@@ -136,9 +142,12 @@ impl TextBuilder {
         self.vocabulary.discount(&self.tokens[tokens]);
     }
 
+    /// Bytes held now, and needed at most while finishing.
     pub(super) fn heap_bytes(&self) -> usize {
         // While finishing, each token may become a posting of eight bytes, and its code of two is kept beside it.
-        self.vocabulary.heap_bytes() + self.tokens.capacity() * 4 + self.tokens.len() * 10 + self.runs.len() * 8
+        let of_tokens = self.tokens.capacity() * 4 + self.tokens.len() * 10 + self.runs.len() * 8;
+        let of_open = self.open.tokens.capacity() * 4 + self.open.tokens.len() * 14 + self.open.pieces.capacity() * 16;
+        self.vocabulary.heap_bytes() + self.vocabulary.len() * FINISHING_BYTES_PER_TERM + of_tokens + of_open
     }
 
     /// Adds the documents of `other`, behind those that are here.
@@ -198,12 +207,12 @@ impl SortedText {
                 inverter.add(new as u32, field, run);
             }
         }
-        let Inverter { mut postings, field_sets, counts, .. } = inverter;
-        let (renumbered, section) = field_sets.finish(&counts);
+        let Inverter { mut postings, field_sets, .. } = inverter;
+        let GrownSets { codes, table, section } = field_sets.finish();
         for Posting { mark, .. } in &mut postings {
-            *mark = Mark::new(renumbered[mark.code() as usize], mark.zone());
+            *mark = Mark::new(codes[mark.code() as usize], mark.zone());
         }
-        let field_sets = (field_sets.renumbered(&counts), section);
+        let field_sets = (table, section);
         InvertedText { terms: Arc::clone(terms), doc_count: order.len() as u32, starts, postings, field_sets }
     }
 
@@ -301,9 +310,7 @@ fn ranges(docs: &[(usize, usize)], doc: u32) -> (std::ops::Range<usize>, std::op
 struct Inverter {
     terms: Vec<OpenTerm>,
     postings: Vec<Posting>,
-    field_sets: FieldSetTable,
-    /// By code how many postings have it.
-    counts: Vec<u64>,
+    field_sets: GrowingSets,
 }
 
 #[derive(Clone, Copy)]
@@ -320,15 +327,13 @@ impl Inverter {
         Inverter {
             terms: starts[..term_count].iter().map(|&next| OpenTerm { next, last: u64::MAX }).collect(),
             postings: vec![Posting { doc: 0, mark: Mark::new(0, 0) }; total],
-            field_sets: FieldSetTable::default(),
-            counts: Vec::new(),
+            field_sets: GrowingSets::default(),
         }
     }
 
     /// Documents ascend, and fields ascend within a document.
     fn add(&mut self, doc: u32, field: FieldId, run: &[u32]) {
-        let alone = self.field_sets.extend(FieldSetTable::NONE, field);
-        self.counts.resize(self.field_sets.len(), 0);
+        let alone = self.field_sets.extend(GrowingSets::NONE, field);
         let here = u64::from(doc) << 16 | u64::from(field);
         let mut next = 0;
         for &ordinal in run {
@@ -350,13 +355,12 @@ impl Inverter {
                 let before = posting.mark.code();
                 let code = self.field_sets.extend(before, field);
                 posting.mark = Mark::new(code, posting.mark.zone().min(zone));
-                self.counts.resize(self.field_sets.len(), 0);
-                self.counts[before as usize] -= 1;
-                self.counts[code as usize] += 1;
+                self.field_sets.discount(before);
+                self.field_sets.count(code);
             } else {
                 self.postings[term.next] = Posting { doc, mark: Mark::new(alone, zone) };
                 term.next += 1;
-                self.counts[alone as usize] += 1;
+                self.field_sets.count(alone);
             }
         }
     }

@@ -179,6 +179,8 @@ impl Vocabulary {
             self.seed = self.hasher.hash_one(0_u64);
         }
         let count = (2 * self.slots.len()).max(SLOTS_MIN);
+        // The old table goes first: the entries are all that is needed.
+        self.slots = Vec::new();
         self.slots = vec![FREE_SLOT; count];
         for (index, entry) in (0..).zip(&self.entries) {
             let bytes = if entry.tag & LONG == 0 { entry.place } else { 0 };
@@ -217,6 +219,11 @@ impl Vocabulary {
         ids.sort_unstable();
         ids.dedup();
         ids.iter().for_each(|&id| self.entries[(id - FIRST_TERM) as usize].doc_freq -= 1);
+    }
+
+    /// Number of words.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
     }
 
     pub(super) fn heap_bytes(&self) -> usize {

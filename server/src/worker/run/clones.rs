@@ -26,7 +26,7 @@ fn try_clone(context: Context<'_>, uid: &str, task: u32, new_uid: &str) -> ApiRe
     let (folder, index) = context.instance.clone_unnamed(context.store, &source, new_uid, context.live.uid)?;
     let changes = [IndexChange::Created { uid: new_uid.to_owned(), folder: folder.clone() }];
     let batch = Record::new(context.live).finish(&[succeeded(task, None)], &changes);
-    Ok(Done { batch, created: vec![(folder, index)] })
+    Ok(Done { created: vec![(folder, index)], ..Done::from(batch) })
 }
 
 /// The index gets links to the files, which stay where they are.
@@ -53,5 +53,5 @@ fn try_attach(context: Context<'_>, uid: &str, task: u32, name: &str) -> ApiResu
     };
     let changes = [IndexChange::Created { uid: uid.to_owned(), folder: folder.clone() }];
     let batch = record.finish(&[succeeded(task, None)], &changes);
-    Ok(Some(Done { batch, created: vec![(folder, index)] }))
+    Ok(Some(Done { created: vec![(folder, index)], ..Done::from(batch) }))
 }

@@ -107,6 +107,7 @@ pub(super) fn run(context: Context<'_>, index_uid: &str, tasks: &[Queued]) -> Op
             return Some(done(&outline, &ended, created));
         }
     };
+    let mut is_refused_for_one = false;
     let ended = match apply(context, &index, &operations, &outline) {
         Ok(results) => outline.tasks(&results),
         Err(IndexError::Cancelled) if context.is_cancelled() => {
@@ -119,14 +120,16 @@ pub(super) fn run(context: Context<'_>, index_uid: &str, tasks: &[Queued]) -> Op
         Err(error) => {
             tracing::warn!(index = index_uid, batch = context.live.uid, %error, "a batch failed");
             outline.embeds = false;
-            outline.all_failed(&ApiError::from(error).prefixed(format_args!("Index `{index_uid}`: ")))
+            let error = ApiError::from(error);
+            is_refused_for_one = error.status() < 500 && !error.is_momentary();
+            outline.all_failed(&error.prefixed(format_args!("Index `{index_uid}`: ")))
         }
     };
-    Some(done(&outline, &ended, created))
+    Some(Done { is_refused_for_one, ..done(&outline, &ended, created) })
 }
 
 fn done(outline: &Outline, tasks: &[FinishedTask], created: Vec<(FolderName, Arc<Index>)>) -> Done {
-    Done { batch: outline.finish(tasks), created }
+    Done { created, ..Done::from(outline.finish(tasks)) }
 }
 
 /// Whether a task brings documents that embedders may have to embed, or speaks of embedders, which is also how documents

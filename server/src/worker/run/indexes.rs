@@ -29,7 +29,7 @@ pub(super) fn create(context: Context<'_>, uid: &str, task: u32, primary_key: Op
     match set_primary_key(context, uid, &index, task, primary_key, &changes) {
         Some(Ok(())) => {
             let batch = Record::new(context.live).finish(&[succeeded(task, None)], &changes);
-            Some(Done { batch, created: vec![(folder, index)] })
+            Some(Done { created: vec![(folder, index)], ..Done::from(batch) })
         }
         Some(Err(error)) => {
             context.instance.discard_unnamed(&folder, index);

@@ -39,6 +39,14 @@ pub(super) struct Done {
     pub(super) batch: FinishedBatch,
     /// Indexes that it created, by folder.
     pub(super) created: Vec<(FolderName, Arc<Index>)>,
+    /// The engine refused all of it because of something that one of its tasks brought.
+    pub(super) is_refused_for_one: bool,
+}
+
+impl From<FinishedBatch> for Done {
+    fn from(batch: FinishedBatch) -> Done {
+        Done { batch, created: Vec::new(), is_refused_for_one: false }
+    }
 }
 
 impl Done {
@@ -101,7 +109,7 @@ pub(super) fn run(context: Context<'_>, tasks: &[Queued]) -> Option<Done> {
 fn cancel(context: Context<'_>, uid: u32, tasks: crate::tasks::UidSet) -> Done {
     let mut batch = Record::new(context.live).finish(&[succeeded(uid, None)], &[]);
     batch.canceled = Some((uid, tasks));
-    Done { batch, created: Vec::new() }
+    Done::from(batch)
 }
 
 fn delete(context: Context<'_>, deletions: &[Queued]) -> Done {
@@ -114,13 +122,13 @@ fn delete(context: Context<'_>, deletions: &[Queued]) -> Done {
             _ => None,
         })
         .collect();
-    Done { batch, created: Vec::new() }
+    Done::from(batch)
 }
 
 impl Context<'_> {
     /// A batch that only changes what the store knows.
     fn stored_only(&self, tasks: &[FinishedTask], changes: &[IndexChange]) -> Done {
-        Done { batch: Record::new(self.live).finish(tasks, changes), created: Vec::new() }
+        Done::from(Record::new(self.live).finish(tasks, changes))
     }
 
     fn is_cancelled(&self) -> bool {

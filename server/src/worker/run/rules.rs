@@ -22,7 +22,7 @@ pub(super) fn change(context: Context<'_>, tasks: &[Queued]) -> Option<Done> {
     }
     let mut batch = Record::new(context.live).finish(&ended, &[]);
     batch.rule_changes = draft.into_changes();
-    Some(Done { batch, created: Vec::new() })
+    Some(Done::from(batch))
 }
 
 /// The counter of the task.

@@ -22,7 +22,7 @@ pub(super) fn create(context: Context<'_>, tasks: &[Queued]) -> Option<Done> {
         Ok(place) => {
             tracing::info!(place, "made a snapshot");
             let batch = batch.unwrap_or_else(|| record.finish(&ended, &[]));
-            Some(Done { batch, created: Vec::new() })
+            Some(Done::from(batch))
         }
         Err(BackupError::Cancelled) => None,
         Err(error) => {

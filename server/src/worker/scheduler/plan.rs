@@ -57,7 +57,7 @@ impl Worker {
             return Ok(Some(Plan::new(first, &strategy)));
         }
         match store.oldest_enqueued()? {
-            Some(first) => self.grow(first).map(Some),
+            Some(first) => self.grow(first).map(|plan| Some(self.kept_apart(plan))),
             None => Ok(None),
         }
     }

@@ -37,7 +37,7 @@ impl Worker {
             if self.waiting_tasks(&batch)?.is_empty() {
                 continue;
             }
-            let done = Done { batch, created: Vec::new() };
+            let done = Done::from(batch);
             let free = self.publish(&done);
             if done.batch.embeds.is_some() && snapshot.waits_for_vectors() {
                 // There is one at most: batches come one after the other.

@@ -64,6 +64,7 @@ impl Server {
             patience: Patience::default(),
             holds_memory: false,
             care: None,
+            apart: None,
             stop: Arc::default(),
         }
     }
@@ -287,13 +288,37 @@ fn die_with_a_file(server: Server) -> (bool, u32) {
     worker.recover().unwrap();
     let plan = worker.plan().unwrap().unwrap();
     let live = worker.live(worker.next_batch, &plan.tasks, plan.strategy.to_string());
-    let nothing = Done { batch: all_failed(&live, &ApiError::internal("not carried out")), created: Vec::new() };
+    let nothing = Done::from(all_failed(&live, &ApiError::internal("not carried out")));
     worker.free_payloads(&live, &plan.tasks, &nothing);
     assert!(payload.exists(), "what no index has committed is needed again");
     let done = worker.carry_out(&live, &plan.tasks).unwrap();
     worker.publish(&done);
     worker.free_payloads(&live, &plan.tasks, &done);
     (payload.exists(), uid)
+}
+
+#[test]
+fn a_document_that_is_refused_fails_only_the_task_that_brought_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::open(folder.path());
+    let patch = serde_json::from_value(json!({"sortableAttributes": ["_geo"]})).unwrap();
+    server.enqueue("films", Content::Settings { patch: Box::new(patch), may_create_index: true });
+    server.run();
+    for id in 0..9 {
+        server.add("films", &[document(id)]);
+    }
+    let bad = server.add("films", &[document(100), json!({"id": 101, "_geo": "nowhere"})]);
+    let last = (10..20).map(|id| server.add("films", &[document(id)])).max().unwrap();
+    let batches = server.run();
+    assert_eq!(server.document_count("films"), 19);
+    assert_eq!(server.code(bad), "invalid_document_geo_field");
+    for uid in (0..=last).filter(|&uid| uid != bad) {
+        assert_eq!(server.task(uid)["status"], "succeeded", "task {uid}");
+    }
+    // Halved after each refusal, doubled after each success.
+    assert!(batches.contains(&vec![bad]) && batches.len() < 16, "{batches:?}");
+    let strategy = server.queue.batch(server.task(bad)["batchUid"].as_u64().unwrap() as u32);
+    assert!(format!("{strategy:?}").contains("a larger batch was refused"), "{strategy:?}");
 }
 
 #[test]
