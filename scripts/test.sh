@@ -28,4 +28,6 @@ step "Packaging"
 scripts/test-packaging.sh
 step "The page"
 scripts/test-page.sh
+step "The site"
+if command -v mdbook >/dev/null; then scripts/docs.sh; else echo "SKIPPED: there is no mdbook; cargo install --locked mdbook"; fi
 step "All passed"
