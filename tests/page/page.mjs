@@ -302,6 +302,10 @@ try {
   await page.value(`window.fetch = window.answers`);
   await page.until(`document.getElementById('said').textContent === '' && !document.getElementById('hits').classList.contains('stale')`);
 
+  // Without a master key there are no keys, and the view says so.
+  await page.value(`document.querySelector('[data-view=keys]').click()`);
+  await page.until(`document.getElementById('view').textContent.startsWith('This server has no master key')`);
+
   // A key is asked for where there is none.
   const protectedUrl = process.env.PROTECTED_URL;
   if (protectedUrl) {

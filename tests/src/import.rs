@@ -429,6 +429,14 @@ fn a_server_that_is_not_there_is_waited_for_on_request() {
     failed(&output, "cannot connect to http://127.0.0.1:1/ (");
     failed(&output, "Start a server with `lamina serve`, or choose another one with --url");
     assert!(output.stdout.is_empty(), "a rate of nothing: {}", said(&output.stdout));
+    // No place in the file is at fault.
+    let lines: Vec<String> = said(&output.stderr).lines().map(str::to_owned).collect();
+    assert!(lines[0].starts_with("lamina import: cannot connect to "), "{lines:?}");
+    assert_eq!((lines.len(), lines[2].as_str()), (3, "lamina import: nothing was sent"), "{lines:?}");
+    let output = run(&["--json"]);
+    let (complaint, done) = (said(&output.stderr), for_programs(&output));
+    assert!(complaint.starts_with(r#"{"command":"import","error":{"message":"cannot connect to "#), "{complaint}");
+    assert_eq!((&done["failures"], &done["isWhole"], &done["endedAfter"]), (&json!([]), &json!(false), &Value::Null));
     failed(&run(&["--wait", "--patience", "1"]), "http://127.0.0.1:1/ did not answer for 1 seconds: ");
 }
 
@@ -467,5 +475,8 @@ fn messages_name_the_option_that_helps() {
     assert!(output.stdout.is_empty(), "{}", said(&output.stdout));
     let server = Server::with_options(&["--master-key", "0123456789abcdef"]);
     failed(&import(&server, &[], &lines(0..3)), "Give a key with --api-key, or in the variable SVC_API_KEY");
-    failed(&import(&server, &["--api-key", "wrong"], &lines(0..3)), "The key of --api-key (SVC_API_KEY) is unknown");
+    let output = import(&server, &["--api-key", "wrong", "--json"], &lines(0..3));
+    failed(&output, "The key of --api-key (SVC_API_KEY) is unknown");
+    let complaint: Value = serde_json::from_slice(&output.stderr).expect("one object");
+    assert_eq!(complaint["error"]["code"], "invalid_api_key");
 }

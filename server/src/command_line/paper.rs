@@ -2,7 +2,9 @@
 
 use std::io;
 
-use super::command;
+use clap_mangen::Man;
+
+use super::{SERVE, command};
 use crate::console;
 
 /// Prints what `shell` needs to complete command lines.
@@ -20,9 +22,43 @@ pub fn completions(shell: clap_complete::Shell) -> io::Result<()> {
 /// # Errors
 /// When standard output cannot be written.
 pub fn manual() -> io::Result<()> {
+    console::print(&page()?)
+}
+
+/// The manual page: the options of the server, then each command with its own.
+fn page() -> io::Result<String> {
+    let mut command = command();
+    command.build();
     let mut text = Vec::new();
-    clap_mangen::Man::new(command()).render(&mut text)?;
-    console::print(&String::from_utf8_lossy(&text))
+    let man = Man::new(command.clone());
+    man.render_title(&mut text)?;
+    man.render_name_section(&mut text)?;
+    man.render_synopsis_section(&mut text)?;
+    man.render_description_section(&mut text)?;
+    man.render_options_section(&mut text)?;
+    man.render_extra_section(&mut text)?;
+    let mut page = String::from_utf8_lossy(&text).into_owned();
+    // Without a command, the program does what `serve` does.
+    for command in command.get_subcommands().filter(|command| command.get_name() != SERVE) {
+        describe(command, &mut page)?;
+    }
+    Ok(page)
+}
+
+/// A section for a command, and one for each of its own.
+fn describe(command: &clap::Command, page: &mut String) -> io::Result<()> {
+    if command.get_name() == "help" {
+        return Ok(());
+    }
+    let mut text = Vec::new();
+    let man = Man::new(command.clone());
+    man.render_description_section(&mut text)?;
+    man.render_synopsis_section(&mut text)?;
+    man.render_options_section(&mut text)?;
+    let name = command.get_bin_name().unwrap_or_else(|| command.get_name());
+    page.push_str(&format!(".SH \"{}\"\n", name.to_uppercase()));
+    page.push_str(&String::from_utf8_lossy(&text).replace(".SH ", ".SS "));
+    command.get_subcommands().try_for_each(|command| describe(command, page))
 }
 
 #[cfg(test)]
@@ -79,6 +115,19 @@ mod tests {
         }
         let file = std::fs::read_to_string(path).unwrap();
         assert!(file == example(), "run `UPDATE=1 cargo test -p lamina-server the_example_explains_every_option`");
+    }
+
+    #[test]
+    fn the_manual_has_every_command_with_its_options() {
+        let page = page().unwrap();
+        for heading in ["LAMINA IMPORT", "LAMINA SETTINGS GET", "LAMINA STORE GC", "LAMINA MANUAL"] {
+            assert!(page.contains(&format!(".SH \"{heading}\"\n")), "{heading}");
+        }
+        for option in [r"\-\-db\-path", r"\-\-primary\-key", r"\-\-again", r"\-\-apply", r"\-\-json"] {
+            assert!(page.contains(option), "{option}");
+        }
+        assert!(!page.contains("(1)") && !page.contains("HELP\"") && !page.contains("LAMINA SERVE"));
+        assert_eq!(page.matches(".TH ").count(), 1);
     }
 
     #[test]

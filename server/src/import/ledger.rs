@@ -94,6 +94,17 @@ impl Ledger {
         self.summary.error = self.summary.error.take().or(error);
     }
 
+    /// The server takes nothing at all, so that no place in the input is at fault.
+    pub(super) fn shut_out(&mut self, error: ImportError) {
+        (self.reads, self.waits, self.last) = (false, false, None);
+        self.summary.cut_short = Some("nothing was sent".to_owned());
+        self.summary.error.get_or_insert(error);
+    }
+
+    pub(super) fn has_accepted(&self) -> bool {
+        self.accepted_documents > 0
+    }
+
     /// What became of all of it, which is also printed.
     pub(super) fn closed(mut self, args: &Args) -> Summary {
         self.progress.finish();

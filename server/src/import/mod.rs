@@ -160,6 +160,14 @@ pub(crate) enum ImportError {
 }
 
 impl ImportError {
+    /// Whether it has nothing to do with what was sent: there is no server, or none for this key.
+    fn is_of_all(&self) -> bool {
+        matches!(
+            self,
+            ImportError::Server(ClientError::Unreachable { .. }) | ImportError::Refused { status: 401 | 403, .. }
+        )
+    }
+
     fn code(&self) -> Option<&str> {
         match self {
             ImportError::Server(error) => error.code(),

@@ -116,6 +116,9 @@ impl Import {
             }
         }
         let Some((parts, error)) = delivery.stopped else { return };
+        if !self.ledger.has_accepted() && error.is_of_all() {
+            return self.ledger.shut_out(error);
+        }
         parts.iter().for_each(|part| self.ledger.failed(part, error.to_string()));
         // The server cannot say what became of the tasks, and it was tried for long enough.
         self.ledger.waits &= !matches!(error, ImportError::Unreachable { .. } | ImportError::Server(_));

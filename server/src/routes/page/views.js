@@ -81,7 +81,13 @@ pages.tasks = async fill => {
 };
 
 pages.keys = async fill => {
-  const found = await ask('GET', '/keys?limit=100');
+  let found;
+  try {
+    found = await ask('GET', '/keys?limit=100');
+  } catch (error) {
+    if (error.code !== 'missing_master_key') throw error;
+    return fill(node('p', 'This server has no master key: there are no keys, and everyone who reaches it may do everything. Start it with --master-key, or with SVC_MASTER_KEY.'));
+  }
   const name = entry('Name'), actions = entry('Actions, comma-separated', 'search'), on = entry('Indexes, comma-separated', '*');
   const parts = input => input.value.split(',').map(one => one.trim()).filter(Boolean);
   const create = button('Create', async () => {
