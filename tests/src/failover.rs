@@ -93,6 +93,48 @@ fn a_standby_takes_over_and_the_writer_before_follows() {
     }
 }
 
+/// Keys follow from the master key: a server with another one, or with none, is of no use to clients of the writer.
+#[test]
+fn a_standby_with_another_master_key_takes_nothing_over() {
+    let store = tempfile::tempdir().unwrap();
+    let mut first = member(&store);
+    first.add("films", json!([{"id": 1}]));
+    let address = format!("file://{}/store", store.path().display());
+    let own = "another-master-key-than-theirs";
+    let options = ["--follow", &address, "--standby", "--takeover-after", "2s", "--master-key", own];
+    let mut other = Server::with_options(&options).with_key(own);
+    let open = Server::with_options(&["--follow", &address]);
+    let mut second = member(&store);
+    other.wait_for_log("another master key than the writer");
+    assert!(other.log().contains("It does not take over from this writer. Start all servers"), "{}", other.log());
+    open.wait_for_log("this server has no master key, and the writer has one");
+    soon(|| ids(&mut second).filter(|ids| *ids == [1]));
+    soon(|| ids(&mut other).filter(|ids| *ids == [1]));
+    // The same keys by their uids, with other values.
+    let keys = |server: &Server| server.get("/keys?limit=100").ok()["results"].as_array().unwrap().clone();
+    let (of_first, of_other) = (keys(&first), keys(&other));
+    assert_eq!(of_first.len(), of_other.len());
+    for (one, other) in of_first.iter().zip(&of_other) {
+        assert_eq!(one["uid"], other["uid"]);
+        assert_ne!(one["key"], other["key"]);
+    }
+    let search = |server: &Server, key: Option<&str>| {
+        let client = reqwest::blocking::Client::builder().no_proxy().build().unwrap();
+        let request = client.get(format!("{}/indexes/films/search", server.url));
+        key.into_iter().fold(request, |request, key| request.bearer_auth(key)).send().unwrap().status().as_u16()
+    };
+    let is_for_searches = |key: &&Value| key["actions"] == json!(["search"]);
+    let key = of_first.iter().find(is_for_searches).unwrap()["key"].as_str();
+    assert_eq!([&first, &second, &other].map(|server| search(server, key)), [200, 200, 403]);
+    soon(|| (search(&open, None) == 200).then_some(()));
+    // Of the two, the one with the right key takes over.
+    first.kill();
+    let answer = soon(|| try_write(&mut second, 2));
+    second.done(&answer);
+    soon(|| ids(&mut other).filter(|ids| *ids == [1, 2]));
+    assert_eq!(other.post("/indexes/films/documents", json!([{"id": 3}])).status, 421);
+}
+
 #[test]
 fn a_group_of_one_goes_on_from_the_store_alone() {
     let store = tempfile::tempdir().unwrap();

@@ -61,6 +61,14 @@ pub(super) fn value(uid: Uuid, master_key: &str) -> String {
     tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// By which servers see whether they have the same master key: 32 bits that say nothing about it. `none`: there is no master key.
+pub(super) fn master_key_mark(master_key: Option<&str>) -> String {
+    let Some(master_key) = master_key else { return "none".to_owned() };
+    let key = hmac::Key::new(hmac::HMAC_SHA256, master_key.as_bytes());
+    let tag = hmac::sign(&key, b"the master key of a group");
+    tag.as_ref()[..4].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 impl From<NewKey> for ApiKey {
     /// Made now, with a random uid where none was chosen.
     fn from(asked: NewKey) -> ApiKey {
@@ -208,6 +216,14 @@ mod tests {
             let key = ApiKey { uid: uid.parse().unwrap(), ..test_key(&[], &[]) };
             assert_eq!(key.value("MASTER_KEY"), value);
         }
+    }
+
+    #[test]
+    fn marks_differ_as_master_keys_do() {
+        let marks = [None, Some("MASTER_KEY"), Some("master_key")].map(master_key_mark);
+        assert_eq!(marks[0], "none");
+        assert_eq!(marks[1], master_key_mark(Some("MASTER_KEY")));
+        assert!(marks[1].len() == 8 && marks[1] != marks[2], "{marks:?}");
     }
 
     #[test]

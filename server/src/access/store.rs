@@ -12,7 +12,7 @@ use time::format_description::well_known::Rfc3339;
 use uuid::Uuid;
 
 use super::action::Action;
-use super::key::{ApiKey, rfc3339};
+use super::key::{ApiKey, master_key_mark, rfc3339};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::tasks::StoreError;
 use crate::timestamp::Timestamp;
@@ -105,6 +105,11 @@ impl KeyStore {
     /// The key that makes all others, if the server has one.
     pub(crate) fn master_key(&self) -> Option<&str> {
         self.master_key.as_deref()
+    }
+
+    /// The same for servers with the same master key, and for no others.
+    pub(crate) fn master_key_mark(&self) -> String {
+        master_key_mark(self.master_key())
     }
 
     /// Whether `token` is the master key. Takes the same time whatever they share.

@@ -41,6 +41,8 @@ pub(crate) struct Following {
     pub(crate) queue: Arc<TaskQueue>,
     /// Takes the keys of the publisher.
     pub(crate) replace_keys: Box<dyn Fn(Vec<KeyLine>) -> Result<(), StoreError> + Send>,
+    /// What is compared with that of the writer.
+    pub(crate) master_key_mark: String,
     /// Takes what is carried, but for aliases and rules.
     pub(crate) take_carried: TakeCarried,
     /// Where requests ask how far it is.
@@ -70,7 +72,19 @@ impl Follower {
         let signing = Signing::new(&store, options, following.instance.uid());
         let work = move |bell: &Arc<Bell>| {
             let (bell, unfinished) = (Arc::clone(bell), Unfinished::default());
-            Run { store, following, has, last: None, is_first: true, standby, signing, unfinished, bell }.run();
+            Run {
+                store,
+                following,
+                has,
+                last: None,
+                is_first: true,
+                has_other_key: false,
+                standby,
+                signing,
+                unfinished,
+                bell,
+            }
+            .run();
         };
         let worker =
             Worker::start("follower", work).map_err(|source| ObjectError::Io { path: "follower".into(), source })?;
@@ -86,6 +100,8 @@ pub(super) struct Run {
     /// The newest root, once all of it is here.
     last: Option<Root>,
     pub(super) is_first: bool,
+    /// Whether the writer has another master key than this server.
+    has_other_key: bool,
     standby: Option<Standby>,
     signing: Signing,
     pub(super) unfinished: Unfinished,
@@ -145,6 +161,10 @@ impl Run {
     /// Takes over, if the writer is silent or this server is the writer already. Whether this one is the writer now.
     fn take_over_if_due(&mut self) -> Result<bool, FollowError> {
         let (Some(standby), Some(root)) = (&mut self.standby, &self.last) else { return Ok(false) };
+        // No key of the writer's clients would open this one.
+        if self.has_other_key && root.holder != standby.who.uid {
+            return Ok(false);
+        }
         let now = Instant::now();
         let is_due = root.holder == standby.who.uid || blocking(standby.watch.is_silent(&self.store, root, now))?;
         if !is_due {
@@ -185,6 +205,7 @@ impl Run {
         let (generation, writer) = match &root {
             Some(root) => {
                 self.last = None;
+                self.compare_master_keys(root);
                 self.follow(root)?;
                 self.last = Some(root.clone());
                 (root.generation, root.writer.clone())
@@ -198,6 +219,30 @@ impl Run {
         self.is_first = false;
         self.following.replication.level(start, generation, writer);
         Ok(root.is_some())
+    }
+
+    /// Says in the log whether the writer has another master key, once until that changes.
+    fn compare_master_keys(&mut self, root: &Root) {
+        let own = &self.following.master_key_mark;
+        let other = root.master_key_mark.as_ref().filter(|mark| *mark != own);
+        if std::mem::replace(&mut self.has_other_key, other.is_some()) == other.is_some() {
+            return;
+        }
+        let is_none = |mark: &str| mark == "none";
+        let what = match other {
+            None => return tracing::info!("this server has the master key of the writer now"),
+            Some(_) if is_none(own) => {
+                "this server has no master key, and the writer has one: everyone who reaches this server can read all of its data"
+            }
+            Some(other) if is_none(other) => {
+                "the writer has no master key, and this server has one: everyone who reaches the writer can read and write"
+            }
+            Some(_) => {
+                "this server has another master key than the writer: API keys and tenant tokens of one do not work at the other"
+            }
+        };
+        let more = if self.standby.is_some() { ". It does not take over from this writer" } else { "" };
+        tracing::error!("{what}{more}. Start all servers of a group with the same `--master-key`");
     }
 
     fn follow(&mut self, root: &Root) -> Result<(), FollowError> {

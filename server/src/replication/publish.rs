@@ -45,6 +45,8 @@ pub(crate) struct Published {
     pub(crate) queue: Arc<TaskQueue>,
     /// The keys, as they are now.
     pub(crate) keys: Box<dyn Fn() -> Vec<KeyLine> + Send>,
+    /// By which replicas see whether their master key is the one of this server.
+    pub(crate) master_key_mark: String,
     /// What else replicas get, with these aliases; the same one while nothing of it has changed.
     pub(crate) carried: GiveCarried,
     /// Where requests ask how far it is.
@@ -196,6 +198,7 @@ impl Run {
             next_batch: next_batch.saturating_add(1),
             indexes,
             keys,
+            master_key_mark: Some(self.published.master_key_mark.clone()),
             carried,
             journal: now.journal,
             ..Root::none()

@@ -65,6 +65,10 @@ pub(super) struct Root {
     pub(super) next_batch: u32,
     pub(super) indexes: Vec<PublishedIndex>,
     pub(super) keys: Vec<KeyLine>,
+    /// Whether servers have the same master key as that process: [`KeyStore::master_key_mark`](crate::access::KeyStore::master_key_mark);
+    /// an earlier program did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) master_key_mark: Option<String>,
     /// The name of what else it carries; an earlier program carried nothing.
     #[serde(default)]
     pub(super) carried: Option<String>,
@@ -164,6 +168,7 @@ impl Root {
             next_batch: 0,
             indexes: Vec::new(),
             keys: Vec::new(),
+            master_key_mark: None,
             carried: None,
             journal: None,
         }
@@ -186,8 +191,8 @@ impl Root {
 
     /// Whether replicas would find the same in both.
     pub(super) fn says_the_same(&self, other: &Root) -> bool {
-        (&self.indexes, &self.keys, &self.carried, self.generation)
-            == (&other.indexes, &other.keys, &other.carried, other.generation)
+        let said = |root: &Root| (root.carried.clone(), root.generation, root.master_key_mark.clone());
+        (&self.indexes, &self.keys, said(self)) == (&other.indexes, &other.keys, said(other))
     }
 
     /// As JSON, whose last entry is the checksum of all the others.

@@ -67,19 +67,20 @@ pub(super) fn replicate(state: &Arc<AppState>, prepared: Option<Prepared>) -> Re
     let (instance, queue, replication) =
         (Arc::clone(&state.instance), Arc::clone(&state.queue), Arc::clone(&state.replication));
     let of_keys = Arc::clone(state);
+    let master_key_mark = state.access.keys().master_key_mark();
     let Some(address) = address(options) else { return Ok(Replicating::default()) };
     if let Some(prepared) = prepared {
         let keys = Box::new(move || key_lines(of_keys.access.keys()));
         let mut carrying = Carrying { state: Arc::clone(state), last: None };
         let carried = Box::new(move |aliases: &Arc<Aliases>| carrying.now(aliases));
-        let published = Published { instance, queue, keys, carried, replication };
+        let published = Published { instance, queue, keys, master_key_mark, carried, replication };
         let publisher = Publisher::start(prepared, options, published)?;
         return Ok(Replicating { _publisher: Some(publisher), _follower: None });
     }
     let replace_keys = Box::new(move |lines| replace_keys(of_keys.access.keys(), lines));
     let of_carried = Arc::clone(state);
     let take_carried = Box::new(move |carried: &Carried| take(&of_carried, carried));
-    let following = Following { instance, queue, replace_keys, take_carried, replication };
+    let following = Following { instance, queue, replace_keys, master_key_mark, take_carried, replication };
     let follower = Follower::start(address, options, outbound, following)?;
     Ok(Replicating { _publisher: None, _follower: Some(follower) })
 }
