@@ -215,6 +215,7 @@ fn sizes(snapshot: &Snapshot) -> Vec<SegmentSize> {
         deleted_count: segment.deleted_count(),
         patch_bytes: segment.patch_bytes(),
         bytes: segment.reader.meta().total_bytes(),
+        term_count: segment.reader.meta().term_count,
     };
     snapshot.segments.iter().map(size).collect()
 }

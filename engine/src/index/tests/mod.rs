@@ -28,10 +28,11 @@ use crate::storage::Directory;
 
 type Results = Vec<Result<Outcome, OperationError>>;
 
-/// Two threads, little memory, merges only when asked for.
+/// Two threads, merges only when asked for. The memory is enough for a batch to become one segment or two, also when the
+/// dictionary for Chinese was read, which takes some.
 fn options() -> IndexOptions {
     IndexOptions {
-        indexing_memory_bytes: 64 << 20,
+        indexing_memory_bytes: 256 << 20,
         indexing_threads: 2,
         background_merges: false,
         list_thresholds: ListThresholds::SMALL,
