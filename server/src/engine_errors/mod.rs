@@ -40,14 +40,7 @@ fn translated(error: IndexError) -> ApiError {
         }
         IndexError::Fields(limit) => too_many_fields(limit),
         IndexError::DocumentTooLarge { bytes_max, .. } => document_too_large(bytes_max),
-        IndexError::DocumentMemory { bytes_max } => ApiError::new(
-            Code::PayloadTooLarge,
-            format!(
-                "The words and values of a document take more than the {:.1} MiB of memory that one may have. Split it into \
-                 several, or start the server with a larger `--max-indexing-memory`.",
-                mebibytes(bytes_max)
-            ),
-        ),
+        IndexError::DocumentMemory { bytes_max } => document_memory(bytes_max),
         IndexError::Geo(error) => ApiError::new(Code::InvalidDocumentGeoField, geo_message(&error)),
         IndexError::Shape(error) => ApiError::new(
             Code::InvalidDocumentGeojsonField,
@@ -278,6 +271,17 @@ fn document_too_large(bytes_max: usize) -> ApiError {
         format!(
             "A document is longer than the {:.1} MiB that one may have. Split it into several, or start the server with a \
              larger `--max-indexing-memory`.",
+            mebibytes(bytes_max)
+        ),
+    )
+}
+
+fn document_memory(bytes_max: usize) -> ApiError {
+    ApiError::new(
+        Code::PayloadTooLarge,
+        format!(
+            "The words and values of a document take more than the {:.1} MiB of memory that one may have. Split it into \
+             several, or start the server with a larger `--max-indexing-memory`.",
             mebibytes(bytes_max)
         ),
     )
