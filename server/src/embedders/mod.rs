@@ -42,7 +42,9 @@ use provider::Provider;
 pub(crate) use provider::check_templates;
 use remembering::{Remembering, VectorMaker};
 use remote::RemoteEmbedder;
-use side::{Side, side_of};
+use side::Side;
+#[cfg(feature = "local-models")]
+use side::side_of;
 
 /// Opened embedders kept for later batches and queries, at most.
 const OPENED_MAX: usize = 256;
@@ -71,6 +73,10 @@ pub(crate) struct EmbedderOptions {
     /// What an account of a provider may be sent.
     pub limits: RateLimits,
     /// Models are kept here; it need not be there.
+    #[cfg_attr(
+        not(feature = "local-models"),
+        expect(dead_code, reason = "only models that run in the server are kept")
+    )]
     pub models_folder: PathBuf,
     /// Vectors that were made are kept here; it need not be there.
     pub kept_folder: PathBuf,
@@ -228,7 +234,13 @@ impl Embedders {
     /// # Errors
     /// Always.
     #[cfg(not(feature = "local-models"))]
-    pub async fn cross_encode(&self, _: [&str; 2], _: &str, _: &[String], _: Instant) -> Result<Vec<f64>, String> {
+    pub(crate) async fn cross_encode(
+        &self,
+        _: [&str; 2],
+        _: &str,
+        _: &[String],
+        _: Instant,
+    ) -> Result<Vec<f64>, String> {
         Err("this server was built without the feature `local-models`, which source `huggingFace` needs".to_owned())
     }
 }
