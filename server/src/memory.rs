@@ -61,7 +61,8 @@ pub(crate) fn held_by_thread() -> i64 {
     HELD_BYTES.get()
 }
 
-/// With less than this, what is free goes back at once. Bulk loads take 2 to 20 percent more time then, and the heap of a server
+/// With less than this, what is free goes back at once. Bulk loads take 2 to 20 percent more time then, facets of all documents a
+/// third, and the heap of a server
 /// that receives documents of 4 MB from twenty clients is half as large (decision 0041).
 const LITTLE_MEMORY_BYTES: u64 = 1 << 30;
 
