@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Makes the documentation a site with search in target/docs: pages as they lie in docs/, and those of the root beside them. Fails if
 # a link leads nowhere.
-# usage: scripts/docs.sh     (installs mdbook when it is not there, which takes minutes)
+# usage: scripts/docs.sh     (builds mdbook from source where neither the system nor `scripts/setup.sh docs` has one: minutes)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+export PATH=$PATH:$PWD/target/mdbook/bin
 command -v mdbook >/dev/null || cargo install --locked mdbook
 site=target/docs source=target/docs-source
 rm -rf "$site" "$source"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what building and testing need beyond a Rust toolchain, on Debian and its relatives.
-# usage: scripts/setup.sh [build|demo|test]
+# usage: scripts/setup.sh [build|demo|docs|test]
 set -euo pipefail
+cd "$(dirname "$0")/.."
 
 purpose=${1:-build}
 
@@ -17,9 +18,8 @@ case $purpose in
     need curl curl
     need jq jq
     ;;
-  test)
-    need node nodejs
-    need npm npm
+  docs | test)
+    [[ $purpose == docs ]] || { need node nodejs && need npm npm; }
     python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
     ;;
 esac
@@ -43,4 +43,10 @@ fi
 if [[ $purpose == test ]]; then
   cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
   cargo clippy --version >/dev/null 2>&1 || rustup component add clippy
+fi
+# What builds the site, in target/mdbook. Without it the site is left out of the tests.
+if [[ $purpose == docs || $purpose == test ]] && ! command -v mdbook >/dev/null && [[ ! -x target/mdbook/bin/mdbook ]]; then
+  python3 -m venv target/mdbook &&
+    target/mdbook/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r scripts/mdbook.txt ||
+    echo "There is no mdbook for this system: the site is not built." >&2
 fi

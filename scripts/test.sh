@@ -29,5 +29,5 @@ scripts/test-packaging.sh
 step "The page"
 scripts/test-page.sh
 step "The site"
-if command -v mdbook >/dev/null; then scripts/docs.sh; else echo "SKIPPED: there is no mdbook; cargo install --locked mdbook"; fi
+if command -v mdbook target/mdbook/bin/mdbook >/dev/null; then scripts/docs.sh; else echo "SKIPPED: there is no mdbook, and pip has none for this system"; fi
 step "All passed"
