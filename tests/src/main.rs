@@ -38,6 +38,7 @@ mod fusion;
 mod generations;
 mod golden;
 mod group_damage;
+mod group_tokens;
 mod groups;
 mod helm;
 mod http;
