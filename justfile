@@ -44,6 +44,12 @@ failover rounds="20" durability="store":
     cargo build --release --bin lamina
     scripts/failover.py target/release/lamina --rounds {{rounds}} --durability {{durability}}
 
+# The same over each emulator of an object store that is installed (moto, s3s-fs, Azurite, fake-gcs-server), and over a folder.
+failover-stores rounds="10" durability="store":
+    cargo build --release --bin lamina
+    scripts/test-object-storage.sh prepare
+    scripts/failover-stores.py target/release/lamina --rounds {{rounds}} --durability {{durability}}
+
 # Damage to every section, manifest and file of tombstones of an index, e.g. `just flips 200` for each: answers are right, or errors.
 flips count="50":
     LAMINA_FLIPS={{count}} cargo test --release -p lamina-engine --lib -- index::tests::damage

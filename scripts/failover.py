@@ -6,7 +6,7 @@ is counted. With `--durability store` none of that may be missing either. At eac
 stopped while another one took over acknowledges nothing that the new writer does not have, and the roots in the store (of a
 folder) have no gap, and one server for each epoch.
 
-usage: scripts/failover.py BINARY [--rounds 20] [--takeover-after 2] [--store URL] [--durability local|store] [--stop-every 5]
+usage: scripts/failover.py BINARY [--rounds 20] [--takeover-after 2] [--store URL] [--durability local|store] [--stop-every 5] [-- OPTION…]
 """
 import argparse
 import http.client
@@ -29,7 +29,7 @@ class Member:
         self.folder, self.log = folder, os.path.join(folder, "log")
         self.command = [binary, "--db-path", os.path.join(folder, "data"), "--http-addr", "127.0.0.1:0",
                         "--master-key", KEY, "--follow", store, "--standby", "--takeover-after", f"{given.takeover_after}",
-                        "--durability", given.durability]
+                        "--durability", given.durability, *given.options]
         self.process, self.address, self.read_to = None, None, 0
         self.start()
 
@@ -90,7 +90,10 @@ def main():
     arguments.add_argument("--store", help="by default a folder")
     arguments.add_argument("--durability", choices=["local", "store"], default="local")
     arguments.add_argument("--stop-every", type=int, default=5, help="stops the writer in every nth round, and lets it go on later; 0: never")
-    given = arguments.parse_args()
+    end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    given = arguments.parse_args(sys.argv[1:end])
+    # Of the servers.
+    given.options = sys.argv[end + 1:]
     if given.takeover_after.isdigit():
         given.takeover_after += "s"
     with tempfile.TemporaryDirectory() as folder:
