@@ -165,7 +165,8 @@ fn folders_are_described_for_programs() {
     assert_eq!((&indexes[0]["uid"], &indexes[0]["documents"]), (&json!("films"), &json!(3)));
     let films = read(&["inspect", "--index", "films"]);
     assert_eq!((&films["primaryKey"], &films["settings"]["sortableAttributes"]), (&json!("id"), &json!(["year"])));
-    assert!(films["segments"][0]["sections"].as_array().is_some_and(|sections| sections.len() > 3), "{films}");
+    let sections = films["segments"][0]["sections"].as_array().expect("sections");
+    assert!(sections.iter().any(|section| section["name"] == "column of year"), "{films}");
     let found = read(&["inspect", "--index", "films", "--document", "2", "--term", "Alien"]);
     assert_eq!(found["document"]["stored"]["title"], "Aliens");
     assert_eq!(found["document"]["words"]["genre"], json!(["action"]));

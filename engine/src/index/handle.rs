@@ -359,7 +359,7 @@ impl Index {
                 term_count: meta.term_count,
                 token_count: meta.token_count,
                 files: meta.files().cloned().collect(),
-                sections: segment.reader.sections(),
+                sections: segment.reader.sections(|field| snapshot.field_name(field)),
             }
         });
         IndexReport {

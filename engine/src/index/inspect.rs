@@ -93,7 +93,8 @@ impl Snapshot {
         }))
     }
 
-    fn field_name(&self, field: FieldId) -> String {
+    /// The name of a field, for people.
+    pub(super) fn field_name(&self, field: FieldId) -> String {
         self.fields.name(field).map_or_else(|| format!("field {field}"), str::to_owned)
     }
 }

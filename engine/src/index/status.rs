@@ -45,6 +45,6 @@ pub struct SegmentReport {
     pub token_count: u64,
     /// As the manifest names them: the segment, then what was added to it.
     pub files: Vec<FileMeta>,
-    /// Name and bytes of each section.
+    /// Name and bytes of each section; those of a field or an embedder name it.
     pub sections: Vec<(String, u64)>,
 }

@@ -17,7 +17,7 @@ use super::{
     Store, Terms, TextFields, TokenColumn,
 };
 use crate::bits::monotone::Monotone;
-use crate::id::{DocId, FIRST_TERM, InternalId};
+use crate::id::{DocId, FIRST_TERM, FieldId, InternalId};
 use crate::storage::{Directory, OwnedBytes};
 use opening::{Text, Values, damaged, open_file, open_info, open_internal_ids, open_store};
 
@@ -388,14 +388,24 @@ impl SegmentReader {
         self.files.iter().flat_map(|file| file.list()).map(|(kind, _, bytes)| (kind.name(), bytes))
     }
 
-    /// Name and length in bytes of each section, for `inspect`.
-    pub fn sections(&self) -> Vec<(String, u64)> {
-        let all = self.files.iter().flat_map(|file| file.list());
-        all.map(|(kind, param, bytes)| match kind {
-            SectionKind::Column => (format!("{} of field {param}", kind.name()), bytes),
-            _ => (kind.name().to_owned(), bytes),
-        })
-        .collect()
+    /// Name and length in bytes of each section: those of a field or an embedder say of which. `field_name` knows the fields.
+    pub(crate) fn sections(&self, field_name: impl Fn(FieldId) -> String) -> Vec<(String, u64)> {
+        let owner = |file: &SectionTable, kind, param| match kind {
+            SectionKind::Column => Some(field_name(param)),
+            SectionKind::Vectors | SectionKind::VectorCodes | SectionKind::VectorSums | SectionKind::VectorCodeSums => {
+                let (_, bytes) = file.all(SectionKind::Vectors).find(|(number, _)| *number == param)?;
+                Vectors::open(bytes, self.doc_count()).ok().map(|vectors| vectors.name().to_owned())
+            }
+            _ => None,
+        };
+        let named = |file: &SectionTable, kind: SectionKind, param| match owner(file, kind, param) {
+            Some(owner) => format!("{} of {owner}", kind.name()),
+            None => kind.name().to_owned(),
+        };
+        let of_file = |file: &SectionTable| {
+            file.list().map(|(kind, param, bytes)| (named(file, kind, param), bytes)).collect::<Vec<_>>()
+        };
+        self.files.iter().flat_map(|file| of_file(file)).collect()
     }
 }
 
