@@ -7,6 +7,12 @@ import { join } from 'node:path';
 
 const WAIT_MS = 20_000;
 
+/** Texts of cells that lie outside of the box that shows their table, or of the window: an expression on a page. */
+export const CUT_OFF = `[...document.querySelectorAll('td, th')].filter(one => {
+  const cell = one.getBoundingClientRect(), box = (one.closest('.wide') || document.documentElement).getBoundingClientRect();
+  return cell.width > 0 && (cell.right > box.right + 1 || one.scrollWidth > one.clientWidth + 1);
+}).map(one => one.textContent)`;
+
 /** Starts `program`; the page it shows, with what went wrong on it in `problems`. */
 export async function open(program) {
   const profile = mkdtempSync(join(tmpdir(), 'lamina-page-'));
@@ -76,6 +82,8 @@ export async function open(program) {
     type: async text => { for (const letter of text) await press(letter); },
     scheme: scheme => ask('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: scheme }] }),
     size: (width, height) => ask('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: false }),
+    /** Waits until the page has followed a new size. */
+    settled: () => value('new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))'),
     picture: async path => writeFileSync(path, Buffer.from((await ask('Page.captureScreenshot', { format: 'png' })).data, 'base64')),
     close: async () => {
       const ended = new Promise(resolve => process.on('exit', resolve));

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { open } from './browser.mjs';
+import { CUT_OFF, open } from './browser.mjs';
 
 const url = process.env.LAMINA_URL, pictures = process.env.PICTURES;
 
@@ -290,6 +290,23 @@ try {
   await page.size(390, 800);
   assert.ok(await page.value(`document.documentElement.scrollWidth <= document.documentElement.clientWidth`), 'nothing is wider than a telephone');
   await page.picture(join(pictures, 'narrow.png'));
+  // No table of any view is cut off there, and tasks say how they ended.
+  for (const [name, shows] of [['indexes', 'films'], ['tasks', 'succeeded'], ['server', 'vowels']]) {
+    await page.value(`document.querySelector('[data-view=${name}]').click()`);
+    const cell = `[...document.querySelectorAll('#view td')].find(one => one.textContent === '${shows}')`;
+    await page.until(`${cell} !== undefined`, name + ' on a telephone');
+    await page.settled();
+    assert.ok(await page.value(`${cell}.getBoundingClientRect().right <= innerWidth`), shows);
+    assert.deepEqual(await page.value(CUT_OFF), [], 'cut off in ' + name);
+  }
+  await page.value(`[...document.querySelectorAll('[data-view=indexes]')][0].click()`);
+  await page.until(`[...document.querySelectorAll('#view button')].some(one => one.textContent === 'Details')`);
+  await page.value(`[...document.querySelectorAll('#view button')].find(one => one.textContent === 'Details').click()`);
+  await page.until(`[...document.querySelectorAll('#view td')].some(one => one.textContent === 'column of year')`, 'sizes name their fields');
+  await page.settled();
+  assert.deepEqual(await page.value(CUT_OFF), [], 'cut off in the details of an index');
+  await page.value(`document.querySelector('[data-view=search]').click()`);
+  await hits(6);
 
   // A refusal is shown, not swallowed.
   await page.value(`state.embedder = 'unknown'; search()`);
@@ -321,6 +338,8 @@ try {
     assert.equal(await page.value(`document.getElementById('signout').hidden`), false);
     await page.value(`document.querySelector('[data-view=keys]').click()`);
     await page.until(`document.querySelectorAll('#view tr').length > 2`);
+    await page.settled();
+    assert.deepEqual(await page.value(CUT_OFF), [], 'cut off among the keys');
     const keys = await page.value(`document.querySelectorAll('#view tr').length`);
     await page.value(`document.querySelector('#view input').value = 'of the page'; document.querySelector('#view button').click()`);
     await page.until(`document.querySelectorAll('#view tr').length === ${keys + 1}`, 'a new key');

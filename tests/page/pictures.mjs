@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { open } from './browser.mjs';
+import { CUT_OFF, open } from './browser.mjs';
 
 const url = process.env.WRITER_URL, pictures = process.env.PICTURES;
 
@@ -60,14 +60,17 @@ try {
       for (const [width, height] of [[390, 844], [1280, 900], [2560, 1440]]) {
         await page.size(width, height);
         // As the page begins at this width.
+        await page.settled();
         await page.value(`{ const filters = document.getElementById('filters'); if (filters) filters.open = innerWidth > 720; }`);
         // All of it, as far as a picture is still looked at.
         const whole = await page.value(`Math.min(document.documentElement.scrollHeight, 3000)`);
         await page.size(width, Math.max(height, whole));
+        await page.settled();
         const file = name + '-' + scheme + '-' + width + '.png';
         const over = await page.value(`document.documentElement.scrollWidth - document.documentElement.clientWidth`);
         await page.picture(join(pictures, file));
-        console.log(file + (over > 0 ? ': ' + over + ' pixels too wide' : ''));
+        const cut = await page.value(CUT_OFF);
+        console.log(file + (over > 0 ? ': ' + over + ' pixels too wide' : '') + (cut.length ? ': cut off: ' + cut.join(', ') : ''));
       }
     }
   };

@@ -32,7 +32,7 @@ async function complete() {
   at('words').replaceChildren(...found.map(one => {
     const made = named('button', 'word', one.q);
     made.type = 'button';
-    made.title = one.documents.toLocaleString() + (one.documents === 1 ? ' document' : ' documents');
+    made.title = plural(one.documents, 'document');
     made.onclick = () => take(one.q);
     return made;
   }));

@@ -106,7 +106,7 @@ async function evaluate(sides, judged, note) {
       return measuresOf(hits.map(hit => one.grades.get(String(hit[state.primaryKey])) || 0), [...one.grades.values()]);
     }) }));
   }
-  note.textContent = measured.length + (measured.length === 1 ? ' query' : ' queries');
+  note.textContent = plural(measured.length, 'query');
   return measured;
 }
 
@@ -127,7 +127,7 @@ function figures(measured, load) {
 }
 
 function showSide(side, answer, other) {
-  side.about.textContent = answer.estimatedTotalHits.toLocaleString() + ' hits in ' + answer.processingTimeMs + ' ms' + (side.kept.trial ? ', with the settings above' : '');
+  side.about.textContent = plural(answer.estimatedTotalHits, 'hit') + ' in ' + answer.processingTimeMs + ' ms' + (side.kept.trial ? ', with the settings above' : '');
   side.list.replaceChildren(...answer.hits.map((hit, place) => {
     const id = String(hit[state.primaryKey]), there = other.get(id);
     const mark = there === undefined ? 'only here' : there === place ? '' : there > place ? '↑ ' + (there - place) : '↓ ' + (place - there);

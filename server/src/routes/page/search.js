@@ -68,7 +68,7 @@ function card(hit, isOpen) {
 function show(answer, others) {
   const meant = answer.semanticHitCount === undefined ? '' : ', ' + answer.semanticHitCount + ' of those shown by semantic search';
   const count = answer.estimatedTotalHits;
-  at('about').textContent = count.toLocaleString() + (count === 1 ? ' hit in ' : ' hits in ') + answer.processingTimeMs + ' ms' + meant;
+  at('about').textContent = plural(count, 'hit') + ' in ' + answer.processingTimeMs + ' ms' + meant;
   const before = [...at('hits').children], here = document.activeElement;
   const open = new Set(before.filter(one => one.querySelector('details').open).map(one => one.dataset.key));
   const focused = at('hits').contains(here) ? here.closest('article').dataset.key : null;

@@ -1,7 +1,7 @@
 
 // The chosen index, its sizes, and the tasks of the server.
 const rows = (table, pairs) => at(table).replaceChildren(...pairs.map(pair => node('tr', null, ...pair.map(cell => node('td', cell)))));
-const plural = (count, noun) => count.toLocaleString() + ' ' + noun + (count === 1 ? '' : 's');
+const plural = (count, noun) => count.toLocaleString() + ' ' + (count === 1 ? noun : noun.replace(/y$/, 'ie') + 's');
 
 async function sizes() {
   const stats = await ask('GET', route('indexes', state.index, 'stats') + '?sizeFormat=human&showInternalDatabaseSizes=true');

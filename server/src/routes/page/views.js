@@ -15,17 +15,28 @@ const FULL_TEXT = 40;
 
 const labelled = (text, field) => node('label', text + ' ', field);
 
-// Columns of figures stand to the right, with their heads.
+// Columns of figures stand to the right, with their heads, but for the first one, which names the rows. Each cell knows its head, for tables that are stacked.
 function table(heads, lines) {
-  const areFigures = heads.map((_, place) => lines.some(line => isFigure(line[place])) && lines.every(line => isFigure(line[place]) || !line[place] || line[place] === '–'));
+  const areFigures = heads.map((_, place) => place > 0 && lines.some(line => isFigure(line[place])) && lines.every(line => isFigure(line[place]) || !line[place] || line[place] === '–'));
   const row = (name, values) => node('tr', null, ...values.map((value, place) => {
     const made = node(name, null, value === null || value === undefined ? '' : value);
+    made.dataset.head = heads[place];
     if (areFigures[place]) made.className = 'number';
     else if (made.textContent.length > FULL_TEXT && !made.querySelector('button')) made.className = 'text';
     return made;
   }));
   return named('div', 'wide', node('table', null, row('th', heads), ...lines.map(line => row('td', line))));
 }
+
+// A table that is wider than its place becomes a list of rows with a head beside each value: nothing is cut off.
+function fitTables() {
+  for (const one of document.querySelectorAll('.wide')) {
+    one.classList.remove('stacked');
+    one.classList.toggle('stacked', one.scrollWidth > one.clientWidth);
+  }
+}
+new MutationObserver(fitTables).observe(at('view'), { childList: true, subtree: true });
+window.addEventListener('resize', fitTables);
 
 function entry(label, value, rows) {
   const made = node(rows ? 'textarea' : 'input');
