@@ -20,6 +20,7 @@ use tokio::runtime::Runtime;
 use uuid::Uuid;
 
 use crate::console;
+use crate::counted::counted;
 use crate::options::{BuiltPlace, ByteSize, ObjectStorageOptions, StoreAddress, human_disk_size, usable_memory_bytes};
 use crate::outbound::{IpPolicy, Outbound, OutboundError};
 use crate::replication::{BuiltStore, ObjectError};
@@ -215,7 +216,8 @@ fn build(
         return console::print(&format!("{built:#}\n")).map_err(BuildError::Print);
     }
     let size = human_disk_size(bytes);
-    console::line(format_args!("{documents} documents, {size} in {place}, after {seconds:.1} s"));
+    let documents = counted(documents, "document");
+    console::line(format_args!("{documents}, {size} in {place}, after {seconds:.1} s"));
     Ok(())
 }
 

@@ -12,6 +12,7 @@ use lamina_engine::text::normalize_word;
 use thiserror::Error;
 
 use crate::console;
+use crate::counted::{counted, noun_for};
 use crate::error::ApiError;
 use crate::instance::Instance;
 use crate::options::human_size;
@@ -20,6 +21,8 @@ use crate::verify::{DatabaseArgs, OpenError, open};
 use crate::wire::settings::show;
 
 const POSTINGS_SHOWN_MAX: usize = 20;
+/// Longer names of sections push their sizes to the right.
+const NAME_WIDTH_MAX: usize = 48;
 
 /// What to print.
 #[derive(Debug, Args)]
@@ -76,7 +79,9 @@ fn describe(instance: &Instance, args: &InspectArgs) -> Result<String, InspectEr
             line(
                 &mut out,
                 format_args!(
-                    "{uid:<24} {documents:>12} documents {segments:>3} segments {:>12}",
+                    "{uid:<24} {documents:>12} {:<9} {segments:>3} {:<8} {:>12}",
+                    noun_for(documents, "document"),
+                    noun_for(segments, "segment"),
                     human_size(report.segment_bytes)
                 ),
             );
@@ -128,10 +133,8 @@ fn describe_names_and_states(out: &mut String, instance: &Instance, uid: &str, i
     for state in index.generations().iter().filter(|state| !state.is_current) {
         let at = Timestamp::from(state.committed_at);
         let damage = state.damage.as_ref().map_or_else(String::new, |damage| format!(", damaged: {damage}"));
-        line(
-            out,
-            format_args!("kept state   {:<8} of {at}, {} documents{damage}", state.generation, state.document_count),
-        );
+        let documents = counted(state.document_count, "document");
+        line(out, format_args!("kept state   {:<8} of {at}, {documents}{damage}", state.generation));
     }
 }
 
@@ -146,18 +149,22 @@ fn describe_segment(out: &mut String, segment: &SegmentReport) {
     line(
         out,
         format_args!(
-            "segment {:016x}: {doc_count} documents, {deleted_count} of them deleted, {term_count} terms, {token_count} \
-         tokens, {} for {} of JSON",
+            "segment {:016x}: {}, {deleted_count} of them deleted, {}, {}, {} for {} of JSON",
             segment.id.0,
+            counted(*doc_count, "document"),
+            counted(*term_count, "term"),
+            counted(*token_count, "token"),
             human_size(segment.bytes),
             human_size(segment.raw_bytes)
         ),
     );
+    let names = segment.files.iter().map(|file| &file.name).chain(segment.sections.iter().map(|(name, _)| name));
+    let width = names.map(|name| name.chars().count()).max().unwrap_or(0).clamp(24, NAME_WIDTH_MAX);
     for FileMeta { name, bytes, checksum } in &segment.files {
-        line(out, format_args!("  {name:<24} {bytes:>14} bytes, checksum {checksum:08x}"));
+        line(out, format_args!("  {name:<width$} {bytes:>14} {}, checksum {checksum:08x}", noun_for(*bytes, "byte")));
     }
     for (name, bytes) in &segment.sections {
-        line(out, format_args!("  {name:<24} {bytes:>14} bytes"));
+        line(out, format_args!("  {name:<width$} {bytes:>14} {}", noun_for(*bytes, "byte")));
     }
 }
 
@@ -167,7 +174,8 @@ fn describe_term(out: &mut String, reports: &[TermReport]) {
     }
     for report in reports {
         let TermReport { ordinal, doc_freq, .. } = report;
-        line(out, format_args!("segment {:016x}: ordinal {ordinal}, {doc_freq} documents", report.segment.0));
+        let documents = counted(*doc_freq, "document");
+        line(out, format_args!("segment {:016x}: ordinal {ordinal}, {documents}", report.segment.0));
         for posting in &report.postings {
             let deleted = if posting.deleted { ", deleted" } else { "" };
             line(out, format_args!("  document {}: {}{deleted}", posting.doc, posting.fields.join(", ")));

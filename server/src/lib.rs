@@ -18,6 +18,7 @@ mod client;
 pub mod command_line;
 pub mod commands;
 pub mod console;
+mod counted;
 mod crash_mark;
 mod edition;
 mod embedders;

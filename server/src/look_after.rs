@@ -8,6 +8,7 @@ use serde_json::json;
 use thiserror::Error;
 
 use crate::console;
+use crate::counted::{counted, noun_for};
 use crate::options::{ObjectStorageOptions, StoreAddress, human_size};
 use crate::outbound::{IpPolicy, Outbound, OutboundError};
 use crate::replication::{Inventory, ObjectError};
@@ -99,18 +100,25 @@ fn list(place: &Place) -> Result<bool, StoreError> {
         let _ = writeln!(out, "root {} of epoch {}, written by {writer}", found["root"], found["epoch"]);
         for index in found["indexes"].as_array().into_iter().flatten() {
             let (uid, bytes) = (index["uid"].as_str().unwrap_or_default(), index["bytes"].as_u64().unwrap_or(0));
-            let (generation, files, size) = (&index["generation"], &index["files"], human_size(bytes));
-            let _ = writeln!(out, "{uid:<24} generation {generation:>8} {files:>5} files {size:>12}");
+            let (generation, size) = (&index["generation"], human_size(bytes));
+            let files = index["files"].as_u64().unwrap_or(0);
+            let _ = writeln!(
+                out,
+                "{uid:<24} generation {generation:>8} {files:>5} {:<5} {size:>12}",
+                noun_for(files, "file")
+            );
         }
         if let Some(journal) = found["journal"].as_object() {
-            let (tasks, records) = (&journal["waitingTasks"], &journal["waitingRecords"]);
-            let _ = writeln!(out, "journal: {tasks} acknowledged tasks in {records} records are not published yet");
+            let count = |name: &str, noun| counted(journal[name].as_u64().unwrap_or(0), noun);
+            let (tasks, records) = (count("waitingTasks", "acknowledged task"), count("waitingRecords", "record"));
+            let _ = writeln!(out, "journal: {tasks} in {records} not published yet");
             let damaged = journal["damaged"].as_u64().unwrap_or(0);
             if damaged > 0 {
-                let _ = writeln!(out, "journal: {damaged} records are DAMAGED");
+                let _ = writeln!(out, "journal: {} DAMAGED", counted(damaged, "record"));
             }
         }
-        let _ = writeln!(out, "{} objects, {} of them not named by this root", found["objects"], found["unnamed"]);
+        let objects = counted(found["objects"].as_u64().unwrap_or(0), "object");
+        let _ = writeln!(out, "{objects}, {} of them not named by this root", found["unnamed"]);
         Ok(console::print(&out)?)
     })?;
     Ok(true)
@@ -130,7 +138,8 @@ fn verify(place: &Place) -> Result<bool, StoreError> {
             for damage in &damaged {
                 let _ = writeln!(out, "DAMAGED: {}: {}", damage.key, damage.reason);
             }
-            let _ = writeln!(out, "{count} objects compared with their checksums, {} damaged", damaged.len());
+            let compared = counted(count, "object");
+            let _ = writeln!(out, "{compared} compared by checksum, {} damaged", damaged.len());
             out
         };
         console::print(&text)?;
@@ -144,10 +153,11 @@ fn collect(place: &Place, apply: bool) -> Result<bool, StoreError> {
         let removed = if apply { Some(inventory.remove_unnamed()?) } else { None };
         let text = match (place.json, removed) {
             (true, removed) => format!("{:#}\n", json!({"unnamed": unnamed, "removed": removed.unwrap_or(0)})),
-            (false, Some(removed)) => format!("{removed} objects removed\n"),
+            (false, Some(removed)) => format!("{} removed\n", counted(removed, "object")),
             (false, None) => {
                 let mut out: String = unnamed.iter().map(|key| format!("{key}\n")).collect();
-                let _ = writeln!(out, "{} objects are not named; --apply removes them", unnamed.len());
+                let _ =
+                    writeln!(out, "{}; --apply removes what is not named", counted(unnamed.len(), "unnamed object"));
                 out
             }
         };

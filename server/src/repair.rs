@@ -16,6 +16,7 @@ use thiserror::Error;
 use time::OffsetDateTime;
 
 use crate::console;
+use crate::counted::counted;
 use crate::instance::Instance;
 use crate::stored_names::FolderName;
 use crate::timestamp::stamp;
@@ -132,7 +133,7 @@ fn indexes(instance: &Instance, db_path: &Path) -> Result<BTreeMap<String, Folde
 
 /// On a terminal the number of documents that were read is seen to grow.
 fn with_progress<T>(uid: &str, work: impl FnOnce(&dyn Fn(u64)) -> T) -> T {
-    let style = ProgressStyle::with_template("{prefix}: {pos} documents are read, {elapsed}");
+    let style = ProgressStyle::with_template("{prefix}: documents read: {pos}, {elapsed}");
     let bar = ProgressBar::no_length().with_style(style.expect("the template is fixed")).with_prefix(uid.to_owned());
     let done = work(&|documents| bar.inc(documents));
     bar.finish_and_clear();
@@ -152,7 +153,9 @@ fn print(text: &str) -> Result<(), RepairError> {
 
 fn text_of(uid: &str, report: &RepairReport, aside: Option<&Path>) -> String {
     if report.is_sound() {
-        return format!("{uid}: sound, {} documents in {} segments\n", report.document_count, report.sound_segments);
+        let documents = counted(report.document_count, "document");
+        let segments = counted(report.sound_segments, "segment");
+        return format!("{uid}: sound, {documents} in {segments}\n");
     }
     let mut lines = vec![format!("{uid}: DAMAGED")];
     match &report.manifest {
@@ -170,10 +173,11 @@ fn text_of(uid: &str, report: &RepairReport, aside: Option<&Path>) -> String {
     }
     let is_done = aside.is_some();
     report.segments.iter().for_each(|segment| describe(segment, is_done, &mut lines));
-    let verb = if is_done { "are" } else { "would be" };
     lines.push(format!(
-        "{} segments stay as they are; there {verb} {} documents afterwards",
-        report.sound_segments, report.document_count
+        "sound segments: {}; documents {}: {}",
+        report.sound_segments,
+        if is_done { "now" } else { "after the repair" },
+        report.document_count
     ));
     if let Some(aside) = aside {
         lines.push(format!("the damaged files are kept in {}", aside.display()));
@@ -184,22 +188,22 @@ fn text_of(uid: &str, report: &RepairReport, aside: Option<&Path>) -> String {
 fn describe(segment: &SegmentRepair, is_done: bool, lines: &mut Vec<String>) {
     lines.extend(segment.damage.iter().cloned());
     let file = &segment.file;
-    let anew = if is_done { "were written anew" } else { "would be written anew" };
-    lines.push(format!("{file}: {} documents {anew}", segment.kept));
+    let rebuilt = if is_done { "rebuilt" } else { "would be rebuilt" };
+    let documents = |count| counted(count, "document");
+    lines.push(format!("{file}: {rebuilt} with {}", documents(segment.kept)));
     if !segment.lost_ids.is_empty() {
-        lines.push(format!("{file}: {} documents are lost: {}", segment.lost_ids.len(), segment.lost_ids.join(", ")));
+        let lost = documents(segment.lost_ids.len() as u64);
+        lines.push(format!("{file}: loses {lost}: {}", segment.lost_ids.join(", ")));
     }
     if segment.lost_without_id > 0 {
-        lines.push(format!("{file}: {} documents are lost, and their ids cannot be read", segment.lost_without_id));
+        lines.push(format!("{file}: loses {} without a readable id", documents(segment.lost_without_id)));
     }
     if segment.superseded > 0 {
-        lines.push(format!("{file}: {} documents are also in another segment, which is used", segment.superseded));
+        lines.push(format!("{file}: also in another segment, which is used: {}", documents(segment.superseded)));
     }
     if segment.uncompared > 0 {
-        lines.push(format!(
-            "{file}: {} documents can be read, but nothing is left to compare them with: check them",
-            segment.uncompared
-        ));
+        let uncompared = documents(segment.uncompared);
+        lines.push(format!("{file}: nothing is left to compare {uncompared} with: check what they hold"));
     }
     if segment.tombstones_lost {
         lines.push(format!("{file}: the list of deleted documents cannot be read: they may reappear"));
@@ -211,7 +215,7 @@ fn describe(segment: &SegmentRepair, is_done: bool, lines: &mut Vec<String>) {
         let name =
             if embedder.is_empty() { "an embedder whose name cannot be read".into() } else { format!("`{embedder}`") };
         let then = if *made_again {
-            format!("of {} documents will be created again by the server", ids.len())
+            format!("of {} will be created again by the server", documents(ids.len() as u64))
         } else {
             format!("are lost, send them again: {}", ids.join(", "))
         };

@@ -9,6 +9,7 @@ use lamina_engine::index::settings::DEFAULT_TEMPLATE;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
+use crate::counted::counted;
 use crate::outbound::{Outbound, OutboundError, is_framing};
 
 /// What stands for the query in a request.
@@ -205,7 +206,8 @@ fn scores(body: &[u8], count: usize) -> Result<Vec<(usize, f64)>, String> {
             return Err("an entry lacks `index`, or `relevance_score` and `score`".to_owned());
         };
         let known = found.get_mut(place);
-        let known = known.ok_or_else(|| format!("it has a score of text {place}, and was sent {count} texts"))?;
+        let known =
+            known.ok_or_else(|| format!("it has a score of text {place}, and was sent {}", counted(count, "text")))?;
         if known.replace(score).is_some() {
             return Err(format!("it has two scores of text {place}"));
         }

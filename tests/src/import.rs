@@ -394,7 +394,7 @@ fn a_busy_server_is_asked_again_when_it_says() {
 
     let script = (0..100).map(|_| busy("Retry-After: 1\r\n")).collect();
     let (_receiver, output) = import_into(script, &["--patience", "1"]);
-    failed(&output, "did not answer for 1 seconds: it responded with 503");
+    failed(&output, "did not answer for 1 s: it responded with 503");
     failed(&output, "documents 1 to 2 (lines 1 to 2) failed");
 }
 
@@ -437,7 +437,7 @@ fn a_server_that_is_not_there_is_waited_for_on_request() {
     let (complaint, done) = (said(&output.stderr), for_programs(&output));
     assert!(complaint.starts_with(r#"{"command":"import","error":{"message":"cannot connect to "#), "{complaint}");
     assert_eq!((&done["failures"], &done["isWhole"], &done["endedAfter"]), (&json!([]), &json!(false), &Value::Null));
-    failed(&run(&["--wait", "--patience", "1"]), "http://127.0.0.1:1/ did not answer for 1 seconds: ");
+    failed(&run(&["--wait", "--patience", "1"]), "http://127.0.0.1:1/ did not answer for 1 s: ");
 }
 
 #[test]

@@ -386,7 +386,7 @@ fn what_cannot_be_followed_is_said() {
     refused(&[("to_regclass", vec![vec!["1", "public", "films", "n"]])], &[], "REPLICA IDENTITY DEFAULT");
     refused(&[("indisprimary", vec![])], &[], "has no primary key");
     refused(&[("indisprimary", vec![vec!["title"], vec!["id"]])], &[], "name that with --id-field");
-    refused(&[], &["--table", "other"], "2 tables, 1 indexes");
+    refused(&[], &["--table", "other"], "2 tables, 1 index and");
     refused(&[], &["--table", "other", "--index", "films"], "each --table needs its own --index");
     refused(&[], &["--table", "other", "--index", "others"], "has no table `other`");
     refused(

@@ -5,6 +5,7 @@ mod layers;
 mod limits;
 mod map;
 mod pages;
+mod plurals;
 mod statics;
 mod threads;
 

@@ -25,7 +25,7 @@ pub enum IndexError {
     /// `part`: `format`, or `settings` for the form in which the settings are stored.
     #[error("manifest {file} has {part} version {found}; this program reads up to {supported}")]
     ManifestTooNew { file: String, part: &'static str, found: u32, supported: u32 },
-    #[error("file {file} has {found} bytes instead of {expected}")]
+    #[error("the length of file {file} is {found} instead of {expected}")]
     WrongFileLength { file: String, expected: u64, found: u64 },
     #[error("tombstones {file} cannot be read")]
     CorruptTombstones { file: String },

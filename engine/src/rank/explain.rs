@@ -78,7 +78,10 @@ impl Ranked<'_> {
         let words = self.context.search.graph.word_count();
         let of_levels = self.levels.chunk_by(|a, b| a.level.missing_words == b.level.missing_words).map(|levels| {
             let kept = words - levels[0].level.missing_words;
-            (format!("{kept} of {words} words"), levels.iter().map(|level| u64::from(level.documents)).sum())
+            (
+                format!("{kept} of {words} {}", if words == 1 { "word" } else { "words" }),
+                levels.iter().map(|level| u64::from(level.documents)).sum(),
+            )
         });
         (self.matching.iter().map(|docs| u64::from(docs.len())).sum(), of_levels.collect())
     }

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::provider::Provider;
 use super::tokens::{count_tokens, cut_to_tokens};
 use crate::cancellation::unless_cancelled;
+use crate::counted::counted;
 use crate::outbound::{Outbound, OutboundError, Reply};
 use crate::secret::secrets_of_url;
 
@@ -267,7 +268,7 @@ fn read(outbound: &Outbound, provider: &Provider, reply: Reply, text_count: usiz
         .map_err(|error| Failed::Retry { failure: unreadable(error.to_string()), at_least: Duration::ZERO })?;
     let vectors = vectors.and_then(|vectors| match vectors.len() {
         count if count == text_count => Ok(vectors),
-        count => Err(format!("it has {count} vectors for {text_count} texts")),
+        count => Err(format!("it has {} for {}", counted(count, "vector"), counted(text_count, "text"))),
     });
     vectors.map_err(|reason| Failed::GiveUp(unreadable(reason)))
 }

@@ -7,6 +7,8 @@ use super::judgement::Judgement;
 use super::measure::Measures;
 use super::statistics::{Comparison, Interval, NOISE, compare, interval, mean};
 
+use crate::counted::counted;
+
 /// The answers of one way of searching.
 pub(super) struct Measured {
     pub(super) name: String,
@@ -81,7 +83,7 @@ fn compared(before: &Measured, after: &Measured, form: Form) -> Comparison {
 pub(super) fn table(judgements: &[Judgement], measured: &[Measured], form: Form) -> String {
     let width = measured.iter().map(|way| way.name.chars().count()).max().unwrap_or(0).max(6);
     let depth = form.depth;
-    let mut lines = vec![format!("{} queries, {depth} hits each", judgements.len())];
+    let mut lines = vec![format!("{}, {} each", counted(judgements.len(), "query"), counted(depth, "hit"))];
     lines.push(format!(
         "{:width$}  {:>7}  {:>15}  {:>7}  {:>9}  {:>7}  {:>10}",
         "search",

@@ -77,7 +77,7 @@ pub(super) async fn reach(state: &AppState, wanted: u32) -> ApiResult<()> {
     let reason =
         state.replication.failure().map_or_else(String::new, |failure| format!(" Following fails: {failure}."));
     let message = format!(
-        "This replica has not reached generation {wanted} within {} seconds; it has {have}.{reason} Ask again, or ask the \
+        "This replica has not reached generation {wanted} within {} s; it has {have}.{reason} Ask again, or ask the \
          server that publishes.",
         PATIENCE.as_secs()
     );

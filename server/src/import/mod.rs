@@ -147,7 +147,7 @@ pub(crate) enum ImportError {
     TooLarge { file: String, document: u64, line: u64, max: ByteSize, hint: &'static str },
     #[error(transparent)]
     Server(#[from] ClientError),
-    #[error("{url} did not answer for {seconds} seconds: {reason}")]
+    #[error("{url} did not answer for {seconds} s: {reason}")]
     Unreachable { url: String, seconds: u64, reason: String },
     #[error("the server refused the import: {status} {message}{}", advice(code))]
     Refused { status: u16, message: String, code: String },

@@ -15,6 +15,7 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use super::error::{InstanceError, io_error};
 use super::opening::Opened;
 use super::quarantine::put_aside;
+use crate::counted::counted;
 use crate::stored_names::FolderName;
 use crate::tasks::{FinishedBatch, Store};
 use crate::wire::identifier::check_index_uid;
@@ -246,10 +247,10 @@ fn write_down(
     }
     if is_empty {
         tracing::error!(
-            "tasks.sqlite was lost: the names of {} indexes were recovered, but waiting tasks, the task history, \
+            "tasks.sqlite was lost: {} recovered, but waiting tasks, the task history, \
              aliases, API keys and webhooks are lost. To restore it, stop the server first, and use files from the \
              same moment",
-            rebuilt.len()
+            counted(rebuilt.len(), "index name")
         );
     }
     let given = opened.marks.map_or(applied, |marks| marks.tasks.next.max(applied));

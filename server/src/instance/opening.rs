@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::error::{InstanceError, io_error};
 use super::quarantine::{copy_aside, put_aside};
 use crate::access::{export_keys, import_keys};
+use crate::counted::counted;
 use crate::tasks::{
     Check, LogCondition, LogReport, MarkFile, Marks, Store, StoreError, check_database, check_log, open_to_read,
     read_aliases,
@@ -43,11 +44,11 @@ pub(super) fn open_store(folder: &Path, lock: &File) -> Result<Opened, InstanceE
         && (marks.tasks.next > tasks || marks.batches.next > batches)
     {
         tracing::error!(
-            "{:?} has lost acknowledged transactions: at least {} tasks and the outcomes of {} batches. Restore the \
+            "{:?} has lost acknowledged transactions: at least {} and the outcomes of {}. Restore the \
              SQLite files of this folder if you have them",
             folder.join(DATABASE),
-            marks.tasks.next.saturating_sub(tasks),
-            marks.batches.next.saturating_sub(batches)
+            counted(marks.tasks.next.saturating_sub(tasks), "task"),
+            counted(marks.batches.next.saturating_sub(batches), "batch")
         );
         is_lost = true;
     }
@@ -63,8 +64,8 @@ fn mend_log(folder: &Path, marks: Option<Marks>) -> Result<bool, InstanceError> 
         // SQLite would remove it: it belongs to a database that is gone.
         let aside = put_aside(folder, &log)?;
         tracing::error!(
-            "{database:?} is missing, but its log has {} transactions: they are kept in {aside:?}",
-            report.transactions
+            "{database:?} is missing, but its log has {}, kept in {aside:?}",
+            counted(report.transactions, "transaction")
         );
         return Ok(true);
     }
@@ -106,11 +107,11 @@ fn say(log: &Path, report: &LogReport, aside: &[PathBuf]) {
     }
     if report.condition == LogCondition::Cut {
         tracing::error!(
-            "{log:?} is damaged after transaction {}: at least {} transactions in {} frames are lost (tasks, their \
-             outcomes, changes of API keys and webhooks). The damaged file is kept in {aside:?}",
+            "{log:?} is damaged after transaction {}: lost at least {} in {} (tasks, their outcomes, \
+             changes of API keys and webhooks). The damaged file is kept in {aside:?}",
             report.transactions,
-            report.lost_transactions,
-            report.lost_frames
+            counted(report.lost_transactions, "transaction"),
+            counted(report.lost_frames, "frame")
         );
     }
 }

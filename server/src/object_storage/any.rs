@@ -70,7 +70,7 @@ impl AnyBucket {
         let Some(limit) = self.limit else { return runtime.block_on(answer) };
         runtime
             .block_on(async { tokio::time::timeout(limit, answer).await })
-            .unwrap_or_else(|_| Err(StorageError::Failed(format!("no answer within {} seconds", limit.as_secs_f64()))))
+            .unwrap_or_else(|_| Err(StorageError::Failed(format!("no answer within {} s", limit.as_secs_f64()))))
     }
 
     /// Creates an object, if there is none of this key. Whether there was none; after a failure it may be there.

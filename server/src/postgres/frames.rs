@@ -60,7 +60,7 @@ impl Wire {
         let [tag, length @ ..] = *head;
         let length = u32::from_be_bytes(length) as usize;
         if !(4..=FRAME_BYTES_MAX).contains(&length) {
-            return Err(PostgresError::Unexpected(format!("a message of {length} bytes")));
+            return Err(PostgresError::Unexpected(format!("a message with the length {length}")));
         }
         if self.received.len() < length + 1 {
             self.received.reserve(length + 1 - self.received.len());

@@ -313,7 +313,7 @@ impl Accepting {
             }
             Refusal::Unknown(reason) => {
                 let text = format!(
-                    "The store did not say within {} seconds that it has taken this write: {reason}. It is carried out as a \
+                    "The store did not say within {} s that it has taken this write: {reason}. It is carried out as a \
                      whole or not at all: look for it among the tasks when the store works again, or send it again.",
                     self.patience.as_secs_f64()
                 );

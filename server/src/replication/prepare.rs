@@ -15,6 +15,7 @@ use super::position::Position;
 use super::remembered::{followed_root, forget_following};
 use super::root::Root;
 use super::store::{ObjectError, ObjectStore, blocking};
+use crate::counted::counted;
 use crate::instance::Instance;
 use crate::options::{Options, StoreAddress};
 use crate::outbound::Outbound;
@@ -111,7 +112,7 @@ fn take_journal(
     if let Some(position) = &position {
         let count = bring(&store, &records, position, (tasks, has_followed), &taking.instance.payload_folder())?;
         if count > 0 {
-            tracing::warn!("{count} tasks that were acknowledged before, and not published, are carried out now");
+            tracing::warn!("carrying out {}, acknowledged before and not published", counted(count, "task"));
         }
     }
     // From here on a server that takes over reads the journal.

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use crate::access::{key_lines, replace_keys};
 use crate::aliases::Aliases;
 use crate::app::{AppState, Opened};
+use crate::counted::counted;
 use crate::error::ApiError;
 use crate::network::Topology;
 use crate::options::{Options, StoreAddress};
@@ -29,11 +30,15 @@ pub(super) fn settle_role(role: Role, store: &Store, options: &Options) -> Resul
         Role::Replica => {
             let waiting = store.forget_tasks()?;
             if waiting > 0 && options.replication.is_to_be_in_store() {
-                tracing::warn!("{waiting} tasks that this server has accepted will be carried out by the new writer");
+                tracing::warn!(
+                    "the new writer will carry out {}, which this server has accepted",
+                    counted(waiting, "task")
+                );
             } else if waiting > 0 {
                 tracing::error!(
-                    "{waiting} tasks that this server has accepted, and had not carried out when another server took over, \
-                     are lost: send them again"
+                    "lost: {} that this server had accepted and not carried out when another server took over. Send \
+                     again what is missing",
+                    counted(waiting, "task")
                 );
             }
         }

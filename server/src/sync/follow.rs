@@ -8,6 +8,7 @@ use super::batch::{Batch, Shape};
 use super::destination::Destination;
 use super::source::Source;
 use super::{SyncError, Voice};
+use crate::counted::counted;
 use crate::postgres::{Cell, Change, Column, Connection, Event, Lsn, PostgresError, Relation, Replication, Tuple};
 
 /// Changes that are sent together, at most, and their bytes.
@@ -141,7 +142,7 @@ impl Follower<'_> {
         let missing = || PostgresError::Unexpected("a row without its key".to_owned());
         match self.shape.fits(row.len()) {
             true => Ok(self.shape.key(row).ok_or_else(missing)?),
-            false => Err(PostgresError::Unexpected(format!("a row of {} columns", row.len())).into()),
+            false => Err(PostgresError::Unexpected(format!("a row of {}", counted(row.len(), "column"))).into()),
         }
     }
 

@@ -21,6 +21,7 @@ use thiserror::Error;
 
 use crate::client::{ClientError, ServerArgs, run_to_end};
 use crate::console;
+use crate::counted::counted;
 use crate::postgres::{Address, PostgresError};
 use crate::timestamp::Timestamp;
 use destination::Destination;
@@ -95,7 +96,10 @@ impl SyncArgs {
         let (tables, indexes, slots) = (self.tables.len(), self.indexes.len(), self.slots.len());
         if tables != indexes || (slots > 0 && slots != tables) {
             return Err(SyncError::Table(format!(
-                "there are {tables} tables, {indexes} indexes and {slots} slots: each --table needs an --index, and all or none a --slot"
+                "there are {}, {} and {}: each --table needs an --index, and all or none a --slot",
+                counted(tables, "table"),
+                counted(indexes, "index"),
+                counted(slots, "slot")
             )));
         }
         let different: BTreeSet<&String> = self.indexes.iter().collect();
@@ -277,9 +281,9 @@ mod tests {
         assert_eq!(shown, [("a", "x"), ("s.b", "y")]);
         assert!(two.iter().all(|one| one.slot.is_none() && one.id_field == "id"));
         for (wrong, says) in [
-            (&["--table", "a", "--index", "x", "--table", "b"][..], "2 tables, 1 indexes"),
+            (&["--table", "a", "--index", "x", "--table", "b"][..], "2 tables, 1 index and"),
             (&["--table", "a", "--index", "x", "--table", "b", "--index", "x"], "its own --index"),
-            (&["--table", "a", "--index", "x", "--table", "b", "--index", "y", "--slot", "s"], "1 slots"),
+            (&["--table", "a", "--index", "x", "--table", "b", "--index", "y", "--slot", "s"], "1 slot:"),
         ] {
             let said = read(wrong).unwrap_err();
             assert!(said.contains(says), "{said}");

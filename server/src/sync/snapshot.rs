@@ -8,6 +8,7 @@ use serde_json::json;
 use super::destination::Destination;
 use super::source::Source;
 use super::{SyncError, Voice};
+use crate::counted::counted;
 use crate::postgres::{Cell, Connection, PostgresError, identifier, literal};
 
 /// Bytes of a request.
@@ -42,8 +43,10 @@ pub(super) async fn load(source: &Source, destination: &Destination, voice: Voic
         format!("SELECT pg_copy_logical_replication_slot({}, {}, false)", literal(&loading), literal(&source.slot));
     replicating.query(&sql).await?;
     let seconds = start.elapsed().as_secs_f64();
-    let removed =
-        if stale.is_empty() { String::new() } else { format!(", removed {} documents without a row", stale.len()) };
+    let removed = match stale.len() {
+        0 => String::new(),
+        count => format!(", removed {} without a row", counted(count, "document")),
+    };
     let fields = json!({
         "index": destination.index,
         "table": source.qualified(),
@@ -51,7 +54,7 @@ pub(super) async fn load(source: &Source, destination: &Destination, voice: Voic
         "removedDocuments": stale.len(),
         "seconds": seconds,
     });
-    voice.say("loaded", fields, format_args!("loaded {count} rows in {seconds:.1} s{removed}"));
+    voice.say("loaded", fields, format_args!("loaded {} in {seconds:.1} s{removed}", counted(count, "row")));
     Ok(())
 }
 
@@ -68,7 +71,7 @@ async fn send_rows(
     while let Some(line) = reading.copied().await? {
         let row = cells(&line);
         if !shape.fits(row.len()) {
-            return Err(PostgresError::Unexpected(format!("a row of {} columns", row.len())).into());
+            return Err(PostgresError::Unexpected(format!("a row of {}", counted(row.len(), "column"))).into());
         }
         let key = shape.key(&row).ok_or_else(|| PostgresError::Unexpected("a row without its key".to_owned()))?;
         shape.line(&key, &row, &mut lines);

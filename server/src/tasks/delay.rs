@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::store::{Store, StoreError};
+use crate::counted::counted;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::timestamp::Timestamp;
 
@@ -94,10 +95,10 @@ pub(crate) fn check(expected: Duration, limit: Duration) -> ApiResult<()> {
     Err(ApiError::new(
         Code::TooManyWriteRequests,
         format!(
-            "The write was not accepted because it would wait for about {} seconds behind others: send it again later, or \
-             raise `--max-queue-delay`, which is {} seconds.",
-            expected.as_secs().max(1),
-            limit.as_secs()
+            "The write was not accepted because it would wait for about {} behind others: send it again later, or \
+             raise `--max-queue-delay`, which is {}.",
+            counted(expected.as_secs().max(1), "second"),
+            counted(limit.as_secs(), "second")
         ),
     ))
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::content::Upsert;
+use crate::counted::counted;
 use crate::error::{ApiError, Code};
 
 const BUFFER_BYTES: usize = 1 << 20;
@@ -19,7 +20,7 @@ pub(crate) enum PayloadDamage {
     #[error("they are missing")]
     Missing,
     /// Cut short, or something was added.
-    #[error("they have {found} bytes instead of {expected}")]
+    #[error("they have {} instead of {expected}", counted(*found, "byte"))]
     Length {
         /// As acknowledged.
         expected: u64,

@@ -7,6 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use lamina_engine::index::{VerifyWatch, verify_folder};
 
 use super::Findings;
+use crate::counted::counted;
 use crate::error::ApiError;
 use crate::instance::Instance;
 use crate::options::human_size;
@@ -19,8 +20,9 @@ pub(super) fn verify_all(instance: &Instance, deep: bool, findings: &mut Finding
         shown.bar.finish_and_clear();
         let (damages, found) = match verified {
             Ok(verified) => {
-                let (bytes, segments) = (human_size(verified.segment_bytes), verified.segment_count);
-                (verified.damages, format!("{bytes} in {segments} segments, sound"))
+                let (bytes, segments) =
+                    (human_size(verified.segment_bytes), counted(verified.segment_count, "segment"));
+                (verified.damages, format!("{bytes} in {segments}, sound"))
             }
             Err(error) => (vec![error], String::new()),
         };

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::Findings;
 use crate::access::export_keys;
+use crate::counted::counted;
 use crate::instance::{DATABASE, LOG, Opened};
 use crate::tasks::{
     Check, Content, LogCondition, LogReport, MarkFile, PayloadDamage, PayloadPlace, Store, StoreError, StoredAliases,
@@ -71,7 +72,12 @@ impl QueueCopy {
             Ok(rows) => {
                 findings.all_right(
                     "task queue",
-                    format!("{} tasks, {} of them waiting, {} batches", rows.tasks, rows.waiting, rows.batches),
+                    format!(
+                        "{}, {} of them waiting, {}",
+                        counted(rows.tasks, "task"),
+                        rows.waiting,
+                        counted(rows.batches, "batch")
+                    ),
                 );
                 rows.damaged.iter().for_each(|damage| findings.damage("task queue", damage));
             }
@@ -96,23 +102,28 @@ impl QueueCopy {
     }
 
     fn check_files(&self, database: &Path, findings: &mut Findings) {
-        let LogReport { frames, transactions, lost_frames, lost_transactions, repairs, .. } = &self.log;
+        let LogReport { frames, transactions: count, lost_frames, lost_transactions, repairs, .. } = &self.log;
         for (position, bytes) in repairs {
-            findings
-                .damage(LOG, format!("{} wrong bytes from {position} on, whose correct values are known", bytes.len()));
+            findings.damage(
+                LOG,
+                format!("{} from {position} on, whose correct values are known", counted(bytes.len(), "wrong byte")),
+            );
         }
+        let transactions = |count| counted(count, "transaction");
+        let sound = format!("{} in {}", transactions(*count), counted(*frames, "frame"));
         match self.log.condition {
             LogCondition::Empty => {}
-            LogCondition::Sound => findings.all_right(LOG, format!("{transactions} transactions in {frames} frames")),
-            LogCondition::Torn => findings.all_right(
-                LOG,
-                format!("{transactions} transactions in {frames} frames; the last one was cut short by a crash"),
-            ),
+            LogCondition::Sound => findings.all_right(LOG, sound),
+            LogCondition::Torn => {
+                findings.all_right(LOG, format!("{sound}; the last transaction was cut short by a crash"));
+            }
             LogCondition::Cut => findings.damage(
                 LOG,
                 format!(
-                    "after {transactions} transactions, {lost_frames} frames with at least {lost_transactions} \
-                     transactions cannot be read"
+                    "after {}, cannot read {} with at least {}",
+                    transactions(*count),
+                    counted(*lost_frames, "frame"),
+                    transactions(*lost_transactions)
                 ),
             ),
         }
@@ -122,7 +133,7 @@ impl QueueCopy {
         }
         match check_database(&self.folder.join(DATABASE), None) {
             Ok(Check::Damaged(reason)) => findings.damage(DATABASE, reason),
-            Ok(_) => findings.all_right(DATABASE, format!("{bytes} bytes")),
+            Ok(_) => findings.all_right(DATABASE, counted(bytes, "byte")),
             Err(error) => findings.damage(DATABASE, error),
         }
     }
@@ -164,5 +175,5 @@ fn check_payloads(database: &Path, store: &Store, uploads: &[(u32, Upsert)], fin
             }
         }
     }
-    findings.all_right("payloads", format!("the documents of {checked} waiting tasks"));
+    findings.all_right("payloads", format!("the documents of {}", counted(checked, "waiting task")));
 }

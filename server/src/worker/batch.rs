@@ -6,6 +6,7 @@
 use std::fmt;
 use std::num::NonZeroUsize;
 
+use crate::counted::counted;
 use crate::options::ByteSize;
 use crate::tasks::content::{Content, Upsert};
 use crate::tasks::kind::Kind;
@@ -107,7 +108,8 @@ impl fmt::Display for Strategy {
             ),
             Strategy::AfterRefusal { count } => write!(
                 f,
-                "batched at most {count} tasks because a larger batch was refused because of one of its documents"
+                "batched at most {} because a larger batch was refused because of one of its documents",
+                counted(*count, "task")
             ),
             stopped => stopped.fmt_stopped(f),
         }

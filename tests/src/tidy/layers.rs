@@ -29,6 +29,7 @@ const SERVER_LAYERS: [&[&str]; 18] = [
     // What knows nothing of the others.
     &[
         "cancellation",
+        "counted",
         "crash_mark",
         "error",
         "mcp",

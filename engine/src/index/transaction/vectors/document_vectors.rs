@@ -340,7 +340,7 @@ fn embed(
     let answers = maker.embed(texts, resources.cancelled);
     check(resources.cancelled)?;
     if answers.len() != texts.len() {
-        let message = format!("{} texts got {} vectors", texts.len(), answers.len());
+        let message = format!("vectors for {} texts were asked for, and there are {}", texts.len(), answers.len());
         return Ok(vec![Err(EmbedFailure::runtime(message)); texts.len()]);
     }
     let expected = shape.dimensions as usize;
