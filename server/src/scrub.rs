@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use lamina_engine::index::{Scrubbed, Snapshot};
-use lamina_engine::segment::Damaged;
+use lamina_engine::index::Snapshot;
+use lamina_engine::segment::{Damaged, SegmentError};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -109,7 +109,7 @@ impl Scrubber {
             self.due_bytes.store(bytes, Ordering::Relaxed);
             for (uid, snapshot) in due {
                 while let Some(scrubbed) = snapshot.scrub_next(since, &mut |bytes| self.compared(&mut pace, bytes)) {
-                    self.report(&uid, &scrubbed);
+                    self.report(&uid, &scrubbed.found);
                 }
                 instance.set_damaged_aside(&uid);
                 if self.is_stopped() {
@@ -154,7 +154,7 @@ impl Scrubber {
         let mut is_damaged = false;
         while let Some(scrubbed) = snapshot.scrub_next(None, &mut |bytes| self.compared(pace, bytes)) {
             is_damaged |= !scrubbed.found.is_empty();
-            self.report(uid, &scrubbed);
+            self.report(uid, &scrubbed.found);
         }
         is_damaged
     }
@@ -178,15 +178,16 @@ impl Scrubber {
         }
     }
 
-    fn report(&self, uid: &str, scrubbed: &Scrubbed) {
-        for error in &scrubbed.found {
+    /// Shows and logs what was found in an index, here or by others.
+    pub(crate) fn report(&self, uid: &str, found: &[SegmentError]) {
+        for error in found {
             let Some(damaged) = Damaged::of(error) else { continue };
             let (file, section) = (&damaged.file, damaged.section);
             let mut state = self.state.lock();
             if state.findings.iter().any(|known| known.uid == uid && known.damaged == damaged) {
                 continue;
             }
-            tracing::error!(index = uid, file, section, %error, "the scrubber has found damage; see `lamina verify`");
+            tracing::error!(index = uid, file, section, %error, "damage was found; see `lamina verify`");
             if state.findings.len() < FINDINGS_MAX {
                 state.findings.push(Finding { uid: uid.to_owned(), damaged, found: Timestamp::now() });
             }
@@ -204,7 +205,7 @@ impl Scrubber {
             // One that is closed keeps its damage.
             snapshot.map_or_else(
                 || instance.contains(&finding.uid),
-                |(_, snapshot)| snapshot.has_file(&finding.damaged.file),
+                |(_, snapshot)| snapshot.names_file(&finding.damaged.file),
             )
         });
     }

@@ -351,8 +351,7 @@ fn the_scrubber_finds_what_no_request_compares() {
         (1, &json!("films"), &json!("column"))
     );
     assert!(damages[0]["file"].as_str().unwrap().starts_with("seg-") && damages[0]["foundAt"].is_string(), "{stats}");
-    let line =
-        server.log().lines().find(|line| line.contains("the scrubber has found damage")).unwrap_or_default().to_owned();
+    let line = server.log().lines().find(|line| line.contains("damage was found")).unwrap_or_default().to_owned();
     assert!(
         line.contains("ERROR") && line.contains("films") && line.contains("column") && line.contains("seg-"),
         "{line}"

@@ -1,11 +1,13 @@
 //! One damaged index of a group: the others are published, followed and served all the same.
 
+use std::collections::BTreeSet;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::replication::{Group, after, film};
+use crate::replication::{Group, KEY, after, film};
 use crate::server::Server;
 
 fn films(count: u64) -> Value {
@@ -136,11 +138,7 @@ fn what_takes_the_place_of_an_index_takes_it_when_it_is_here() {
 
 /// The largest segment file of a database.
 fn segment(server: &Server) -> PathBuf {
-    let indexes = std::fs::read_dir(server.data_folder().join("indexes")).expect("a folder of indexes");
-    let files = indexes.flat_map(|index| std::fs::read_dir(index.unwrap().path()).expect("a folder of an index"));
-    let is_segment = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with("seg-");
-    let segments = files.map(|file| file.unwrap().path()).filter(is_segment);
-    segments.max_by_key(|path| path.metadata().unwrap().len()).expect("a segment")
+    segments(server).into_iter().max_by_key(|path| path.metadata().unwrap().len()).expect("a segment")
 }
 
 fn cut(file: &Path) {
@@ -166,6 +164,153 @@ fn an_index_that_is_damaged_at_the_writer_holds_no_other_one_back() {
     assert_eq!(generation(&replica), Some(first["batchUid"].to_string()));
     let task = writer.done(&writer.delete("/indexes/films"));
     assert_eq!(after(&replica, &task, "/indexes")["total"], 2);
+}
+
+/// The segment files of a database.
+fn segments(server: &Server) -> BTreeSet<PathBuf> {
+    let indexes = std::fs::read_dir(server.data_folder().join("indexes")).expect("a folder of indexes");
+    let files = indexes.flat_map(|index| std::fs::read_dir(index.unwrap().path()).expect("a folder of an index"));
+    let is_segment = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with("seg-");
+    files.map(|file| file.unwrap().path()).filter(is_segment).collect()
+}
+
+/// Turns a bit of a file around in the same place of the disk, as a disk does.
+fn flip(file: &Path, share: f64) {
+    let file = std::fs::File::options().read(true).write(true).open(file).unwrap();
+    let at = (file.metadata().unwrap().len() as f64 * share) as u64;
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at).unwrap();
+    file.write_all_at(&[byte[0] ^ 1], at).unwrap();
+}
+
+/// A writer that compares nothing in the background, so that only a publication can find damage.
+fn writer_without_scrubber(group: &Group, options: &[&str]) -> Server {
+    let address = group.address();
+    let mut all = vec!["--master-key", KEY, "--publish", &address, "--publish-interval", "1s", "--scrub-rate", "0"];
+    all.extend(options);
+    let writer = Server::with_options(&all).with_key(KEY);
+    writer.patch("/experimental-features", json!({"metrics": true})).ok();
+    writer
+}
+
+/// Adds documents while no index can be published, and has `damage` done to the segment that has them; then does `more`.
+fn damaged_before_it_is_sent(
+    group: &Group,
+    writer: &Server,
+    damage: impl FnOnce(&Path),
+    more: impl FnOnce(&Server),
+) -> String {
+    let (objects, away) = (group.folder.path().join("store/i"), group.folder.path().join("away"));
+    std::fs::rename(&objects, &away).unwrap();
+    let before = segments(writer);
+    writer.add("films", films(300));
+    let segment = segments(writer).difference(&before).next().expect("a new segment").clone();
+    damage(&segment);
+    more(writer);
+    std::fs::rename(&away, &objects).unwrap();
+    segment.file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_file_that_is_damaged_between_its_commit_and_its_publication_is_named_and_not_sent() {
+    for (place, reason) in [(0.1, "checksum"), (0.5, "checksum"), (0.9, "checksum"), (0.0, "length")] {
+        let group = Group::new();
+        let (mut writer, replica) = (writer_without_scrubber(&group, &[]), group.replica());
+        let first = writer.add("films", films(3));
+        after(&replica, &first, "/indexes");
+        let damage = |segment: &Path| if reason == "length" { cut(segment) } else { flip(segment, place) };
+        let name = damaged_before_it_is_sent(&group, &writer, damage, |_| ());
+        writer.add("books", json!([{"id": 1}]));
+        soon(&replica, &json!(1), || count(&replica, "books"));
+        assert_eq!(count(&replica, "films"), 3);
+        assert_eq!(generation(&replica), Some(first["batchUid"].to_string()));
+        writer.wait_for_log(&format!("publishing: index `films`: the file `{name}` is damaged on this server: "));
+        assert!(writer.log().contains("lamina repair"), "{}", writer.log());
+        let sent = group.objects("i/").into_iter().find(|path| path.to_str().unwrap().contains(&name));
+        assert_eq!(sent, None, "nothing damaged is in the store");
+        // It is shown where other damage is.
+        let stats = writer.get("/stats").ok();
+        let damage = &stats["scrubber"]["damages"][0];
+        assert_eq!((&damage["indexUid"], &damage["file"]), (&json!("films"), &json!(name)), "{stats}");
+        let metrics = writer.get("/metrics").text;
+        assert!(metrics.contains("lamina_replication_failing 1"), "{metrics}");
+        assert!(!metrics.contains("lamina_index_damaged_sections{index=\"films\"} 0"), "{metrics}");
+        let refused = writer.fails(&writer.post("/indexes/films/documents", json!([{"id": 7}])), "invalid_store_file");
+        assert!(refused["error"]["message"].as_str().unwrap().contains("`lamina repair`"), "{refused}");
+        // Once it is gone, all is published again.
+        let task = writer.done(&writer.delete("/indexes/films/documents"));
+        assert_eq!(after(&replica, &task, "/indexes/films/stats")["numberOfDocuments"], 0);
+        let task = writer.add("films", films(5));
+        assert_eq!(after(&replica, &task, "/indexes/films/stats")["numberOfDocuments"], 5);
+        assert!(writer.terminate().success());
+    }
+}
+
+const IN_STORE: [&str; 2] = ["--durability", "store"];
+
+/// What was acknowledged in an index that is held back is in the journal: who takes over carries it out.
+#[test]
+fn with_a_journal_a_damaged_index_is_held_back_alone_and_loses_nothing() {
+    for (place, restarts) in [(0.2, false), (0.7, true)] {
+        let group = Group::new();
+        let (mut writer, mut replica) = (writer_without_scrubber(&group, &IN_STORE), group.replica());
+        let first = writer.add("films", films(3));
+        writer.add("books", json!([{"id": 1}]));
+        after(&replica, &first, "/indexes");
+        let fail = |writer: &Server| {
+            drop(writer.fails(&writer.post("/indexes/films/documents", json!([{"no": 1}])), "missing_document_id"));
+        };
+        let name = damaged_before_it_is_sent(&group, &writer, |segment| flip(segment, place), fail);
+        writer.wait_for_log(&format!("publishing: index `films`: the file `{name}` is damaged on this server: "));
+        for id in 2..5 {
+            writer.add("books", json!([{"id": id}]));
+            soon(&replica, &json!(id), || count(&replica, "books"));
+        }
+        assert_eq!(count(&replica, "films"), 3);
+        writer.fails(&writer.post("/indexes/films/documents", json!([{"id": 1000}])), "invalid_store_file");
+        if restarts {
+            assert!(writer.terminate().success());
+            writer.start_again();
+        }
+        writer.add("new", json!([{"id": 1}]));
+        soon(&replica, &json!(1), || count(&replica, "new"));
+        writer.done(&writer.delete("/indexes/books/documents/4"));
+        soon(&replica, &json!(3), || count(&replica, "books"));
+        assert_eq!(count(&replica, "films"), 3);
+        writer.kill();
+        assert!(replica.terminate().success());
+        let address = group.address();
+        let taker = replica.with_other_options(&["--master-key", KEY, "--publish", &address, "--durability", "store"]);
+        soon(&taker, &json!(300), || count(&taker, "films"));
+        assert_eq!((count(&taker, "books"), count(&taker, "new")), (json!(3), json!(1)));
+        let again = taker.get("/tasks?indexUids=films").ok();
+        assert_eq!(again["total"], 1, "what failed is not tried again: {again}");
+        let task = taker.add("films", json!([film(1000, "Dune")]));
+        assert_eq!(after(&group.replica(), &task, "/indexes/films/stats")["numberOfDocuments"], 301);
+    }
+}
+
+/// The tasks that changed it went by another name: they cannot be distinguished from those of other indexes.
+#[test]
+fn with_a_journal_a_damaged_index_whose_name_has_changed_holds_all_back() {
+    let group = Group::new();
+    let (mut writer, mut replica) = (writer_without_scrubber(&group, &IN_STORE), group.replica());
+    writer.add("films", films(3));
+    let first = writer.add("books", json!([{"id": 1}]));
+    after(&replica, &first, "/indexes");
+    let swap = |writer: &Server| {
+        drop(writer.done(&writer.post("/swap-indexes", json!([{"indexes": ["films", "books"]}]))));
+    };
+    damaged_before_it_is_sent(&group, &writer, |segment| flip(segment, 0.5), swap);
+    writer.wait_for_log("No index is published until then");
+    writer.add("films", json!([{"id": 2}]));
+    assert_eq!((count(&replica, "films"), count(&replica, "books")), (json!(3), json!(1)));
+    writer.kill();
+    assert!(replica.terminate().success());
+    let address = group.address();
+    let taker = replica.with_other_options(&["--master-key", KEY, "--publish", &address, "--durability", "store"]);
+    soon(&taker, &json!(300), || count(&taker, "books"));
+    soon(&taker, &json!(2), || count(&taker, "films"));
 }
 
 #[test]

@@ -74,6 +74,11 @@ impl Snapshot {
         let manifest = manifest_of(self, 0);
         Ok(manifest.files().map(NamedFile::from).collect())
     }
+
+    /// Whether this state has a file of this name, of a damaged segment or of tombstones as well.
+    pub fn names_file(&self, name: &str) -> bool {
+        manifest_of(self, 0).files().any(|file| file.name == name)
+    }
 }
 
 /// The generation of the index in `folder`, by the names of its manifests: reads no file.

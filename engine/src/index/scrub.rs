@@ -8,7 +8,7 @@ use super::error::IndexError;
 use super::recovery::{newest_manifest, read_snapshot};
 use super::snapshot::{SegmentView, Snapshot};
 use crate::id::SegmentId;
-use crate::segment::SegmentError;
+use crate::segment::{Damaged, SegmentError};
 use crate::storage::{Directory, MappedDirectory};
 
 /// A segment that was compared.
@@ -49,21 +49,47 @@ impl Snapshot {
     ///
     /// Cost: one look at each byte.
     pub fn scrub_next(&self, since: Option<Instant>, pace: &mut dyn FnMut(u64) -> bool) -> Option<Scrubbed> {
-        let segment = self.due(since).next()?;
-        let mut found = Vec::new();
-        for file in segment.reader.comparisons() {
-            let pieces = file.pieces();
-            let mut sums = Vec::with_capacity(pieces.len());
-            for piece in &pieces {
-                sums.push(file.sum(piece));
-                if !pace(piece.len() as u64) {
-                    return None;
-                }
-            }
-            found.extend(file.judge(&pieces, &sums));
-        }
-        found.iter().for_each(|error| segment.reader.mark(error));
-        segment.reader.health().set_scrubbed(Instant::now());
-        Some(Scrubbed { segment: segment.id(), found })
+        scrub(self.due(since).next()?, pace)
     }
+
+    /// Finds out what is wrong with a file in which a reader of all of it has met damage: `what`. Its segment is compared and
+    /// marked as by [`Snapshot::scrub_next`], or only marked if bytes are missing (`is_cut`): there is nothing behind their
+    /// addresses. The index refuses writes from now on, except [`Operation::Clear`](super::Operation::Clear). Nothing where a
+    /// second look finds the segment sound.
+    ///
+    /// Cost: one look at each byte of the segment.
+    pub fn scrub_file(&self, file: &str, what: &'static str, is_cut: bool) -> Vec<SegmentError> {
+        let damaged = Damaged::as_a_whole(file, what);
+        let has_file = |segment: &&SegmentView| segment.reader.meta().files().any(|meta| meta.name == file);
+        let Some(segment) = self.segments.iter().find(has_file) else {
+            // Its tombstones: they were read when the index was opened, and are in memory as they were then.
+            return vec![SegmentError::from(&damaged)];
+        };
+        if is_cut {
+            segment.reader.health().mark(damaged.clone());
+            return vec![SegmentError::from(&damaged)];
+        }
+        let found = scrub(segment, &mut |_| true).map(|scrubbed| scrubbed.found).unwrap_or_default();
+        found.iter().filter_map(Damaged::of).for_each(|damaged| segment.reader.health().seal(damaged));
+        found
+    }
+}
+
+/// Compares a segment, and marks it for what is found; `None` where `pace` ended it.
+fn scrub(segment: &SegmentView, pace: &mut dyn FnMut(u64) -> bool) -> Option<Scrubbed> {
+    let mut found = Vec::new();
+    for file in segment.reader.comparisons() {
+        let pieces = file.pieces();
+        let mut sums = Vec::with_capacity(pieces.len());
+        for piece in &pieces {
+            sums.push(file.sum(piece));
+            if !pace(piece.len() as u64) {
+                return None;
+            }
+        }
+        found.extend(file.judge(&pieces, &sums));
+    }
+    found.iter().for_each(|error| segment.reader.mark(error));
+    segment.reader.health().set_scrubbed(Instant::now());
+    Some(Scrubbed { segment: segment.id(), found })
 }

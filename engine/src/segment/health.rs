@@ -6,6 +6,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 
 use super::SegmentError;
+use super::format::WHOLE_FILE;
 
 /// A section whose bytes are not those that were written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +40,11 @@ impl Damaged {
         Damaged { file: file.to_owned(), section, finding: Finding::Checksum { expected, found } }
     }
 
+    /// A file that is not as it was written: `what` is wrong with it.
+    pub fn as_a_whole(file: &str, what: &'static str) -> Damaged {
+        Damaged { file: file.to_owned(), section: WHOLE_FILE, finding: Finding::Contradiction(what) }
+    }
+
     /// The damage that an error is about; `None` for errors of other kinds.
     pub fn of(error: &SegmentError) -> Option<Damaged> {
         let (file, section, finding) = match error {
@@ -56,6 +62,8 @@ impl Damaged {
 #[derive(Debug, Default)]
 pub struct Health {
     damage: OnceLock<Damaged>,
+    /// Damage that only what reads it meets, where the segment is not to be written on.
+    sealed: OnceLock<Damaged>,
     /// When all files were compared with their checksums the last time.
     scrubbed: Mutex<Option<Instant>>,
 }
@@ -70,6 +78,17 @@ impl Health {
     /// Marks the segment: from now on [`Health::check`] refuses it. `true` when it was not marked before.
     pub fn mark(&self, damaged: Damaged) -> bool {
         self.damage.set(damaged).is_ok()
+    }
+
+    /// Refuses writes to the index from now on. What is read of the damaged place is compared whenever it is read, so reads go on.
+    pub(crate) fn seal(&self, damaged: Damaged) {
+        // The first one is enough.
+        let _ = self.sealed.set(damaged);
+    }
+
+    /// Why the index is not to be written.
+    pub(crate) fn sealed(&self) -> Option<&Damaged> {
+        self.sealed.get()
     }
 
     /// Whether all files were compared with their checksums since then; `None`: since they were opened.

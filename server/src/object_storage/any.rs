@@ -1,7 +1,6 @@
 //! A bucket of any store that is known, as publishers and replicas use it. Every call blocks; none is for threads of the runtime.
 
-use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -87,11 +86,12 @@ impl AnyBucket {
         })
     }
 
-    /// As [`AnyBucket::create`], of `bytes` bytes of a file that two who meet here send alike.
+    /// As [`AnyBucket::create`], of `bytes` bytes of a file that two who meet here send alike. Where reading it fails, there is no
+    /// object.
     ///
     /// # Errors
     /// What the store says, or the file.
-    pub(crate) fn create_large(&self, key: &str, file: &mut File, bytes: u64) -> Result<bool, StorageError> {
+    pub(crate) fn create_large(&self, key: &str, file: &mut dyn Read, bytes: u64) -> Result<bool, StorageError> {
         match &self.place {
             Place::S3(bucket) if self.answer(bucket.has(key))? => Ok(false),
             Place::S3(bucket) => self.send_in_parts(bucket, key, file, bytes).map(|()| true),
@@ -120,13 +120,13 @@ impl AnyBucket {
         Upload::begin(&self.outbound, begun, cut, cancelled)
     }
 
-    fn send_in_parts(&self, bucket: &Bucket, key: &str, file: &mut File, bytes: u64) -> Result<(), StorageError> {
+    fn send_in_parts(&self, bucket: &Bucket, key: &str, file: &mut dyn Read, bytes: u64) -> Result<(), StorageError> {
         let is_over = AtomicBool::new(false);
         let mut send = || {
             let cut = Cut { bytes, part_bytes: PART_BYTES, parallel: PARALLEL };
             let begun = Parts::of_s3(bucket.clone(), key.to_owned());
             let mut upload = Upload::begin(&self.outbound, begun, cut, &is_over)?;
-            io::copy(file, &mut upload)?;
+            io::copy(&mut *file, &mut upload)?;
             upload.finish()
         };
         let Some(limit) = self.limit else { return send() };

@@ -1,7 +1,6 @@
 //! A container of Azure Blob Storage.
 
 use std::fmt::Write;
-use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
@@ -141,11 +140,11 @@ impl AzureContainer {
     }
 
     /// Sends a large object in blocks; what is not joined goes by itself after a week.
-    pub(super) async fn create_large(&self, key: &str, file: &mut File, bytes: u64) -> Result<bool, StorageError> {
+    pub(super) async fn create_large(&self, key: &str, file: &mut dyn Read, bytes: u64) -> Result<bool, StorageError> {
         let (mut at, mut ids) = (0, Vec::new());
         while at < bytes {
             let mut part = Vec::new();
-            file.take(BLOCK_BYTES).read_to_end(&mut part)?;
+            Read::take(&mut *file, BLOCK_BYTES).read_to_end(&mut part)?;
             if part.is_empty() {
                 return Err(StorageError::Failed("a file is shorter than it was".to_owned()));
             }

@@ -1,6 +1,5 @@
 //! A bucket of Google Cloud Storage, by its JSON interface.
 
-use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
@@ -128,7 +127,7 @@ impl GoogleBucket {
     }
 
     /// Sends a large object, piece by piece.
-    pub(super) async fn create_large(&self, key: &str, file: &mut File, bytes: u64) -> Result<bool, StorageError> {
+    pub(super) async fn create_large(&self, key: &str, file: &mut dyn Read, bytes: u64) -> Result<bool, StorageError> {
         let session = match self.begin(key, &[IF_NONE]).await {
             Err(StorageError::Refused { status: StatusCode::PRECONDITION_FAILED, .. }) => return Ok(false),
             other => other?,
@@ -136,7 +135,7 @@ impl GoogleBucket {
         let mut at = 0;
         while at < bytes {
             let mut part = Vec::new();
-            file.take(CHUNK_BYTES).read_to_end(&mut part)?;
+            Read::take(&mut *file, CHUNK_BYTES).read_to_end(&mut part)?;
             if part.is_empty() {
                 return Err(StorageError::Failed("a file is shorter than it was".to_owned()));
             }

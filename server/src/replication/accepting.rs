@@ -9,11 +9,11 @@ use parking_lot::Mutex;
 use super::Replication;
 use super::chain::Setback;
 use super::journal::{Appended, Journal, Ledger, payload_key};
-use super::store::{Content, ObjectError, ObjectStore, blocking};
+use super::store::{Checksum, Content, ObjectError, ObjectStore, WrittenFile, blocking};
 use super::superseded::step_down;
 use crate::error::{ApiError, Code};
 use crate::stored_names::PayloadName;
-use crate::tasks::{Acceptance, Content as Work, NewTask, Store, StoreError, Task, uid_for};
+use crate::tasks::{Acceptance, Content as Work, NewTask, Store, StoreError, Task, Upsert, uid_for};
 use crate::timestamp::Timestamp;
 
 /// Before a record is tried again.
@@ -96,7 +96,7 @@ impl Acceptance for Accepting {
         let since = Instant::now();
         if let Work::Upsert(upsert) = &new.content
             && let Some(name) = new.content.payload_file()
-            && let Err(refusal) = self.keep_payload(name, upsert.payload_bytes)
+            && let Err(refusal) = self.keep_payload(name, upsert)
         {
             self.remove_payloads(&[new]);
             return Err(self.refused(&refusal));
@@ -277,14 +277,17 @@ impl Accepting {
     }
 
     /// Puts documents of a task that is not in the journal yet.
-    fn keep_payload(&self, name: &PayloadName, bytes: u64) -> Result<(), Refusal> {
-        let limit = self.patience + Duration::from_secs(bytes / BYTES_A_SECOND);
+    fn keep_payload(&self, name: &PayloadName, upsert: &Upsert) -> Result<(), Refusal> {
+        let limit = self.patience + Duration::from_secs(upsert.payload_bytes / BYTES_A_SECOND);
         let (store, deadline) = (self.store.within(limit), Instant::now() + limit);
         let path = self.payloads.join(name);
+        let checksum = upsert.payload_checksum.map_or(Checksum::Unknown, Checksum::Xxh3);
+        let documents = WrittenFile { path: &path, bytes: upsert.payload_bytes, checksum };
         loop {
-            match store.create(&payload_key(name), Content::File(&path)) {
+            match store.create(&payload_key(name), Content::File(documents)) {
                 // Names are given once.
                 Ok(()) | Err(ObjectError::Exists(_)) => return Ok(()),
+                Err(error @ ObjectError::DamagedFile { .. }) => return Err(Refusal::Undone(error.to_string())),
                 Err(error) if Instant::now() + PAUSE >= deadline => return Err(Refusal::Undone(error.to_string())),
                 Err(_) => std::thread::sleep(PAUSE),
             }

@@ -98,7 +98,7 @@ impl BuiltStore {
         let index = blocking(chain.put_index(&state)).map_err(taken_over)?;
         let next_batch = GENERATION + 1;
         let root = Root { generation: Some(GENERATION), next_batch, indexes: vec![index], ..Root::none() };
-        blocking(chain.publish(root)).map_err(taken_over).map(drop)
+        blocking(chain.publish(root, false)).map_err(taken_over).map(drop)
     }
 
     /// Fetches the only index of the store into the folder `into`, which exists, while `goes_on`. Durable when this returns.

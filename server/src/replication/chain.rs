@@ -219,7 +219,7 @@ impl<S: Objects> Chain<S> {
                 continue;
             }
             let key = self.key_for(&mut index, &moved, &file.name, file.checksum);
-            self.create(&key, body.content()).await?;
+            self.create(&key, body.content(file)).await?;
             keys.push(key);
         }
         let (name, checksum) = (index.manifest.name(), index.manifest.checksum);
@@ -353,16 +353,21 @@ impl<S: Objects> Chain<S> {
         Ok(())
     }
 
-    /// Makes everything before it visible, if it is other than what is. Whether it was.
+    /// Makes everything before it visible, if it is other than what is. Whether it was. `rests_on_last`: it repeats something of the
+    /// last root. If an earlier attempt turns out to have succeeded, that may be older than what is published.
     ///
     /// # Errors
     /// After any but [`Setback::TakenOver`] it may have happened.
-    pub(super) async fn publish(&mut self, root: Root) -> Result<bool, Setback> {
+    pub(super) async fn publish(&mut self, root: Root, rests_on_last: bool) -> Result<bool, Setback> {
         let mut is_news = false;
         loop {
             self.confirm().await?;
             if root.says_the_same(&self.last) {
                 return Ok(is_news);
+            }
+            if is_news && rests_on_last {
+                let text = "an attempt to publish that seemed to fail has succeeded: the next one goes on from it";
+                return Err(ObjectError::Refused(text.to_owned()).into());
             }
             is_news = true;
             self.create_root(self.next(root.clone())).await?;

@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::apart::Concern;
 use super::chain::Setback;
 use super::position::Position;
 use super::store::{Content, ObjectError, Objects};
@@ -140,7 +141,7 @@ pub(super) struct Ledger {
 
 #[derive(Debug, Default)]
 struct Written {
-    uids: Vec<u32>,
+    tasks: Vec<(u32, Concern)>,
     payloads: Vec<PayloadName>,
 }
 
@@ -149,7 +150,7 @@ impl Ledger {
     pub(super) fn begin<'a>(&mut self, number: u64, tasks: impl Iterator<Item = &'a NewTask>) {
         let mut written = Written::default();
         for task in tasks {
-            written.uids.extend(task.uid);
+            written.tasks.extend(task.uid.map(|uid| (uid, Concern::of(task))));
             written.payloads.extend(task.content.payload_file().cloned());
         }
         self.records.insert(number, written);
@@ -159,7 +160,7 @@ impl Ledger {
     /// The tasks of a record are not accepted.
     pub(super) fn revoke(&mut self, number: u64) {
         if let Some(written) = self.records.get_mut(&number) {
-            written.uids.clear();
+            written.tasks.clear();
         }
     }
 
@@ -167,11 +168,22 @@ impl Ledger {
     /// this is asked: a record that is begun in between is not covered.
     pub(super) fn position(&self, next_task: u32, waiting: UidSet) -> Position {
         let mut position = Position { from: self.next, next_task, waiting, fences: self.fences.clone() };
-        let is_open = |written: &Written| written.uids.iter().any(|uid| !position.covers(*uid));
+        let is_open = |written: &Written| written.tasks.iter().any(|(uid, _)| !position.covers(*uid));
         if let Some((number, _)) = self.records.iter().find(|(_, written)| is_open(written)) {
             position.from = *number;
         }
         position
+    }
+
+    /// The tasks that the position `last` does not cover, and the position `now` does.
+    pub(super) fn between<'a>(
+        &'a self,
+        last: &'a Position,
+        now: &'a Position,
+    ) -> impl Iterator<Item = (u32, &'a Concern)> {
+        let tasks = self.records.values().flat_map(|written| &written.tasks);
+        let between = tasks.filter(|(uid, _)| !last.covers(*uid) && now.covers(*uid));
+        between.map(|(uid, concern)| (*uid, concern))
     }
 
     /// The keys of what a published position needs no more, by record.

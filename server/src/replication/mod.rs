@@ -14,6 +14,7 @@
 //! Searches never wait for either. A publisher that another one has taken over from finds its next root refused, and stops.
 
 mod accepting;
+mod apart;
 mod beat;
 mod bring;
 mod brought;
@@ -49,7 +50,7 @@ pub(crate) use carried::Carried;
 pub(crate) use follow::{Follower, Following};
 pub(crate) use inventory::Inventory;
 pub(crate) use prepare::{Prepared, Taking};
-pub(crate) use publish::{Published, Publisher};
+pub(crate) use publish::{FoundDamage, Published, Publisher};
 pub(crate) use role::{has_followed, role_at_start};
 pub(crate) use roster::{Sign, replicas};
 pub(crate) use store::ObjectError;

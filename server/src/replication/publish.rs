@@ -1,6 +1,6 @@
 //! The side that writes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use lamina_engine::index::Snapshot;
 use parking_lot::Mutex;
 
+use super::apart::tasks_of;
 use super::beat::{Pulse, beat_interval};
 use super::carried::{Carried, carried_name};
 use super::chain::{Chain, Setback};
@@ -25,7 +26,7 @@ use crate::error::Code;
 use crate::instance::Instance;
 use crate::options::Options;
 use crate::stored_names::FolderName;
-use crate::tasks::{StoreError, TaskQueue};
+use crate::tasks::{Status, StoreError, TaskQueue};
 
 /// Publishes while it lives, and once more when it is dropped.
 #[derive(Debug)]
@@ -51,6 +52,23 @@ pub(crate) struct Published {
     pub(crate) carried: GiveCarried,
     /// Where requests ask how far it is.
     pub(crate) replication: Arc<Replication>,
+    /// Has damage shown, if a second look finds it.
+    pub(crate) found_damage: Box<dyn Fn(&FoundDamage<'_>) -> bool + Send>,
+}
+
+/// A file of an index that is not as it was written, as sending it has shown.
+#[derive(Debug)]
+pub(crate) struct FoundDamage<'a> {
+    /// The index.
+    pub(crate) uid: &'a str,
+    /// Its state that has the file.
+    pub(crate) snapshot: &'a Snapshot,
+    /// The name of the file.
+    pub(crate) file: &'a str,
+    /// What is wrong with it.
+    pub(crate) reason: &'static str,
+    /// Bytes are missing.
+    pub(crate) is_cut: bool,
 }
 
 /// Why nothing was published.
@@ -90,7 +108,16 @@ impl Publisher {
             Some(after) => Some(start_pulse(&chain, after, Arc::clone(&published.replication), begins_again)?),
             None => None,
         };
-        let run = Run { chain, ledger, published, indexes: HashMap::new(), carried: None, begins_again };
+        let run = Run {
+            chain,
+            ledger,
+            published,
+            indexes: HashMap::new(),
+            damaged: HashMap::new(),
+            uncovered: BTreeSet::new(),
+            carried: None,
+            begins_again,
+        };
         let interval = options.replication.publish_interval;
         let replication = Arc::clone(&run.published.replication);
         let queue = Arc::clone(&run.published.queue);
@@ -149,6 +176,10 @@ struct Run {
     published: Published,
     /// What is published of each index.
     indexes: HashMap<FolderName, PublishedIndex>,
+    /// A file of each index that cannot be sent, and why: it is not read again and again.
+    damaged: HashMap<FolderName, (String, String)>,
+    /// Tasks that have succeeded in indexes that are held back, and that the last root does not cover.
+    uncovered: BTreeSet<u32>,
     /// What was carried last, and its name.
     carried: Option<(Arc<Carried>, String)>,
     /// As a follower, once another server publishes.
@@ -187,12 +218,13 @@ impl Run {
         };
         let Some(states) = self.states(&now)? else { return Ok(true) };
         let (indexes, held_back) = self.put_all(states)?;
+        let journal = self.uncover(now.journal, &held_back)?;
         let keys = (self.published.keys)();
         let carried = Some(self.put_carried(&now.aliases)?);
         let (next_task, next_batch) = self.published.queue.store().next_uids()?;
         let root = Root {
             // A replica must not seem to have what is held back.
-            generation: if held_back.is_none() { now.generation } else { self.chain.last().generation },
+            generation: if held_back.is_empty() { now.generation } else { self.chain.last().generation },
             next_task,
             // The batch under way may be in its index already.
             next_batch: next_batch.saturating_add(1),
@@ -200,16 +232,17 @@ impl Run {
             keys,
             master_key_mark: Some(self.published.master_key_mark.clone()),
             carried,
-            journal: now.journal,
+            journal,
             ..Root::none()
         };
-        let is_news = blocking(self.chain.publish(root))?;
+        let is_news = blocking(self.chain.publish(root, !held_back.is_empty()))?;
         self.indexes.retain(|folder, _| self.chain.last().indexes.iter().any(|index| index.folder == *folder));
+        self.damaged.retain(|folder, _| self.published.instance.uid_of(folder).is_some());
         // What it names no more is gone since then, and not since it began.
         blocking(self.chain.collect(Instant::now()))?;
         self.trim()?;
-        if let Some(failure) = held_back {
-            return Err(failure);
+        if let Some(reason) = held_back.into_values().next() {
+            return Err(Failure::OfIndex(reason));
         }
         let writer = self.chain.last().writer.clone();
         self.published.replication.level(start, now.generation, writer);
@@ -217,9 +250,10 @@ impl Run {
     }
 
     /// Puts the states of indexes. What is wrong with one on this machine holds none of the others back: it stays as it is
-    /// published. With a journal it holds all back, for a root covers tasks of all indexes.
-    fn put_all(&mut self, states: Vec<Changed>) -> Result<(Vec<PublishedIndex>, Option<Failure>), Failure> {
-        let (mut indexes, mut held_back) = (Vec::with_capacity(states.len()), None);
+    /// published, if it is. Those, and why.
+    fn put_all(&mut self, states: Vec<Changed>) -> Result<(Vec<PublishedIndex>, BTreeMap<String, String>), Failure> {
+        let folders: BTreeSet<FolderName> = states.iter().map(|(_, folder, _)| folder.clone()).collect();
+        let (mut indexes, mut held_back) = (Vec::with_capacity(states.len()), BTreeMap::new());
         for (uid, folder, state) in states {
             let put = match state {
                 Ok(None) => Ok(self.indexes[&folder].clone()),
@@ -231,14 +265,61 @@ impl Run {
                     self.indexes.insert(folder.clone(), index.clone());
                     indexes.push(PublishedIndex { uid, ..index });
                 }
-                Err(Failure::OfIndex(reason)) if self.ledger.is_none() => {
-                    indexes.extend(self.published_before(&folder).map(|index| PublishedIndex { uid, ..index }));
-                    held_back.get_or_insert(Failure::OfIndex(reason));
+                Err(Failure::OfIndex(reason)) => {
+                    let before = self.published_before(&folder).or_else(|| self.published_as(&uid, &folders));
+                    indexes.extend(before.map(|index| PublishedIndex { uid: uid.clone(), ..index }));
+                    held_back.insert(uid, reason);
                 }
                 Err(failure) => return Err(failure),
             }
         }
         Ok((indexes, held_back))
+    }
+
+    /// The index of this name in the newest root, which is in none of these folders: one that this server has fetched into another
+    /// folder, or that its own one replaces.
+    fn published_as(&self, uid: &str, folders: &BTreeSet<FolderName>) -> Option<PublishedIndex> {
+        self.chain.last().indexes.iter().find(|index| index.uid == uid && !folders.contains(&index.folder)).cloned()
+    }
+
+    /// What a root covers that holds indexes back: not what was done in them since they were published.
+    fn uncover(
+        &mut self,
+        position: Option<Position>,
+        held_back: &BTreeMap<String, String>,
+    ) -> Result<Option<Position>, Failure> {
+        let (Some(ledger), Some(position), Some(reason)) = (&self.ledger, &position, held_back.values().next()) else {
+            self.uncovered.clear();
+            return Ok(position);
+        };
+        let nothing = Position::default();
+        let last = self.chain.last().journal.as_ref().unwrap_or(&nothing);
+        let (names, queue) = (held_back.keys().cloned().collect(), self.published.queue.store());
+        let mut failure = None;
+        let has_succeeded = |uid| {
+            if self.uncovered.contains(&uid) {
+                return Some(true);
+            }
+            let task = queue.task(uid).map_err(|error| failure = Some(error)).ok()??;
+            Some(task.status == Status::Succeeded)
+        };
+        let ledger = ledger.lock();
+        let tasks = tasks_of(&names, ledger.between(last, position), has_succeeded);
+        if let Some(error) = failure {
+            return Err(error.into());
+        }
+        let Some(tasks) = tasks else {
+            return Err(Failure::OfIndex(format!(
+                "{reason}. No index is published until then: tasks since the last publication have changed its name, or are not \
+                 known any more"
+            )));
+        };
+        let waiting = position.waiting.runs().flat_map(|(first, last)| first..=last);
+        let uncovered = waiting.chain(tasks.iter().copied()).collect::<BTreeSet<u32>>();
+        let position = ledger.position(position.next_task, uncovered.into_iter().collect());
+        drop(ledger);
+        self.uncovered = tasks;
+        Ok(Some(position))
     }
 
     /// An index as the newest root names it: all of its objects are there.
@@ -321,6 +402,10 @@ impl Run {
     fn put_index(&mut self, uid: &str, folder: &FolderName, snapshot: &Snapshot) -> Result<PublishedIndex, Failure> {
         let refuse = |error: lamina_engine::index::IndexError| Failure::OfIndex(format!("index `{uid}`: {error}"));
         let path = self.published.instance.index_folder(folder);
+        match self.damaged.get(folder) {
+            Some((file, reason)) if snapshot.names_file(file) => return Err(Failure::OfIndex(reason.clone())),
+            _ => drop(self.damaged.remove(folder)),
+        }
         let files = snapshot.named_files().map_err(refuse)?;
         let shared = files.iter().filter_map(|file| Some((file.name.clone(), self.origin(folder, &file.name)?)));
         let state = State {
@@ -331,7 +416,27 @@ impl Run {
             shared: shared.collect(),
             files: files.into_iter().map(|file| (file.clone(), Body::File(path.join(&file.name)))).collect(),
         };
-        Ok(blocking(self.chain.put_index(&state))?)
+        match blocking(self.chain.put_index(&state)) {
+            Err(Setback::Object(ObjectError::DamagedFile { path, reason, is_cut })) => {
+                let file = path.file_name().unwrap_or_default().to_string_lossy();
+                let damage = FoundDamage { uid, snapshot, file: &file, reason, is_cut };
+                Err(self.note_damage(folder, &damage))
+            }
+            put => Ok(put?),
+        }
+    }
+
+    /// Remembers a file that cannot be sent. Why.
+    fn note_damage(&mut self, folder: &FolderName, damage: &FoundDamage<'_>) -> Failure {
+        let FoundDamage { uid, file, reason, .. } = damage;
+        let text = format!(
+            "index `{uid}`: the file `{file}` is damaged on this server: {reason}. It was not sent, and the index stays as it \
+             was published. Stop the server and run `lamina repair`, or clear or delete the index"
+        );
+        if (self.published.found_damage)(damage) {
+            self.damaged.insert(folder.clone(), ((*file).to_owned(), text.clone()));
+        }
+        Failure::OfIndex(text)
     }
 
     /// The folder of a published index that has this file too, if the one in `folder` is new: a clone has links to files.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use lamina_engine::index::NamedFile;
 
-use super::store::Content;
+use super::store::{Checksum, Content, WrittenFile};
 use crate::stored_names::FolderName;
 
 /// An index to be put into the store.
@@ -27,9 +27,11 @@ pub(super) enum Body {
 }
 
 impl Body {
-    pub(super) fn content(&self) -> Content<'_> {
+    /// The bytes of `file`.
+    pub(super) fn content(&self, file: &NamedFile) -> Content<'_> {
+        let (bytes, checksum) = (file.bytes, Checksum::Crc32(file.checksum));
         match self {
-            Body::File(path) => Content::File(path),
+            Body::File(path) => Content::File(WrittenFile { path, bytes, checksum }),
             #[cfg(test)]
             Body::Bytes(bytes) => Content::Bytes(bytes),
         }

@@ -12,7 +12,7 @@ use crate::error::ApiError;
 use crate::network::Topology;
 use crate::options::{Options, StoreAddress};
 use crate::replication::{
-    Carried, Follower, Following, ObjectError, Prepared, Published, Publisher, Role, Taking, has_followed,
+    Carried, Follower, Following, FoundDamage, ObjectError, Prepared, Published, Publisher, Role, Taking, has_followed,
 };
 use crate::tasks::{Store, StoreError};
 use crate::webhooks::{Webhook, WebhookFile};
@@ -78,7 +78,9 @@ pub(super) fn replicate(state: &Arc<AppState>, prepared: Option<Prepared>) -> Re
         let keys = Box::new(move || key_lines(of_keys.access.keys()));
         let mut carrying = Carrying { state: Arc::clone(state), last: None };
         let carried = Box::new(move |aliases: &Arc<Aliases>| carrying.now(aliases));
-        let published = Published { instance, queue, keys, master_key_mark, carried, replication };
+        let of_scrubber = Arc::clone(state);
+        let found_damage = Box::new(move |damage: &FoundDamage<'_>| note_damage(&of_scrubber, damage));
+        let published = Published { instance, queue, keys, master_key_mark, carried, replication, found_damage };
         let publisher = Publisher::start(prepared, options, published)?;
         return Ok(Replicating { _publisher: Some(publisher), _follower: None });
     }
@@ -88,6 +90,15 @@ pub(super) fn replicate(state: &Arc<AppState>, prepared: Option<Prepared>) -> Re
     let following = Following { instance, queue, replace_keys, master_key_mark, take_carried, replication };
     let follower = Follower::start(address, options, outbound, following)?;
     Ok(Replicating { _publisher: None, _follower: Some(follower) })
+}
+
+/// Has damage that a publication has met shown like what the scrubber finds. Whether it is there.
+fn note_damage(state: &AppState, damage: &FoundDamage<'_>) -> bool {
+    let FoundDamage { uid, snapshot, file, reason, is_cut } = *damage;
+    let found = snapshot.scrub_file(file, reason, is_cut);
+    state.scrubber.report(uid, &found);
+    state.instance.set_damaged_aside(uid);
+    !found.is_empty()
 }
 
 /// Takes what belongs to no index, but for aliases and rules.

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::sync::Arc;
 
-use super::damaged::DamagedSegment;
+use super::damaged::{Damage, DamagedSegment};
 use super::embedding::Embedded;
 use super::error::{IndexError, OperationError};
 use super::operation::{Operation, Outcome, Selector};
@@ -34,6 +34,7 @@ use super::settings::{Settings, SettingsPatch};
 use super::snapshot::{DocumentAddress, SegmentView, Snapshot};
 use crate::document::{FieldMap, FieldMapSnapshot};
 use crate::id::InternalId;
+use crate::segment::SegmentError;
 use crate::text::Tokenizer;
 
 pub(super) use document_target::DocumentTarget;
@@ -95,8 +96,10 @@ impl<'a> Transaction<'a> {
         let mut results = Vec::with_capacity(operations.len());
         for operation in operations {
             threads::check(self.resources.cancelled)?;
-            if let (Some(damaged), false) = (self.state.damaged.first(), matches!(operation, Operation::Clear)) {
-                results.push(Err(OperationError::Damaged(Box::new(damaged.error()))));
+            if !matches!(operation, Operation::Clear)
+                && let Some(error) = self.damage()
+            {
+                results.push(Err(OperationError::Damaged(Box::new(error))));
                 continue;
             }
             results.push(match operation {
@@ -111,6 +114,15 @@ impl<'a> Transaction<'a> {
         }
         self.carry_out_plan()?;
         Ok(results)
+    }
+
+    /// Why nothing may be written but that everything goes.
+    fn damage(&self) -> Option<IndexError> {
+        let sealed = || {
+            let damaged = self.state.segments.iter().find_map(|segment| segment.reader.health().sealed())?;
+            Damage::of(&IndexError::from(SegmentError::from(damaged))).map(|damage| damage.error())
+        };
+        self.state.damaged.first().map(DamagedSegment::error).or_else(sealed)
     }
 
     /// The state as the next snapshot.

@@ -265,7 +265,7 @@ impl Process {
             indexes.push(chain.put_index(state).await?);
         }
         let root = Root { generation: Some(batches), next_task, indexes, journal, ..Root::none() };
-        chain.publish(root).await?;
+        chain.publish(root, false).await?;
         self.world.is_believed(chain.last());
         chain.collect(self.world.now(self.server)).await?;
         let (Some(ledger), Some(position)) = (ledger, &chain.last().journal) else { return Ok(()) };

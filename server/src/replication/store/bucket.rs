@@ -1,6 +1,5 @@
 //! A bucket of a store.
 
-use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
 
@@ -18,15 +17,16 @@ pub(super) fn create(bucket: &AnyBucket, key: &str, content: Content<'_>) -> Res
     let exists = || ObjectError::Exists(key.to_owned());
     let body = match content {
         Content::Bytes(bytes) => bytes.to_vec(),
-        Content::File(path) => {
-            let mut file = File::open(path).map_err(ObjectError::io(path))?;
-            let bytes = file.metadata().map_err(ObjectError::io(path))?.len();
-            if bytes > PART_BYTES {
+        Content::File(file) => {
+            let mut reading = file.read()?;
+            if file.bytes > PART_BYTES {
                 // The key of a file names its checksum: two that meet here send the same bytes.
-                return if bucket.create_large(key, &mut file, bytes)? { Ok(()) } else { Err(exists()) };
+                let created = bucket.create_large(key, &mut reading, file.bytes);
+                let is_new = created.map_err(|error| reading.blame(error.into()))?;
+                return if is_new { Ok(()) } else { Err(exists()) };
             }
             let mut body = Vec::new();
-            file.read_to_end(&mut body).map_err(ObjectError::io(path))?;
+            reading.read_to_end(&mut body).map_err(|error| reading.blame(ObjectError::io(file.path)(error)))?;
             body
         }
     };

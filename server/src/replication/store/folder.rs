@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use uuid::Uuid;
 
-use super::{Content, ObjectError};
+use super::{Content, ObjectError, WrittenFile};
 
 /// What keys of objects begin with.
 const KINDS: [&str; 7] = ["root", "i", "beat", "replica", "journal", "journal-payload", "probe"];
@@ -40,13 +40,12 @@ pub(super) fn create(root: &Path, key: &str, content: Content<'_>) -> Result<(),
     let (path, folder) = place(root, key)?;
     // Complete under another name first: a link to it appears as a whole, and not where there is such a name.
     let unfinished = root.join(format!("unfinished-{}", Uuid::new_v4()));
-    let created = write(&unfinished, content).and_then(|()| fs::hard_link(&unfinished, &path));
+    let created = write(&unfinished, content).and_then(|()| match fs::hard_link(&unfinished, &path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(ObjectError::Exists(key.to_owned())),
+        linked => linked.map_err(ObjectError::io(&path)),
+    });
     let removed = fs::remove_file(&unfinished);
-    match created {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(ObjectError::Exists(key.to_owned())),
-        Err(source) => return Err(ObjectError::Io { path, source }),
-    }
+    created?;
     removed.map_err(ObjectError::io(&unfinished))?;
     File::open(&folder).and_then(|folder| folder.sync_all()).map_err(ObjectError::io(&folder))
 }
@@ -54,17 +53,32 @@ pub(super) fn create(root: &Path, key: &str, content: Content<'_>) -> Result<(),
 pub(super) fn put(root: &Path, key: &str, bytes: &[u8]) -> Result<(), ObjectError> {
     let (path, _) = place(root, key)?;
     let unfinished = root.join(format!("unfinished-{}", Uuid::new_v4()));
-    write(&unfinished, Content::Bytes(bytes)).map_err(ObjectError::io(&unfinished))?;
+    write(&unfinished, Content::Bytes(bytes))?;
     fs::rename(&unfinished, &path).map_err(ObjectError::io(&path))
 }
 
-fn write(path: &Path, content: Content<'_>) -> io::Result<()> {
-    let mut file = File::create_new(path)?;
+fn write(path: &Path, content: Content<'_>) -> Result<(), ObjectError> {
+    let options = File::options().read(true).write(true).create_new(true).open(path);
+    let mut file = options.map_err(ObjectError::io(path))?;
     match content {
-        Content::Bytes(bytes) => file.write_all(bytes)?,
-        Content::File(source) => drop(io::copy(&mut File::open(source)?, &mut file)?),
+        Content::Bytes(bytes) => file.write_all(bytes).map_err(ObjectError::io(path))?,
+        Content::File(source) => copy(&source, (&mut file, path))?,
     }
-    file.sync_all()
+    file.sync_all().map_err(ObjectError::io(path))
+}
+
+/// Copies a file, within the kernel where that can do it, and compares what is there then: it is the object.
+fn copy(source: &WrittenFile<'_>, (to, to_path): (&mut File, &Path)) -> Result<(), ObjectError> {
+    io::copy(&mut source.open()?, to).map_err(ObjectError::io(to_path))?;
+    to.rewind().map_err(ObjectError::io(to_path))?;
+    if source.is_copied(to).map_err(ObjectError::io(to_path))? {
+        return Ok(());
+    }
+    if source.is_copied(&mut source.open()?).map_err(ObjectError::io(source.path))? {
+        let differs = io::Error::new(io::ErrorKind::InvalidData, "the copy of a sound file differs from it");
+        return Err(ObjectError::io(to_path)(differs));
+    }
+    Err(source.damaged("its checksum does not match", false))
 }
 
 pub(super) fn read(root: &Path, key: &str) -> Result<Vec<u8>, ObjectError> {

@@ -8,6 +8,7 @@ mod folder;
 #[cfg(test)]
 mod held;
 mod traffic;
+mod written;
 
 use std::fs::File;
 use std::io::Write;
@@ -25,6 +26,7 @@ pub(super) use arriving::{Wanted, settle, unfinished_path};
 #[cfg(test)]
 pub(super) use held::Held;
 pub(crate) use traffic::{Call, Traffic};
+pub(super) use written::{Checksum, WrittenFile};
 
 use crate::object_storage::{AnyBucket, StorageError};
 use crate::options::{ObjectStorageOptions, StoreAddress};
@@ -102,6 +104,16 @@ pub(crate) enum ObjectError {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// The bytes of a file of this server are not those that were written.
+    #[error("the file {path:?} is damaged: {reason}. It was not sent")]
+    DamagedFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: &'static str,
+        /// Bytes are missing.
+        is_cut: bool,
+    },
     /// A requirement of publishing that this store does not meet.
     #[error("this store cannot be used: {0}")]
     Unfit(&'static str),
@@ -134,16 +146,16 @@ impl ObjectError {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Content<'a> {
     Bytes(&'a [u8]),
-    /// A file that does not change.
-    File(&'a Path),
+    /// A file, which is sent only as it was written.
+    File(WrittenFile<'a>),
 }
 
 impl Content<'_> {
-    /// Its length, if it is known.
+    /// Its length.
     fn bytes(&self) -> u64 {
         match self {
             Content::Bytes(bytes) => bytes.len() as u64,
-            Content::File(path) => path.metadata().map_or(0, |metadata| metadata.len()),
+            Content::File(file) => file.bytes,
         }
     }
 }
@@ -204,7 +216,7 @@ impl ObjectStore {
     /// Creates an object. Durable when this returns.
     ///
     /// # Errors
-    /// [`ObjectError::Exists`]; after any other error it may exist or not.
+    /// [`ObjectError::Exists`], [`ObjectError::DamagedFile`]; after any other error it may exist or not.
     pub(super) fn create(&self, key: &str, content: Content<'_>) -> Result<(), ObjectError> {
         let created = match &self.place {
             Place::Folder(folder) => folder::create(folder, key, content),

@@ -50,7 +50,7 @@ impl Traffic {
         self.calls[call as usize].load(Ordering::Relaxed)
     }
 
-    /// Calls that failed: neither that an object is there nor that it is not is a failure.
+    /// Calls that failed: neither that an object is there nor that it is not is a failure, nor is a file that is not sent.
     pub(crate) fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
     }
@@ -68,7 +68,7 @@ impl Traffic {
                 self.sent.fetch_add(bytes.0, Ordering::Relaxed);
                 self.received.fetch_add(bytes.1, Ordering::Relaxed);
             }
-            Err(ObjectError::Exists(_) | ObjectError::Missing(_)) => {}
+            Err(ObjectError::Exists(_) | ObjectError::Missing(_) | ObjectError::DamagedFile { .. }) => {}
             Err(_) => drop(self.failures.fetch_add(1, Ordering::Relaxed)),
         }
     }
