@@ -9,7 +9,7 @@
 //! The [`bounds`](crate::rank::bounds) of the rules are of another kind: least costs rather than largest scores, in two bytes that
 //! order like keys, and what has the best of them is listed in pieces. Neither could have the arrays of the other.
 
-use super::ceilings::Ceilings;
+use super::ceilings::{Ceilings, RARITIES};
 use crate::bits::DocSet;
 use crate::bits::kernels::{add_where, next_reaching, share, share_each};
 use crate::id::DocId;
@@ -64,12 +64,12 @@ impl Scale {
 pub(super) enum Share {
     /// As if the word were in a document as often as can be.
     Whole,
-    /// As much as any one word counts in the document at most, see [`Ceilings`].
-    OneWord,
+    /// As much as any one word of a rarity counts in the document at most, see [`Ceilings`].
+    OneWord(usize),
     /// What a second form of the word adds to that.
-    SecondForm,
+    SecondForm(usize),
     /// What further forms add to both.
-    MoreForms,
+    MoreForms(usize),
 }
 
 /// Documents that get something for a word. Of one word, those with the whole, or one word, are disjoint.
@@ -103,19 +103,21 @@ impl Bounds {
         if u64::from(candidates.len()) * SPARSE_SHARE <= u64::from(doc_count) {
             let docs = candidates.to_vec();
             let mut bounds = vec![0; docs.len()];
-            of(Share::OneWord).for_each(|part| add_to_list(&docs, &mut bounds, part.docs, |_| part.byte));
-            if let Some(ceilings) = ceilings.map(Ceilings::of_docs) {
-                let of_docs = docs.iter().map(|&doc| ceilings.get(doc as usize).copied().unwrap_or(u8::MAX));
-                bounds.iter_mut().zip(of_docs).for_each(|(bound, ceiling)| *bound = share(*bound, ceiling));
+            for (rarity, shares) in by_rarity(ceilings) {
+                of(Share::OneWord(rarity)).for_each(|part| add_to_list(&docs, &mut bounds, part.docs, |_| part.byte));
+                let of_docs = docs.iter().map(|&doc| shares.get(doc as usize).copied().unwrap_or(u8::MAX));
+                bounds.iter_mut().zip(of_docs).for_each(|(bound, of)| *bound = share(*bound, of));
             }
             of(Share::Whole).for_each(|part| add_to_list(&docs, &mut bounds, part.docs, |_| part.byte));
             for_forms(parts, ceilings, |part, byte| add_to_list(&docs, &mut bounds, part.docs, byte));
             return Bounds::Sparse(docs, bounds);
         }
         let mut bounds = vec![0; (doc_count as usize).next_multiple_of(CHUNK)];
-        of(Share::OneWord).for_each(|part| add_to_all(&mut bounds, part.docs, part.byte));
-        if let Some(ceilings) = ceilings {
-            share_each(&mut bounds, ceilings.of_docs());
+        for (rarity, shares) in by_rarity(ceilings) {
+            of(Share::OneWord(rarity)).for_each(|part| add_to_all(&mut bounds, part.docs, part.byte));
+            if parts.iter().any(|part| matches!(part.share, Share::OneWord(of) if of <= rarity)) {
+                share_each(&mut bounds, shares);
+            }
         }
         of(Share::Whole).for_each(|part| add_to_all(&mut bounds, part.docs, part.byte));
         for_forms(parts, ceilings, |part, byte| {
@@ -193,16 +195,21 @@ impl Bounds {
     }
 }
 
+/// The rarest first: what is added for one counts by its shares and those of all that follow.
+fn by_rarity(ceilings: Option<&Ceilings>) -> impl Iterator<Item = (usize, &[u8])> {
+    ceilings.into_iter().flat_map(|ceilings| (0..RARITIES).map(|rarity| (rarity, ceilings.shares(rarity))))
+}
+
 /// Calls `add` with each part of documents with several forms, and what their documents get.
 fn for_forms(parts: &[Part<'_>], ceilings: Option<&Ceilings>, mut add: impl FnMut(&Part<'_>, &dyn Fn(DocId) -> u8)) {
     let Some(ceilings) = ceilings else { return };
     for part in parts {
-        let form = match part.share {
-            Share::SecondForm => 0,
-            Share::MoreForms => 1,
-            Share::Whole | Share::OneWord => continue,
+        let (form, rarity) = match part.share {
+            Share::SecondForm(rarity) => (0, rarity),
+            Share::MoreForms(rarity) => (1, rarity),
+            Share::Whole | Share::OneWord(_) => continue,
         };
-        add(part, &|doc| share(part.byte, ceilings.of_forms(doc)[form]));
+        add(part, &|doc| share(part.byte, ceilings.of_forms(rarity, doc)[form]));
     }
 }
 
@@ -288,6 +295,15 @@ mod tests {
     use proptest::prelude::*;
 
     const DOCS: u32 = 300;
+    const SHARES: [Share; 7] = [
+        Share::Whole,
+        Share::OneWord(0),
+        Share::OneWord(1),
+        Share::OneWord(2),
+        Share::SecondForm(0),
+        Share::SecondForm(2),
+        Share::MoreForms(1),
+    ];
 
     #[test]
     fn shares_are_rounded_up() {
@@ -299,12 +315,11 @@ mod tests {
     proptest! {
         #[test]
         fn both_forms_add_what_each_set_says(
-            sets in vec((btree_set(0..DOCS, 0..200usize), 1u8..40, any::<bool>(), 0usize..4), 0..6),
-            ceilings in proptest::option::of(vec(any::<u8>(), DOCS as usize)),
+            sets in vec((btree_set(0..DOCS, 0..200usize), 1u8..40, any::<bool>(), 0..SHARES.len()), 0..6),
+            ceilings in proptest::option::of(vec(any::<u8>(), DOCS as usize * RARITIES)),
             candidates in btree_set(0..DOCS, 0..300usize),
             as_bitset in any::<bool>(),
         ) {
-            const SHARES: [Share; 4] = [Share::Whole, Share::OneWord, Share::SecondForm, Share::MoreForms];
             let doc_set = |docs: &std::collections::BTreeSet<u32>, dense: bool| {
                 let set = DocSet::from_sorted(docs.iter().copied().collect());
                 if dense { set.into_bitset(DOCS) } else { set }
@@ -319,13 +334,17 @@ mod tests {
             let of = |doc: u32| {
                 let at = |byte: u32, ceiling: u8| (byte * u32::from(ceiling)).div_ceil(255);
                 let Some(ceilings) = &ceilings else { return sum(doc, Share::Whole) as u8 };
-                let forms = [Share::SecondForm, Share::MoreForms].into_iter().zip(ceilings.of_forms(doc));
-                let forms = forms.map(|(share, ceiling)| -> u32 {
-                    let those = sets.iter().filter(|set| set.0.contains(doc) && set.2 == share);
-                    those.map(|set| at(set.1.into(), ceiling)).sum()
+                let of_form = |part: Share| match part {
+                    Share::SecondForm(rarity) => ceilings.of_forms(rarity, doc)[0],
+                    Share::MoreForms(rarity) => ceilings.of_forms(rarity, doc)[1],
+                    Share::Whole | Share::OneWord(_) => 0,
+                };
+                let those = sets.iter().filter(|set| set.0.contains(doc));
+                let forms: u32 = those.map(|set| at(set.1.into(), of_form(set.2))).sum();
+                let of_words = (0..RARITIES).fold(0, |bound, rarity| {
+                    at(bound + sum(doc, Share::OneWord(rarity)), ceilings.shares(rarity)[doc as usize])
                 });
-                let one_word = at(sum(doc, Share::OneWord), ceilings.of_docs()[doc as usize]);
-                (sum(doc, Share::Whole) + one_word + forms.sum::<u32>()) as u8
+                (sum(doc, Share::Whole) + of_words + forms) as u8
             };
             let parts: Vec<Part<'_>> =
                 sets.iter().map(|(docs, byte, share)| Part { docs, byte: *byte, share: *share }).collect();

@@ -29,8 +29,8 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use self::bounds::{Bounds, Part, Scale, Share};
-use self::ceilings::{ceilings, has_ceiling};
-use self::readings::{Pair, Reading, Readings, are_of_words};
+use self::ceilings::{ceilings, rarity};
+use self::readings::{Pair, Reading, Readings, rarity_of};
 use self::scorer::{Lookup, Scorer};
 use self::statistics::Formula;
 use crate::bits::{BitsetBuilder, DocSet};
@@ -216,28 +216,28 @@ impl<'a> Known<'a> {
     /// What they get for it at most. `reader`: of the segment, if it has ceilings.
     fn parts(&self, scale: Scale, reader: Option<&SegmentReader>) -> Vec<Part<'a>> {
         let (mut parts, segment) = (Vec::new(), self.segment);
-        let is_single = |of_word: &[Reading]| {
-            reader.is_some_and(|reader| are_of_words(of_word, segment, |word| has_ceiling(reader, word)))
-        };
-        let mut single = vec![false; self.readings.near.len()];
+        let rarity_of =
+            |of_word: &[Reading]| reader.and_then(|reader| rarity_of(of_word, segment, |word| rarity(reader, word)));
+        let mut rarities = vec![None; self.readings.near.len()];
         for of_word in self.readings.of_words() {
-            let are_single = is_single(of_word);
-            let share = if are_single { Share::OneWord } else { Share::Whole };
+            let rarity = rarity_of(of_word);
+            let share = rarity.map_or(Share::Whole, Share::OneWord);
             for reading in of_word {
-                single[reading.term] = are_single;
+                rarities[reading.term] = rarity;
                 // What is next to nothing side by side counts with both words, half of it with each.
                 let rest = self.readings.beside(reading.term, |term| !self.felt[term]) / 2.0;
                 parts.push(Part { docs: &reading.docs[segment], byte: scale.byte(reading.worth + rest), share });
-                if let Some(forms) = reading.of_forms[segment].as_ref().filter(|_| are_single) {
+                if let (Some(forms), Some(rarity)) = (reading.of_forms[segment].as_ref(), rarity) {
                     let byte = scale.byte(reading.worth + self.readings.beside(reading.term, |_| true));
-                    parts.push(Part { docs: &forms.several, byte, share: Share::SecondForm });
-                    parts.push(Part { docs: &forms.many, byte, share: Share::MoreForms });
+                    parts.push(Part { docs: &forms.several, byte, share: Share::SecondForm(rarity) });
+                    parts.push(Part { docs: &forms.many, byte, share: Share::MoreForms(rarity) });
                 }
             }
         }
         for Pair { term, docs } in self.pairs {
             // Neighbours stand there no more often than either of both words.
-            let share = if single[*term] || single[term - 1] { Share::OneWord } else { Share::Whole };
+            let rarity = [rarities[*term], rarities[term - 1]].into_iter().flatten().min();
+            let share = rarity.map_or(Share::Whole, Share::OneWord);
             parts.push(Part { docs, byte: scale.byte(self.readings.near[*term]), share });
         }
         parts.retain(|part| !part.docs.is_empty());

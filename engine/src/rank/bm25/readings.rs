@@ -82,20 +82,26 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Whether no document in [`docs`](Self::docs) of a segment counts this reading by more than one word that `has_ceiling`.
-    fn is_of_words(&self, segment: usize, has_ceiling: impl Fn(TermOrdinal) -> bool) -> bool {
+    /// The rarity of the most frequent word of a segment by which a document in [`docs`](Self::docs) counts this reading, if it
+    /// counts no more than one of them.
+    fn rarity(&self, segment: usize, rarity: impl Fn(TermOrdinal) -> Option<usize>) -> Option<usize> {
         let forms = &self.forms[segment];
         let are_words = forms.completions.is_empty() && forms.sequences.is_empty();
         // Those with several forms are known.
         let are_separate = forms.words.len() <= 1 || self.kind == FORMS;
-        are_words && are_separate && forms.words.iter().chain(&forms.stems).all(|&word| has_ceiling(word))
+        let mut words = forms.words.iter().chain(&forms.stems);
+        if are_words && are_separate { words.try_fold(0, |most, &word| Some(most.max(rarity(word)?))) } else { None }
     }
 }
 
-/// Whether no document of a word, but for those that hold several of its forms, counts it by more than one word that
-/// `has_ceiling`. A document may have several of its readings.
-pub(super) fn are_of_words(of_word: &[Reading], segment: usize, has_ceiling: impl Fn(TermOrdinal) -> bool) -> bool {
-    of_word.iter().all(|reading| reading.is_of_words(segment, &has_ceiling))
+/// The rarity of the most frequent term by which a document counts a word, if no document, but for those that hold several
+/// of its forms, counts it by more than one. A document may have several of its readings.
+pub(super) fn rarity_of(
+    of_word: &[Reading],
+    segment: usize,
+    rarity: impl Fn(TermOrdinal) -> Option<usize>,
+) -> Option<usize> {
+    of_word.iter().try_fold(0, |most, reading| Some(most.max(reading.rarity(segment, &rarity)?)))
 }
 
 /// Everything the words of a question stand for.
