@@ -1,29 +1,41 @@
 //! When memory that is free goes back to the system, and how much a thread holds.
 //!
-//! The allocator keeps what is freed for a second. Then the next thread that frees a page gives back all of it: some 300
-//! calls after a bulk load, for which a search would wait 10 to 28 ms. So a thread of its own does it as soon as the work
-//! that needed the memory is done.
+//! The allocator keeps what is freed for a second or longer, for the next one who asks. Two things give it back earlier:
 //!
-//! Where little memory may be used, the allocator keeps nothing that is free: threads would hold tens of megabytes each of
-//! them for a while, which is more than the work in progress.
+//! * [`give_back`], as soon as the work is done that needed much memory: on a thread of its own, because some 300 calls after a
+//!   bulk load would let a search wait 10 to 28 ms.
+//! * [`Counting`], while work goes on: a thread that frees memory looks now and then at how much of the heap is free, and where
+//!   that has grown by more than a sixteenth of the usable memory, it gives it back. So searches, which need the same few
+//!   megabytes again and again, keep theirs, and twenty clients that send documents of 4 MB cannot fill the memory with what
+//!   is free (decision 0041).
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 thread_local! {
     static HELD_BYTES: Cell<i64> = const { Cell::new(0) };
+    /// What of them is part of [`IN_USE_BYTES`].
+    static PUBLISHED_BYTES: Cell<i64> = const { Cell::new(0) };
 }
 
-/// An allocator that remembers for each thread how many bytes it has asked for and not freed yet. What another thread frees
-/// counts for that thread. Costs an addition for each call.
+/// An allocator that remembers for each thread how many bytes it has asked for and not freed yet, and bounds what is free once
+/// [`bound_free_memory`] was called. What another thread frees counts for that thread. Costs an addition and a
+/// comparison for each call.
 #[derive(Debug)]
 pub struct Counting<A>(pub A);
 
+#[inline]
 fn count(bytes: usize, sign: i64) {
     // A block is never larger than half of the addresses.
-    HELD_BYTES.set(HELD_BYTES.get().wrapping_add(sign.wrapping_mul(bytes as i64)));
+    let held = HELD_BYTES.get().wrapping_add(sign.wrapping_mul(bytes as i64));
+    HELD_BYTES.set(held);
+    let change = held.wrapping_sub(PUBLISHED_BYTES.get());
+    if change.unsigned_abs() >= STEP_BYTES {
+        PUBLISHED_BYTES.set(held);
+        publish(change);
+    }
 }
 
 #[expect(unsafe_code, reason = "the trait of allocators is unsafe")]
@@ -42,9 +54,10 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        count(layout.size(), -1);
         // SAFETY: as the caller promises.
         unsafe { self.0.dealloc(block, layout) }
+        // The block is free when the heap is looked at.
+        count(layout.size(), -1);
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
@@ -61,21 +74,69 @@ pub(crate) fn held_by_thread() -> i64 {
     HELD_BYTES.get()
 }
 
-/// With less than this, what is free goes back at once. Bulk loads take 2 to 20 percent more time then, facets of all documents a
-/// third, and the heap of a server
-/// that receives documents of 4 MB from twenty clients is half as large (decision 0041).
-const LITTLE_MEMORY_BYTES: u64 = 1 << 30;
+/// When what a thread holds has changed by so much, the others learn it.
+const STEP_BYTES: u64 = 256 << 10;
+/// The share of the usable memory by which what is free may grow before it goes back.
+const FREE_SHARE: u64 = 16;
 
-/// Sets how long the allocator keeps what is free. `usable_bytes`: what the process may use. Before memory is used.
-#[expect(unsafe_code, reason = "the one way to set an option of the allocator, which is written in C")]
-pub(crate) fn adapt_to(usable_bytes: u64) {
-    /// Its number in the allocator's list of options; the bindings lack a name for it.
-    const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
-    if usable_bytes < LITTLE_MEMORY_BYTES {
-        // SAFETY: sets a number of the allocator that it reads whenever it likes; any thread may call it at any time, and no other
-        // one is running yet that could set the same.
-        unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, 0) }
+/// No bound before [`bound_free_memory`].
+static GROWTH_BYTES_MAX: AtomicI64 = AtomicI64::new(i64::MAX);
+/// What all threads hold, but for the last steps of each. What a thread has not published when it ends stays in it, so only
+/// differences between nearby moments say something.
+static IN_USE_BYTES: AtomicI64 = AtomicI64::new(0);
+/// What was freed since one last looked at the heap.
+static FREED_BYTES: AtomicI64 = AtomicI64::new(0);
+/// The least that was free since memory was last given back, counted with what this allocator knows nothing of.
+static LEAST_FREE_BYTES: AtomicI64 = AtomicI64::new(i64::MAX);
+
+/// From now on what is free grows by at most a sixteenth of `usable_bytes`, and half as much again before it is noticed, from
+/// what the allocator cannot give back. Needs the allocator [`Counting`], and Linux to report the heap.
+pub(crate) fn bound_free_memory(usable_bytes: u64) {
+    let growth = i64::try_from(usable_bytes / FREE_SHARE).unwrap_or(i64::MAX);
+    GROWTH_BYTES_MAX.store(growth, Ordering::Relaxed);
+}
+
+/// Gives back what is free if that is too much. Reads one number from the system each time that half of what it may grow by
+/// was freed.
+#[cold]
+fn publish(change: i64) {
+    let in_use = IN_USE_BYTES.fetch_add(change, Ordering::Relaxed).wrapping_add(change);
+    if change >= 0 {
+        return;
     }
+    let growth_max = GROWTH_BYTES_MAX.load(Ordering::Relaxed);
+    if FREED_BYTES.fetch_sub(change, Ordering::Relaxed).saturating_sub(change) < growth_max / 2 {
+        return;
+    }
+    FREED_BYTES.store(0, Ordering::Relaxed);
+    let Some(heap) = heap_bytes() else { return };
+    let free = heap.saturating_sub(in_use);
+    let least = LEAST_FREE_BYTES.fetch_min(free, Ordering::Relaxed).min(free);
+    if free.saturating_sub(least) > growth_max {
+        collect();
+    }
+}
+
+/// Memory of the process that no file backs. Allocates nothing. Cost: a system call.
+#[cfg(target_os = "linux")]
+fn heap_bytes() -> Option<i64> {
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+    use std::sync::OnceLock;
+
+    static STATM: OnceLock<Option<File>> = OnceLock::new();
+    let file = STATM.get_or_init(|| File::open("/proc/self/statm").ok()).as_ref()?;
+    let mut line = [0; 128];
+    let length = file.read_at(&mut line, 0).ok()?;
+    let mut pages = std::str::from_utf8(&line[..length]).ok()?.split(' ').skip(1).map(str::parse::<i64>);
+    let (resident, of_files) = (pages.next()?.ok()?, pages.next()?.ok()?);
+    let page_bytes = i64::try_from(rustix::param::page_size()).ok()?;
+    Some(resident.saturating_sub(of_files).saturating_mul(page_bytes))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn heap_bytes() -> Option<i64> {
+    None
 }
 
 /// What else is freed until then, when frequent words are looked up for instance, goes along with the rest. Shorter than
@@ -108,6 +169,10 @@ fn collect() {
     // SAFETY: any thread may call the function at any time. It takes no pointer, and frees nothing that is in use. Where
     // another allocator is in charge it has nothing to do.
     unsafe { libmimalloc_sys::mi_collect(true) }
+    if let Some(heap) = heap_bytes() {
+        let free = heap.saturating_sub(IN_USE_BYTES.load(Ordering::Relaxed));
+        LEAST_FREE_BYTES.store(free, Ordering::Relaxed);
+    }
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -120,6 +185,14 @@ mod tests {
     static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
 
     const KIB: usize = 1 << 10;
+    const MIB: usize = 1 << 20;
+
+    /// Of this thread, those without a read from disk.
+    fn page_faults() -> usize {
+        let stat = std::fs::read_to_string("/proc/thread-self/stat").expect("the system reports it");
+        let (_, fields) = stat.rsplit_once(") ").expect("a name in parentheses");
+        fields.split(' ').nth(7).and_then(|field| field.parse().ok()).expect("a number")
+    }
 
     /// In KiB.
     fn heap() -> usize {
@@ -144,26 +217,40 @@ mod tests {
 
     #[test]
     fn what_is_free_goes_back_before_another_thread_has_to_do_it() {
-        const MIB: usize = 256;
-        let blocks: Vec<Vec<u8>> = (0..MIB * 16).map(|_| vec![1; 64 * KIB]).collect();
+        const COUNT: usize = 256;
+        let blocks: Vec<Vec<u8>> = (0..COUNT * 16).map(|_| vec![1; 64 * KIB]).collect();
         let full = heap();
-        assert!(full > MIB * KIB, "{full} KiB");
+        assert!(full > COUNT * KIB, "{full} KiB");
         let begun = Instant::now();
         drop(blocks);
         give_back();
         // The allocator alone would not do it before a second has gone by.
-        while heap() > full - MIB * KIB * 3 / 4 {
+        while heap() > full - COUNT * KIB * 3 / 4 {
             assert!(begun.elapsed() < Duration::from_millis(900), "{} of {full} KiB are left", heap());
             std::thread::sleep(Duration::from_millis(10));
         }
-        adapt_to(256 << 20);
-        let blocks: Vec<Vec<u8>> = (0..MIB * 16).map(|_| vec![1; 64 * KIB]).collect();
-        let full = heap();
-        drop(blocks);
+    }
+
+    #[test]
+    fn free_memory_is_bounded_and_what_is_needed_again_is_kept() {
+        const USABLE_MIB: usize = 256;
+        bound_free_memory((USABLE_MIB << 20) as u64);
+        let before = heap();
+        for _ in 0..4 {
+            let blocks: Vec<Vec<u8>> = (0..2 * USABLE_MIB * 16).map(|_| vec![1; 64 * KIB]).collect();
+            assert!(heap() > before + USABLE_MIB * KIB);
+            drop(blocks);
+            // Half of a sixteenth may be freed unnoticed; the rest is for the other tests.
+            let rest = heap().saturating_sub(before) / KIB;
+            assert!(rest < USABLE_MIB / 4, "{rest} MiB are kept");
+        }
+        let faults = page_faults();
+        (0..200).for_each(|_| drop(vec![1_u8; 4 * MIB]));
+        let faults = page_faults() - faults;
         assert!(
-            heap() < full - MIB * KIB * 3 / 4,
-            "with little memory nothing is kept: {} of {full} KiB are left",
-            heap()
+            faults < 200 * 4 * MIB / 4096 / 4,
+            "4 MiB that are needed again and again are kept: {faults} page faults"
         );
+        bound_free_memory(u64::MAX);
     }
 }

@@ -124,7 +124,7 @@ fn task_webhook(options: &OutboundRequests) -> Option<Webhook> {
 pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, ServeError> {
     let warning = check_master_key(options.service.env, options.service.master_key.as_deref())
         .map_err(|error| ServeError::MasterKey(error, suggested_master_key()))?;
-    memory::adapt_to(options::usable_memory_bytes());
+    memory::bound_free_memory(options::usable_memory_bytes());
     let tls = options.tls.resolved().map(|tls| tls_acceptor(&tls)).transpose()?;
     logs::start(options.logging.log_level, options.logging.experimental_logs_mode, options.secrets());
     options.removed_notices().iter().for_each(|notice| tracing::warn!("{notice}"));

@@ -95,3 +95,42 @@ impl Read for BodyReader {
         Ok(count)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Pieces that a fast connection has, of `bytes` each, and how many of them were taken so far.
+    fn pieces(count: usize, bytes: usize) -> (BodyStream, Arc<AtomicUsize>) {
+        let taken = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&taken);
+        let next = move |_| {
+            counter.fetch_add(1, Ordering::SeqCst);
+            Ok(Bytes::from(vec![b'x'; bytes]))
+        };
+        (Box::pin(futures_util::stream::iter(0..count).map(next)), taken)
+    }
+
+    #[tokio::test]
+    async fn what_is_read_ahead_is_bounded_by_bytes() {
+        for bytes in [400 << 10, AHEAD_BYTES, 2 * AHEAD_BYTES, 100 << 10] {
+            let count = 40;
+            let (body, taken) = pieces(count, bytes);
+            let (mut reader, feeder) = pair(Vec::new());
+            let feeding = tokio::spawn(feeder.feed(body, false, 0));
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            // Those that there is room for, and the one that waits for room.
+            let ahead = taken.load(Ordering::SeqCst);
+            assert!(ahead <= (AHEAD_BYTES / bytes).max(1) + 1, "{ahead} pieces of {bytes} bytes");
+            let read = tokio::task::spawn_blocking(move || {
+                let mut body = Vec::new();
+                reader.read_to_end(&mut body).map(|_| body.len())
+            });
+            assert_eq!(read.await.expect("it ends").expect("it is whole"), count * bytes);
+            feeding.await.expect("it ends");
+        }
+    }
+}
