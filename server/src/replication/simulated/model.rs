@@ -1,4 +1,4 @@
-//! A database as small as one can be: an index whose segments hold numbers of tasks.
+//! A database as small as one can be: two indexes whose segments hold numbers of tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,15 +19,40 @@ struct Manifest {
     files: Vec<(String, u64, u32)>,
 }
 
-/// The index of a server, on its disk, and now and then a clone of it.
+/// An index of a server, on its disk, and now and then a clone of it.
 #[derive(Clone)]
-pub(super) struct Films {
+pub(super) struct Index {
+    uid: &'static str,
     folder: FolderName,
     generation: u64,
     next_segment: u64,
     /// Tasks by the name of the segment.
     segments: BTreeMap<String, BTreeSet<u32>>,
-    clone: Option<Box<Films>>,
+    clone: Option<Box<Index>>,
+}
+
+/// The indexes of a server.
+pub(super) struct Indexes {
+    pub(super) films: Index,
+    pub(super) books: Index,
+    /// The files of books cannot be sent.
+    pub(super) is_damaged: bool,
+}
+
+/// Whether a task is about books.
+pub(super) fn is_of_books(task: u32) -> bool {
+    task % 3 == 2
+}
+
+impl Indexes {
+    /// `number` gives numbers of folders that were never used.
+    pub(super) fn new(mut number: impl FnMut() -> u64) -> Indexes {
+        Indexes { films: Index::new("films", number()), books: Index::new("books", number()), is_damaged: false }
+    }
+
+    pub(super) fn of(&mut self, task: u32) -> &mut Index {
+        if is_of_books(task) { &mut self.books } else { &mut self.films }
+    }
 }
 
 fn folder(number: u64) -> FolderName {
@@ -69,14 +94,14 @@ pub(super) fn tasks_of(root: &Root, objects: &BTreeMap<String, Vec<u8>>) -> BTre
     tasks
 }
 
-impl Films {
-    pub(super) fn new(number: u64) -> Films {
-        Films { folder: folder(number), generation: 0, next_segment: 0, segments: BTreeMap::new(), clone: None }
+impl Index {
+    pub(super) fn new(uid: &'static str, number: u64) -> Index {
+        Index { uid, folder: folder(number), generation: 0, next_segment: 0, segments: BTreeMap::new(), clone: None }
     }
 
     /// Makes a clone in the place of the one before. `number`: of a folder that was never used.
     pub(super) fn make_clone(&mut self, number: u64) {
-        self.clone = Some(Box::new(Films { folder: folder(number), clone: None, ..self.clone() }));
+        self.clone = Some(Box::new(Index { uid: "clone", folder: folder(number), clone: None, ..self.clone() }));
     }
 
     pub(super) fn remove_clone(&mut self) {
@@ -110,9 +135,15 @@ impl Films {
     pub(super) fn states(&self) -> Vec<State> {
         let clone = self.clone.iter().map(|clone| {
             let shared = clone.segments.keys().map(|name| (name.clone(), self.folder.clone())).collect();
-            State { uid: "clone".to_owned(), shared, ..clone.state() }
+            State { shared, ..clone.state() }
         });
         clone.chain([self.state()]).collect()
+    }
+
+    /// The index as the newest root names it, if it does.
+    pub(super) fn published(&self, last: &Root) -> Option<PublishedIndex> {
+        let of_folder = last.indexes.iter().find(|index| index.folder == self.folder);
+        of_folder.or_else(|| last.indexes.iter().find(|index| index.uid == self.uid)).cloned()
     }
 
     fn state(&self) -> State {
@@ -125,7 +156,7 @@ impl Films {
         let named = files.iter().map(|(file, _)| (file.name.clone(), file.bytes, file.checksum)).collect();
         let manifest = Manifest { generation: self.generation, files: named };
         State {
-            uid: "films".to_owned(),
+            uid: self.uid.to_owned(),
             folder: self.folder.clone(),
             generation: self.generation,
             manifest: serde_json::to_vec(&manifest).expect("names and numbers are JSON"),
@@ -134,9 +165,9 @@ impl Films {
         }
     }
 
-    /// As [`Films::follow`], of a clone; nothing is known of one before.
+    /// As [`Index::follow`], of a clone; nothing is known of one before.
     pub(super) fn follow_clone(&mut self, index: &PublishedIndex, files: Vec<(NamedFile, Vec<u8>)>, number: u64) {
-        let mut clone = Films::new(number);
+        let mut clone = Index::new("clone", number);
         clone.follow(index, files, number);
         self.clone = Some(Box::new(clone));
     }

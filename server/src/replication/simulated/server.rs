@@ -1,23 +1,24 @@
 //! What a server does, without threads: it writes or follows, as the store says.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::model::{Films, names};
+use super::model::{Index, Indexes, is_of_books, names};
 use super::store::{Store, World};
 use crate::replication::Role;
+use crate::replication::apart::tasks_of;
 use crate::replication::beat::{Pulse, Watch};
 use crate::replication::chain::{Chain, Holder, Rules, Setback, newest_root};
 use crate::replication::journal::Ledger;
 use crate::replication::position::Position;
 use crate::replication::prepare::may_publish;
 use crate::replication::role::by_store;
-use crate::replication::root::Root;
+use crate::replication::root::{PublishedIndex, Root};
 use crate::replication::store::{ObjectError, Objects};
 
 const RULES: Rules = Rules { names, roots_kept: 3 };
@@ -36,7 +37,7 @@ pub(super) struct Disk {
     followed: Option<u64>,
     pub(super) next_task: u32,
     batches: u32,
-    films: Films,
+    indexes: Indexes,
     /// Tasks that were accepted and wait, by their uids.
     pub(super) queue: BTreeMap<u32, u32>,
 }
@@ -77,7 +78,7 @@ impl Group {
             followed: None,
             next_task: 0,
             batches: 0,
-            films: Films::new(Shared::next(&shared.folders)),
+            indexes: Indexes::new(|| Shared::next(&shared.folders)),
             queue: BTreeMap::new(),
         };
         let disks = (0..servers).map(|server| Rc::new(RefCell::new(disk(server)))).collect();
@@ -224,9 +225,9 @@ impl Process {
             let Some(uid) = disk.queue.keys().nth(place).copied() else { break };
             let task = disk.queue.remove(&uid).expect("it is there");
             self.trace(format_args!("carries out {uid} (task {task})"));
-            assert!(!disk.films.has(task), "task {uid} ({task}) is carried out twice");
+            assert!(!disk.indexes.of(task).has(task), "task {uid} ({task}) is carried out twice");
             disk.batches += 1;
-            disk.films.commit(task);
+            disk.indexes.of(task).commit(task);
         }
         for _ in 0..if accepts { 0 } else { self.world.below(3) } {
             // A client may send again what another server has accepted.
@@ -236,15 +237,19 @@ impl Process {
             };
             disk.next_task += 1;
             disk.batches += 1;
-            if !disk.films.has(task) {
-                disk.films.commit(task);
+            if !disk.indexes.of(task).has(task) {
+                disk.indexes.of(task).commit(task);
             }
         }
         match self.world.below(8) {
-            0 => disk.films.make_clone(Shared::next(&self.shared.folders)),
-            1 => disk.films.remove_clone(),
-            2 | 3 => disk.films.merge(),
+            0 => disk.indexes.films.make_clone(Shared::next(&self.shared.folders)),
+            1 => disk.indexes.films.remove_clone(),
+            2 | 3 => disk.indexes.films.merge(),
+            4 => disk.indexes.books.merge(),
             _ => {}
+        }
+        if self.world.below(16) == 0 {
+            disk.indexes.is_damaged ^= true;
         }
     }
 
@@ -254,18 +259,39 @@ impl Process {
         ledger.position(disk.next_task, disk.queue.keys().copied().collect())
     }
 
+    /// What a root covers that holds books back, or none.
+    fn covered(&self, ledger: &Ledger, last: &Root, holds_back: bool) -> Position {
+        let now = self.position(ledger);
+        if !holds_back {
+            return now;
+        }
+        let names =
+            (0..self.shared.tasks.get()).filter(|task| is_of_books(*task)).map(|task| task.to_string()).collect();
+        let nothing = Position::default();
+        let between = ledger.between(last.journal.as_ref().unwrap_or(&nothing), &now);
+        let tasks = tasks_of(&names, between, |_| Some(true)).expect("no task changes names");
+        let waiting = self.disk.borrow().queue.keys().copied().chain(tasks).collect::<BTreeSet<u32>>();
+        ledger.position(now.next_task, waiting.into_iter().collect())
+    }
+
     async fn publish(&self, chain: &mut Chain<Store>, ledger: Option<&RefCell<Ledger>>) -> Result<(), Setback> {
-        let journal = ledger.map(|ledger| self.position(&ledger.borrow()));
-        let (states, next_task, batches) = {
+        let (states, held_back, next_task, batches, journal) = {
             let disk = self.disk.borrow();
-            (disk.films.states(), disk.next_task, disk.batches)
+            let Indexes { films, books, is_damaged } = &disk.indexes;
+            let mut states = films.states();
+            states.extend((!is_damaged).then(|| books.states()).into_iter().flatten());
+            let held_back = is_damaged.then(|| books.published(chain.last()));
+            let journal = ledger.map(|ledger| self.covered(&ledger.borrow(), chain.last(), *is_damaged));
+            (states, held_back, disk.next_task, disk.batches, journal)
         };
-        let mut indexes = Vec::new();
+        let mut indexes: Vec<PublishedIndex> = held_back.iter().flatten().cloned().collect();
         for state in &states {
             indexes.push(chain.put_index(state).await?);
         }
-        let root = Root { generation: Some(batches), next_task, indexes, journal, ..Root::none() };
-        chain.publish(root, false).await?;
+        self.world.counts.borrow_mut().held_back += u64::from(held_back.is_some());
+        let generation = if held_back.is_some() { chain.last().generation } else { Some(batches) };
+        let root = Root { generation, next_task, indexes, journal, ..Root::none() };
+        chain.publish(root, held_back.is_some()).await?;
         self.world.is_believed(chain.last());
         chain.collect(self.world.now(self.server)).await?;
         let (Some(ledger), Some(position)) = (ledger, &chain.last().journal) else { return Ok(()) };
@@ -316,9 +342,12 @@ impl Process {
         assert!(followed.is_none_or(|followed| followed <= root.number), "a replica goes back");
         if root.indexes.is_empty() {
             // It has what the root names, and nothing else: what it had as a writer, and did not publish, goes.
-            self.disk.borrow_mut().films = Films::new(Shared::next(&self.shared.folders));
+            self.disk.borrow_mut().indexes = Indexes::new(|| Shared::next(&self.shared.folders));
         }
-        self.disk.borrow_mut().films.remove_clone();
+        self.disk.borrow_mut().indexes.films.remove_clone();
+        if root.indexes.iter().all(|index| index.uid != "books") {
+            self.disk.borrow_mut().indexes.books = Index::new("books", Shared::next(&self.shared.folders));
+        }
         for index in &root.indexes {
             let manifest = self.fetch(&index.manifest_key()).await?;
             let mut files = Vec::new();
@@ -329,8 +358,9 @@ impl Process {
             let folder = Shared::next(&self.shared.folders);
             let mut disk = self.disk.borrow_mut();
             match index.uid.as_str() {
-                "clone" => disk.films.follow_clone(index, files, folder),
-                _ => disk.films.follow(index, files, folder),
+                "clone" => disk.indexes.films.follow_clone(index, files, folder),
+                "books" => disk.indexes.books.follow(index, files, folder),
+                _ => disk.indexes.films.follow(index, files, folder),
             }
         }
         let mut disk = self.disk.borrow_mut();

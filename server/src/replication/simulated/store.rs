@@ -40,6 +40,8 @@ pub(super) struct Counts {
     pub(super) crashes: u64,
     /// Clocks of servers that went to another time.
     pub(super) jumps: u64,
+    /// Publications that held an index back.
+    pub(super) held_back: u64,
 }
 
 impl Counts {
@@ -57,6 +59,7 @@ impl Counts {
         self.trimmed += other.trimmed;
         self.crashes += other.crashes;
         self.jumps += other.jumps;
+        self.held_back += other.held_back;
     }
 }
 
