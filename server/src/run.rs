@@ -53,6 +53,8 @@ use replicating::{Replicating, prepare, replicate, settle_role};
 
 /// Threads that serve connections hand all work to others. Where there are as many as cores they mostly wake each other.
 const CORES_PER_CONNECTION_THREAD: usize = 2;
+/// How long a thread without work stays: the allocator keeps a megabyte or two for each.
+const IDLE_THREAD: std::time::Duration = std::time::Duration::from_secs(1);
 /// Indexes whose frequent words are looked up at the start, which takes megabytes for each; those of others are when they
 /// are searched.
 const WARMED_UP: usize = 8;
@@ -136,6 +138,7 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
         .worker_threads(core_count().div_ceil(CORES_PER_CONNECTION_THREAD))
         .enable_all()
         .thread_name("http")
+        .thread_keep_alive(IDLE_THREAD)
         .build()?;
     let _guard = runtime.enter();
     // The address comes first: a server that cannot be reached should not touch the database.
