@@ -20,7 +20,7 @@ const OF_THE_ENGINE: [(&str, &str); 8] = [
 ];
 
 /// Of the server.
-const OF_THE_SERVER: [(&str, &str); 12] = [
+const OF_THE_SERVER: [(&str, &str); 15] = [
     // How a process speaks: set once by what starts it, before anything is said.
     ("server/src/console.rs", "SAYS_JSON"),
     ("server/src/logs.rs", "HANDLES"),
@@ -29,6 +29,9 @@ const OF_THE_SERVER: [(&str, &str); 12] = [
     ("server/src/crash_mark.rs", "MARK"),
     // The allocator of the process, and what each thread holds of it.
     ("server/src/memory.rs", "HELD_BYTES"),
+    ("server/src/memory.rs", "PUBLISHED_BYTES"),
+    ("server/src/memory.rs", "FREE"),
+    ("server/src/memory.rs", "STATM"),
     ("server/src/memory.rs", "IS_GIVEN_BACK"),
     // What a thread has at hand.
     ("server/src/http/compress.rs", "ZSTD"),
