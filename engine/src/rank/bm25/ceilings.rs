@@ -182,6 +182,11 @@ fn byte_of(occurrences: f64, formula: Formula) -> u8 {
     (formula.saturated(occurrences) / formula.most() * 255.0 + 1e-6).ceil().min(255.0) as u8
 }
 
+/// Where a word is looked for first.
+fn place_of(word: TermOrdinal) -> usize {
+    (word.wrapping_mul(0x9E37_79B1) >> (32 - SLOTS.ilog2())) as usize
+}
+
 /// The words of one document and how often they stand there. Where too many share a slot, some are counted together: that
 /// makes a ceiling too high, never too low.
 struct Words {
@@ -214,7 +219,7 @@ impl Words {
         if rarity >= RARITIES {
             return;
         }
-        let mut place = (word.wrapping_mul(0x9E37_79B1) >> (32 - SLOTS.ilog2())) as usize;
+        let mut place = place_of(word);
         for _ in 1..PROBES {
             let slot = &self.slots[place];
             if slot.word == word || slot.document != self.document {
@@ -223,8 +228,11 @@ impl Words {
             place = (place + 1) % SLOTS;
         }
         let slot = &mut self.slots[place];
-        let before = if slot.document == self.document { slot.occurrences } else { 0.0 };
-        *slot = Slot { document: self.document, word, occurrences: before + occurrence };
+        if slot.document != self.document {
+            *slot = Slot { document: self.document, word, occurrences: 0.0 };
+        }
+        // A slot stays that of its first word, which would not find it again otherwise.
+        slot.occurrences += occurrence;
         self.most[rarity] = self.most[rarity].max(slot.occurrences);
     }
 
@@ -268,6 +276,22 @@ mod tests {
             }
         }
         assert_eq!((byte_of(0.0, formula), byte_of(1e12, formula)), (1, 255));
+    }
+
+    #[test]
+    fn a_word_whose_slot_another_shares_keeps_its_count() {
+        let at = |place: usize| (1..).find(|&word| place_of(word) == place).expect("any place has words");
+        let home = 100;
+        let rare = at(home + PROBES - 1);
+        let fillers: Vec<u32> = (home..home + PROBES - 1).map(at).collect();
+        let frequent = (fillers[0] + 1..).find(|&word| place_of(word) == home).expect("any place has words");
+        let mut words = Words::new();
+        words.clear();
+        fillers.iter().for_each(|&word| words.add(word, 1, 1.0));
+        words.add(rare, 0, 1.0);
+        words.add(frequent, 1, 1.0);
+        words.add(rare, 0, 1.0);
+        assert!(words.most[0] >= 2.0, "{:?}", words.most);
     }
 
     #[test]
