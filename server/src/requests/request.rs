@@ -5,9 +5,10 @@ use std::sync::Arc;
 use bytes::{Buf, Bytes, BytesMut};
 use futures_util::StreamExt;
 use serde_json::Value;
+use warp::Filter;
+use warp::filters::BoxedFilter;
 use warp::http::{HeaderMap, HeaderValue, Method, header};
 use warp::path::FullPath;
-use warp::{Filter, Rejection};
 
 use super::body_memory::{BodyMemory, Counted};
 use crate::access::Rights;
@@ -51,23 +52,26 @@ impl std::fmt::Debug for Request {
 }
 
 /// Extracts a [`Request`]; never rejects.
-pub(crate) fn request(state: &Arc<AppState>) -> impl Filter<Extract = (Request,), Error = Rejection> + Clone + use<> {
+pub(crate) fn request(state: &Arc<AppState>) -> BoxedFilter<(Request,)> {
     let state = Arc::clone(state);
     let query = warp::query::raw().or(warp::any().map(String::new)).unify();
     let head = warp::method().and(warp::path::full()).and(warp::header::headers_cloned());
-    head.and(query).and(warp::body::stream()).map(move |method: Method, path, headers, query: String, body| {
-        let (query, wait) = if method == Method::GET { (query, None) } else { Wait::split(&query) };
-        Request {
-            state: Arc::clone(&state),
-            method,
-            path: Target::Sent(path),
-            rights: Rights::none(),
-            headers,
-            query,
-            wait,
-            body: body_pieces(body, state.options.service.client_timeout),
-        }
-    })
+    head.and(query)
+        .and(warp::body::stream())
+        .map(move |method: Method, path, headers, query: String, body| {
+            let (query, wait) = if method == Method::GET { (query, None) } else { Wait::split(&query) };
+            Request {
+                state: Arc::clone(&state),
+                method,
+                path: Target::Sent(path),
+                rights: Rights::none(),
+                headers,
+                query,
+                wait,
+                body: body_pieces(body, state.options.service.client_timeout),
+            }
+        })
+        .boxed()
 }
 
 /// What requests are made of that another one stands for: its server and its key.

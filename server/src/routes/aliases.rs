@@ -13,7 +13,7 @@ use crate::app::AppState;
 use crate::error::ApiResult;
 use crate::http::json_answer;
 use crate::requests::{Request, request, respond};
-use crate::routes::Routes;
+use crate::routes::{Routes, any_of};
 use crate::tasks::{Content, NewTask};
 use crate::wire::aliases;
 
@@ -30,7 +30,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let put = put.then(|name: String, request| respond(request, async move |request| self::put(&name, request).await));
     let delete =
         delete.then(|name: String, request| respond(request, async move |request| remove(&name, &request).await));
-    list.or(change).unify().or(get).unify().or(put).unify().or(delete).unify().boxed()
+    any_of([list.boxed(), change.boxed(), get.boxed(), put.boxed(), delete.boxed()])
 }
 
 fn view(name: &str, alias: &Alias) -> Value {

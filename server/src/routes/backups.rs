@@ -9,7 +9,7 @@ use super::enqueue;
 use crate::app::AppState;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::requests::{Request, request, respond};
-use crate::routes::Routes;
+use crate::routes::{Routes, any_of};
 use crate::tasks::{Content, NewTask};
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
@@ -18,7 +18,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let snapshot =
         snapshot.then(|request| respond(request, async |request| create(&request, Content::CreateSnapshot).await));
     let dump = dump.then(|request| respond(request, async |request| create(&request, dump_content(&request)?).await));
-    snapshot.or(dump).unify().boxed()
+    any_of([snapshot.boxed(), dump.boxed()])
 }
 
 /// With `?skipDamaged=true` a dump leaves out what cannot be read, and says so in its details.

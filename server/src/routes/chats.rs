@@ -20,7 +20,7 @@ use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
 use crate::http::json_answer;
 use crate::requests::{Request, request, respond};
-use crate::routes::Routes;
+use crate::routes::{Routes, any_of};
 use crate::search::{Context, Form, Target};
 use crate::tasks::blocking;
 use crate::wire::chats::{Completion, page};
@@ -57,8 +57,8 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
         reset.then(|uid: String, request| respond(request, async move |request| reset_settings(&uid, &request).await));
     let complete = complete
         .then(|uid: String, request| respond(request, async move |request| self::complete(&uid, request).await));
-    let workspaces = list.or(get).unify().or(delete).unify();
-    workspaces.or(settings).unify().or(change).unify().or(reset).unify().or(complete).unify().boxed()
+    let of_settings = any_of([settings.boxed(), change.boxed(), reset.boxed()]);
+    any_of([list.boxed(), get.boxed(), delete.boxed(), of_settings, complete.boxed()])
 }
 
 fn check_feature(state: &AppState, action: &str) -> ApiResult<()> {

@@ -10,7 +10,7 @@ use crate::app::AppState;
 use crate::error::ApiResult;
 use crate::http::json_answer;
 use crate::requests::{Request, request, respond};
-use crate::routes::Routes;
+use crate::routes::{Routes, any_of};
 use crate::tasks::blocking;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
@@ -20,7 +20,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
         respond(request, async |request: Request| Ok(json_answer(StatusCode::OK, &request.state().features.show())))
     });
     let patch = patch.then(|request| respond(request, async |request| change(request).await));
-    get.or(patch).unify().boxed()
+    any_of([get.boxed(), patch.boxed()])
 }
 
 async fn change(request: Request) -> ApiResult<Response> {

@@ -14,7 +14,7 @@ use crate::app::AppState;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::http::json_answer;
 use crate::requests::{Request, request, respond};
-use crate::routes::Routes;
+use crate::routes::{Routes, any_of};
 use crate::tasks::{Content, NewTask, blocking};
 use crate::timestamp::Timestamp;
 use crate::wire::generations;
@@ -25,7 +25,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let list = list.then(|uid: String, request| respond(request, async move |request| list_all(&uid, &request).await));
     let restore =
         restore.then(|uid: String, request| respond(request, async move |request| self::restore(&uid, request).await));
-    list.or(restore).unify().boxed()
+    any_of([list.boxed(), restore.boxed()])
 }
 
 /// Whether the key may see a state before the present one. What was deleted is in it: a key that searches for the public, or a

@@ -10,7 +10,7 @@ use crate::app::AppState;
 use crate::http::json_answer;
 use crate::replication::Role;
 use crate::requests::{request, respond};
-use crate::routes::Routes;
+use crate::routes::{Routes, any_of};
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let health = warp::path!("health").and(warp::get()).map({
@@ -40,7 +40,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
             ))
         })
     });
-    health.or(version).unify().boxed()
+    any_of([health.boxed(), version.boxed()])
 }
 
 /// The lag of a replica in milliseconds where it is more than the options allow; nothing was followed yet: null.

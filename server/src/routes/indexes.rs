@@ -14,7 +14,7 @@ use crate::app::AppState;
 use crate::error::ApiResult;
 use crate::http::json_answer;
 use crate::requests::{Request, request, respond};
-use crate::routes::Routes;
+use crate::routes::{Routes, any_of};
 use crate::tasks::{Content, NewTask, blocking};
 use crate::timestamp::Timestamp;
 use crate::wire::indexes;
@@ -42,8 +42,8 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let attach =
         attach.then(|uid: String, request| respond(request, async move |request| self::attach(&uid, request).await));
     let swap = swap.then(|request| respond(request, self::swap));
-    let one = get.or(update).unify().or(delete).unify().or(compact).unify().or(clone).unify().or(attach).unify();
-    list.or(create).unify().or(one).unify().or(swap).unify().boxed()
+    let one = [get.boxed(), update.boxed(), delete.boxed(), compact.boxed(), clone.boxed(), attach.boxed()];
+    any_of([list.boxed(), create.boxed(), any_of(one), swap.boxed()])
 }
 
 /// The indexes that a key may see.

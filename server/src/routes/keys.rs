@@ -12,7 +12,7 @@ use crate::app::AppState;
 use crate::error::{ApiError, ApiResult};
 use crate::http::{json_answer, no_content};
 use crate::requests::{Request, request, respond};
-use crate::routes::Routes;
+use crate::routes::{Routes, any_of};
 use crate::tasks::blocking;
 use crate::wire::identifier::decode_path_segment;
 use crate::wire::keys::{change, creation, list_parameters};
@@ -29,7 +29,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let get = get.then(|key: String, request| respond(request, async move |request| get_one(&key, &request)));
     let patch = patch.then(|key: String, request| respond(request, async move |request| update(&key, request).await));
     let delete = delete.then(|key: String, request| respond(request, async move |request| remove(&key, request).await));
-    list.or(create).unify().or(get).unify().or(patch).unify().or(delete).unify().boxed()
+    any_of([list.boxed(), create.boxed(), get.boxed(), patch.boxed(), delete.boxed()])
 }
 
 /// With its value for those who could make a key that may as much; others see which key it is. Only a server with a master

@@ -14,7 +14,7 @@ use crate::features::Feature;
 use crate::logs::{self, Listening};
 use crate::options::LogsMode;
 use crate::requests::{Request, request, respond};
-use crate::routes::Routes;
+use crate::routes::{Routes, any_of};
 use crate::wire::json::At;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
@@ -24,7 +24,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let stream = stream.then(|request| respond(request, stream_logs));
     let stop = stop.then(|request| respond(request, stop_stream));
     let stderr = stderr.then(|request| respond(request, set_stderr));
-    stream.or(stop).unify().or(stderr).unify().boxed()
+    any_of([stream.boxed(), stop.boxed(), stderr.boxed()])
 }
 
 fn check_feature(state: &AppState) -> ApiResult<()> {

@@ -13,7 +13,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::features::Feature;
 use crate::http::json_answer;
 use crate::requests::{Request, request, respond};
-use crate::routes::Routes;
+use crate::routes::{Routes, any_of};
 use crate::tasks::blocking;
 use crate::telemetry::Facts;
 use crate::wire::network::patch;
@@ -23,7 +23,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let change = warp::path!("network").and(warp::patch()).and(request(state));
     let get = get.then(|request| respond(request, async |request| show(&request)));
     let change = change.then(|request| respond(request, self::change));
-    get.or(change).unify().boxed()
+    any_of([get.boxed(), change.boxed()])
 }
 
 fn check_feature(state: &AppState) -> ApiResult<()> {

@@ -13,7 +13,7 @@ use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
 use crate::http::json_answer;
 use crate::requests::{Request, request, respond};
-use crate::routes::Routes;
+use crate::routes::{Routes, any_of};
 use crate::tasks::{Content, NewTask, blocking};
 use crate::wire::documents::check_parameters;
 use crate::wire::rules::{RULES_UID, list_body, patch, uid_in_path};
@@ -31,7 +31,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let update = update.then(|uid: String, request| respond(request, async move |request| change(&uid, request).await));
     let delete =
         delete.then(|uid: String, request| respond(request, async move |request| remove(&uid, &request).await));
-    list.or(clear).unify().or(get).unify().or(update).unify().or(delete).unify().boxed()
+    any_of([list.boxed(), clear.boxed(), get.boxed(), update.boxed(), delete.boxed()])
 }
 
 fn check_feature(state: &AppState) -> ApiResult<()> {

@@ -12,7 +12,7 @@ use crate::app::AppState;
 use crate::error::ApiResult;
 use crate::http::json_answer;
 use crate::requests::{Request, request, respond};
-use crate::routes::Routes;
+use crate::routes::{Routes, any_of};
 use crate::tasks::{Content, NewTask, blocking};
 use crate::wire::settings::{self, SettingKind, WriteVerb, chat};
 
@@ -77,8 +77,8 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
             reset(&uid, kind.reset(), request).await
         })
     });
-    let all = get_all.or(patch_all).unify().or(delete_all).unify();
-    all.or(get_one).unify().or(put_one).unify().or(patch_one).unify().or(delete_one).unify().boxed()
+    let all = any_of([get_all.boxed(), patch_all.boxed(), delete_all.boxed()]);
+    any_of([all, get_one.boxed(), put_one.boxed(), patch_one.boxed(), delete_one.boxed()])
 }
 
 /// All settings of an index.

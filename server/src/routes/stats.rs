@@ -17,7 +17,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::http::json_answer;
 use crate::options::human_size;
 use crate::requests::{Request, request, respond};
-use crate::routes::Routes;
+use crate::routes::{Routes, any_of};
 use crate::tasks::blocking;
 use crate::timestamp::Timestamp;
 use crate::wire::indexes::StatsParameters;
@@ -27,7 +27,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let one = warp::path!("indexes" / String / "stats").and(warp::get()).and(request(state));
     let all = all.then(|request| respond(request, of_all));
     let one = one.then(|uid: String, request| respond(request, async move |request| of_one(&uid, &request).await));
-    all.or(one).unify().boxed()
+    any_of([all.boxed(), one.boxed()])
 }
 
 async fn of_all(request: Request) -> ApiResult<Response> {

@@ -17,7 +17,7 @@ use crate::budget::AnswerBudget;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
 use crate::requests::{Request, request, respond};
-use crate::routes::Routes;
+use crate::routes::{Routes, any_of};
 use crate::tasks::{
     Follower, Happening, LiveBatch, Mark, Missed, Page, Remembered, Status, Task, TaskFilter, blocking,
 };
@@ -50,7 +50,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let batches = warp::path!("batches" / "stream").and(warp::get()).and(request(state));
     let tasks = tasks.then(|request| respond(request, async |request| stream(&request, Subject::Tasks)));
     let batches = batches.then(|request| respond(request, async |request| stream(&request, Subject::Batches)));
-    tasks.or(batches).unify().boxed()
+    any_of([tasks.boxed(), batches.boxed()])
 }
 
 fn stream(request: &Request, subject: Subject) -> ApiResult<Response> {

@@ -20,7 +20,7 @@ use crate::features::Feature;
 use crate::http::{json_answer, json_text};
 use crate::options::human_size;
 use crate::requests::{Request, request, respond};
-use crate::routes::Routes;
+use crate::routes::{Routes, any_of};
 use crate::tasks::{
     Content, NewTask, Page, PayloadDamage, PayloadPlace, Status, Task, TaskFilter, TaskView, UidSet, batch_not_found,
     blocking, check_inline_payload, check_payload_file, task_not_found,
@@ -48,9 +48,8 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let batch =
         batch.then(|uid: String, request| respond(request, async move |request| get_batch(&uid, &request).await));
     let batches = batches.then(|request| respond(request, list_batches));
-    let tasks = get.or(list).unify().or(delete).unify().or(cancel).unify();
-    let tasks = tasks.or(documents).unify().or(compact).unify();
-    tasks.or(batch).unify().or(batches).unify().boxed()
+    let tasks = any_of([get.boxed(), list.boxed(), delete.boxed(), cancel.boxed(), documents.boxed(), compact.boxed()]);
+    any_of([tasks, batch.boxed(), batches.boxed()])
 }
 
 /// A lookup of microseconds: not worth another thread.

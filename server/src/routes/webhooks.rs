@@ -12,7 +12,7 @@ use crate::app::AppState;
 use crate::error::ApiResult;
 use crate::http::{json_answer, no_content};
 use crate::requests::{Request, request, respond};
-use crate::routes::Routes;
+use crate::routes::{Routes, any_of};
 use crate::tasks::blocking;
 use crate::webhooks::WebhookView;
 use crate::wire::webhooks::{list_parameters, patch, uuid_in_path};
@@ -33,7 +33,7 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let patch = patch.then(|uuid: String, request| respond(request, async move |request| update(&uuid, request).await));
     let delete =
         delete.then(|uuid: String, request| respond(request, async move |request| remove(&uuid, request).await));
-    list.or(create).unify().or(get).unify().or(patch).unify().or(delete).unify().boxed()
+    any_of([list.boxed(), create.boxed(), get.boxed(), patch.boxed(), delete.boxed()])
 }
 
 fn list(request: &Request) -> ApiResult<Response> {

@@ -9,7 +9,7 @@ use warp::Filter;
 
 use super::html::Page;
 use crate::app::AppState;
-use crate::routes::Routes;
+use crate::routes::{Routes, any_of};
 
 const HEAD: &str = include_str!("head.html");
 const STYLE: &str = include_str!("style.css");
@@ -34,7 +34,7 @@ pub(super) fn routes(_: &Arc<AppState>) -> Routes {
     let (viewer, errors) = (Page::new(viewer()), Page::new(error_codes()));
     let of_viewer = warp::path!("docs").and(warp::get()).map(move || viewer.answer());
     let of_errors = warp::path!("docs" / "errors").and(warp::get()).map(move || errors.answer());
-    of_viewer.or(of_errors).unify().boxed()
+    any_of([of_viewer.boxed(), of_errors.boxed()])
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use warp::reply::Response;
 
 use crate::app::AppState;
 use crate::requests::{Request, request, respond};
-use crate::routes::Routes;
+use crate::routes::{Routes, any_of};
 use crate::tasks::Method;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
@@ -59,9 +59,9 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     });
     let edit =
         edit.then(|uid: String, request| respond(request, async move |request| write::edit(&uid, request).await));
-    let writes = replace.or(merge).unify().or(delete_batch).unify().or(delete_matching).unify().or(edit).unify();
-    let reads = list.or(get).unify().or(fetch).unify();
-    writes.or(reads).unify().or(update).unify().or(delete).unify().or(clear).unify().boxed()
+    let writes = [replace.boxed(), merge.boxed(), delete_batch.boxed(), delete_matching.boxed(), edit.boxed()];
+    let reads = [list.boxed(), get.boxed(), fetch.boxed()];
+    any_of([any_of(writes), any_of(reads), update.boxed(), delete.boxed(), clear.boxed()])
 }
 
 /// Documents that the body of a request asks for.

@@ -18,7 +18,7 @@ use crate::http::json_text;
 use crate::observe::Seen;
 use crate::points_in_time::View;
 use crate::requests::{Request, request, respond};
-use crate::routes::Routes;
+use crate::routes::{Routes, any_of};
 use crate::rules::Fuel;
 use crate::search::{
     CompletionQuery, Context, FacetSearch, RulesInForce, Target, Written, run_completions, run_facet_search,
@@ -51,17 +51,8 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
         post_similar.then(|uid, request| respond(request, async |request| similar_by_body(uid, request).await));
     let get_similar =
         get_similar.then(|uid, request| respond(request, async |request| similar_by_parameters(uid, request).await));
-    post.or(get)
-        .unify()
-        .or(facets)
-        .unify()
-        .or(completions)
-        .unify()
-        .or(post_similar)
-        .unify()
-        .or(get_similar)
-        .unify()
-        .boxed()
+    let similar = any_of([post_similar.boxed(), get_similar.boxed()]);
+    any_of([post.boxed(), get.boxed(), facets.boxed(), completions.boxed(), similar])
 }
 
 /// A search by the body of a request.
