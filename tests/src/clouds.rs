@@ -1,13 +1,16 @@
 //! Replicas over Google Cloud Storage and Azure Blob Storage: small ones in this process, which check what they are asked.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
+use crate::group_damage::{count, films, flip, segments, soon};
 use crate::object_storage::{contents, filled};
 use crate::receiver::{Received, Reply, answering};
+use crate::replication::after;
 use crate::server::{Server, binary};
 
 type Answer = (u16, Vec<u8>);
@@ -284,6 +287,62 @@ fn replicas_follow_over_google_cloud_storage() {
 #[test]
 fn replicas_follow_over_azure_blob_storage() {
     replicates("az", "az://container/a b");
+}
+
+/// A segment is damaged on the disk of the writer while the store `address` takes nothing. It never arrives there, other indexes
+/// do, and the index comes back by `bring_back`, which is given the file.
+fn withholds(scheme: &str, address: &str, bring_back: impl FnOnce(&Server, &Path)) {
+    let store = Store::start();
+    let (options, _kept) = options(&store, scheme);
+    let start = |own: &[&str]| {
+        let all: Vec<&str> = own.iter().copied().chain(options.iter().map(String::as_str)).collect();
+        Server::with_options(&all)
+    };
+    // Nothing is compared in the background: only a publication can find the damage.
+    let mut writer = start(&["--publish", address, "--publish-interval", "1s", "--scrub-rate", "0"]);
+    let replica = start(&["--follow", address]);
+    after(&replica, &writer.add("films", films(3)), "/indexes");
+    store.contents().refuses = true;
+    let before = segments(&writer);
+    writer.add("films", films(300));
+    let segment = segments(&writer).difference(&before).next().expect("a new segment").clone();
+    flip(&segment, 0.5);
+    store.contents().refuses = false;
+    for id in 1..3 {
+        writer.add("books", json!([{ "id": id }]));
+        soon(&replica, &json!(id), || count(&replica, "books"));
+    }
+    assert_eq!(count(&replica, "films"), 3);
+    let name = segment.file_name().unwrap().to_str().unwrap();
+    writer
+        .wait_for_log(&format!("publishing: index `films`: the file `{name}` is damaged on this server: its checksum"));
+    let damage = writer.get("/stats").ok()["scrubber"]["damages"][0].clone();
+    assert_eq!((&damage["indexUid"], &damage["file"]), (&json!("films"), &json!(name)));
+    writer.fails(&writer.post("/indexes/films/documents", json!([{"id": 7}])), "invalid_store_file");
+    let sent: Vec<String> = store.contents().objects.keys().filter(|key| key.contains(name)).cloned().collect();
+    assert!(sent.is_empty() && store.contents().uploads.is_empty(), "{sent:?}");
+    assert!(writer.terminate().success());
+    bring_back(&writer, &segment);
+    writer.start_again();
+    let task = writer.add("films", films(301));
+    assert_eq!(after(&replica, &task, "/indexes/films/stats")["numberOfDocuments"], 301);
+    let search = "/indexes/films/search?q=number&limit=0";
+    assert_eq!(replica.get(search).ok()["estimatedTotalHits"], 301);
+    assert_eq!(count(&replica, "books"), 2);
+}
+
+#[test]
+fn a_file_that_is_damaged_on_its_way_to_google_cloud_storage_is_sent_once_it_is_put_back() {
+    withholds("gs", "gs://films/a b", |_, segment| flip(segment, 0.5));
+}
+
+#[test]
+fn a_file_that_is_damaged_on_its_way_to_azure_blob_storage_is_withheld_until_it_is_repaired() {
+    withholds("az", "az://container/a b", |writer, _| {
+        let repair = Command::new(binary()).args(["repair", "--apply", "--db-path"]).arg(writer.data_folder()).output();
+        let repair = repair.expect("runs");
+        assert!(repair.status.success(), "{}", String::from_utf8_lossy(&repair.stderr));
+    });
 }
 
 /// An index that is built into the store `address` is attached by a server.

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use crate::replication::{Group, KEY, after, film};
 use crate::server::Server;
 
-fn films(count: u64) -> Value {
+pub(crate) fn films(count: u64) -> Value {
     (0..count).map(|id| film(id, &format!("Film number {id}"))).collect()
 }
 
 /// Asks until the answer is this.
 #[track_caller]
-fn soon<T: PartialEq + std::fmt::Debug>(server: &Server, wanted: &T, ask: impl Fn() -> T) {
+pub(crate) fn soon<T: PartialEq + std::fmt::Debug>(server: &Server, wanted: &T, ask: impl Fn() -> T) {
     let start = Instant::now();
     loop {
         let found = ask();
@@ -34,7 +34,7 @@ fn generation(server: &Server) -> Option<String> {
     answer.headers().get("lamina-generation").map(|value| value.to_str().unwrap().to_owned())
 }
 
-fn count(server: &Server, uid: &str) -> Value {
+pub(crate) fn count(server: &Server, uid: &str) -> Value {
     let answer = server.get(&format!("/indexes/{uid}/stats"));
     if answer.status == 200 { answer.body["numberOfDocuments"].clone() } else { answer.body["code"].clone() }
 }
@@ -167,7 +167,7 @@ fn an_index_that_is_damaged_at_the_writer_holds_no_other_one_back() {
 }
 
 /// The segment files of a database.
-fn segments(server: &Server) -> BTreeSet<PathBuf> {
+pub(crate) fn segments(server: &Server) -> BTreeSet<PathBuf> {
     let indexes = std::fs::read_dir(server.data_folder().join("indexes")).expect("a folder of indexes");
     let files = indexes.flat_map(|index| std::fs::read_dir(index.unwrap().path()).expect("a folder of an index"));
     let is_segment = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with("seg-");
@@ -175,7 +175,7 @@ fn segments(server: &Server) -> BTreeSet<PathBuf> {
 }
 
 /// Turns a bit of a file around in the same place of the disk, as a disk does.
-fn flip(file: &Path, share: f64) {
+pub(crate) fn flip(file: &Path, share: f64) {
     let file = std::fs::File::options().read(true).write(true).open(file).unwrap();
     let at = (file.metadata().unwrap().len() as f64 * share) as u64;
     let mut byte = [0];
