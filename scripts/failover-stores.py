@@ -18,11 +18,12 @@ import subprocess
 import sys
 import tempfile
 import time
+import typing
 import urllib.error
 import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MOTO = os.path.join(HERE, "..", "target", "objects", "bin", "moto_server")
+OBJECTS = os.path.join(HERE, "..", "target", "objects", "bin")
 # Every Azurite has this account.
 ACCOUNT = "devstoreaccount1"
 ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -45,84 +46,61 @@ def s3(port, access="access", secret="secret"):
             f"--s3-access-key={access}", f"--s3-secret-key={secret}"]
 
 
-class Moto:
-    name = "moto"
-
-    @staticmethod
-    def program():
-        return MOTO if os.path.exists(MOTO) else shutil.which("moto_server")
-
-    @staticmethod
-    def command(program, _folder, port):
-        return [program, "-H", "127.0.0.1", "-p", str(port)]
-
-    @staticmethod
-    def prepare(_folder, port):
-        ask(f"http://127.0.0.1:{port}/lamina", "PUT")
-        return s3(port)
+def moto(_folder, port):
+    ask(f"http://127.0.0.1:{port}/lamina", "PUT")
+    return s3(port)
 
 
-class S3sFs:
-    name = "s3s-fs"
-
-    @staticmethod
-    def program():
-        return shutil.which("s3s-fs")
-
-    @staticmethod
-    def command(program, folder, port):
-        os.makedirs(os.path.join(folder, "lamina"))
-        return [program, "--access-key", "access", "--secret-key", "secret", "--host", "127.0.0.1", "--port", str(port), folder]
-
-    @staticmethod
-    def prepare(_folder, port):
-        try:
-            ask(f"http://127.0.0.1:{port}/", "GET")
-        except urllib.error.HTTPError:
-            # It listens, and wants a signature.
-            pass
-        return s3(port)
+def s3s_fs(folder, port):
+    os.makedirs(os.path.join(folder, "lamina"), exist_ok=True)
+    try:
+        ask(f"http://127.0.0.1:{port}/", "GET")
+    except urllib.error.HTTPError:
+        # It listens, and wants a signature.
+        pass
+    return s3(port)
 
 
-class Azurite:
-    name = "azurite"
-
-    @staticmethod
-    def program():
-        return shutil.which("azurite-blob")
-
-    @staticmethod
-    def command(program, folder, port):
-        return [program, "--blobHost", "127.0.0.1", "--blobPort", str(port), "--location", folder, "--silent", "--skipApiVersionCheck"]
-
-    @staticmethod
-    def prepare(_folder, port):
-        date, version = email.utils.formatdate(usegmt=True), "2021-12-02"
-        signed = f"PUT\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:{date}\nx-ms-version:{version}\n/{ACCOUNT}/{ACCOUNT}/lamina\nrestype:container"
-        digest = hmac.new(base64.b64decode(ACCOUNT_KEY), signed.encode(), hashlib.sha256).digest()
-        headers = {"x-ms-date": date, "x-ms-version": version, "Content-Length": "0",
-                   "Authorization": f"SharedKey {ACCOUNT}:{base64.b64encode(digest).decode()}"}
-        url = f"http://127.0.0.1:{port}/{ACCOUNT}"
-        ask(f"{url}/lamina?restype=container", "PUT", None, headers)
-        return ["az://lamina/group", f"--azure-url={url}", f"--azure-account={ACCOUNT}", f"--azure-access-key={ACCOUNT_KEY}"]
+def azurite(_folder, port):
+    date, version = email.utils.formatdate(usegmt=True), "2021-12-02"
+    signed = f"PUT\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:{date}\nx-ms-version:{version}\n/{ACCOUNT}/{ACCOUNT}/lamina\nrestype:container"
+    digest = hmac.new(base64.b64decode(ACCOUNT_KEY), signed.encode(), hashlib.sha256).digest()
+    headers = {"x-ms-date": date, "x-ms-version": version, "Content-Length": "0",
+               "Authorization": f"SharedKey {ACCOUNT}:{base64.b64encode(digest).decode()}"}
+    url = f"http://127.0.0.1:{port}/{ACCOUNT}"
+    ask(f"{url}/lamina?restype=container", "PUT", None, headers)
+    return ["az://lamina/group", f"--azure-url={url}", f"--azure-account={ACCOUNT}", f"--azure-access-key={ACCOUNT_KEY}"]
 
 
-class FakeGcs:
-    name = "fake-gcs-server"
+def fake_gcs(_folder, port):
+    url = f"http://127.0.0.1:{port}"
+    ask(f"{url}/storage/v1/b?project=p", "POST", b'{"name": "lamina"}', {"Content-Type": "application/json"})
+    return ["gs://lamina/group", f"--gcs-url={url}"]
 
-    @staticmethod
-    def program():
-        return shutil.which("fake-gcs-server")
 
-    @staticmethod
-    def command(program, _folder, port):
-        return [program, "-scheme", "http", "-host", "127.0.0.1", "-port", str(port), "-public-host", f"127.0.0.1:{port}", "-backend", "memory"]
+class Kind(typing.NamedTuple):
+    name: str
+    program: str
+    options: str
+    # Makes the bucket of the campaign in the running emulator: the address of the store, and options of the servers.
+    prepare: typing.Callable
 
-    @staticmethod
-    def prepare(_folder, port):
-        url = f"http://127.0.0.1:{port}"
-        ask(f"{url}/storage/v1/b?project=p", "POST", b'{"name": "lamina"}', {"Content-Type": "application/json"})
-        return ["gs://lamina/group", f"--gcs-url={url}"]
+    def path(self):
+        """Where the program is, or None."""
+        own = os.path.join(OBJECTS, self.program)
+        return own if os.path.exists(own) else shutil.which(self.program)
+
+    def command(self, folder, port):
+        return [self.path(), *(option.format(folder=folder, port=port) for option in self.options.split())]
+
+
+KINDS = [
+    Kind("moto", "moto_server", "-H 127.0.0.1 -p {port}", moto),
+    Kind("s3s-fs", "s3s-fs", "--access-key access --secret-key secret --host 127.0.0.1 --port {port} {folder}", s3s_fs),
+    Kind("azurite", "azurite-blob", "--blobHost 127.0.0.1 --blobPort {port} --location {folder} --silent --skipApiVersionCheck", azurite),
+    Kind("fake-gcs-server", "fake-gcs-server",
+         "-scheme http -host 127.0.0.1 -port {port} -public-host 127.0.0.1:{port} -backend memory", fake_gcs),
+]
 
 
 def play(binary, given, where):
@@ -134,12 +112,12 @@ def play(binary, given, where):
     return subprocess.run(command, check=False).returncode == 0
 
 
-def play_over(kind, program, binary, given):
+def play_over(kind, binary, given):
     with tempfile.TemporaryDirectory(prefix="lamina-failover-") as folder:
         port, log = free_port(), open(os.path.join(folder, "log"), "wb")
         data = os.path.join(folder, "objects")
         os.makedirs(data)
-        emulator = subprocess.Popen(kind.command(program, data, port), cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        emulator = subprocess.Popen(kind.command(data, port), cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
             deadline = time.monotonic() + 60
             while True:
@@ -170,13 +148,13 @@ def main():
     if only is None or "folder" in only:
         print("==== a folder", flush=True)
         results["a folder"] = play(binary, given, None)
-    for kind in (Moto, S3sFs, Azurite, FakeGcs):
+    for kind in KINDS:
         if only is not None and kind.name not in only:
             continue
-        program = kind.program()
-        print(f"==== {kind.name}" + ("" if program else ": it is not installed"), flush=True)
-        if program:
-            results[kind.name] = play_over(kind, program, binary, given)
+        is_there = kind.path() is not None
+        print(f"==== {kind.name}" + ("" if is_there else ": it is not installed"), flush=True)
+        if is_there:
+            results[kind.name] = play_over(kind, binary, given)
     failed = [name for name, is_well in results.items() if not is_well]
     print(f"{len(results)} stores, failed: {', '.join(failed) or 'none'}")
     sys.exit(bool(failed) or not results)
