@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plays scripts/failover.py over each emulator of an object store that is there, one after the other, and over a folder.
 
-moto comes from tests/objects/requirements.txt. The others are found in the search path: `s3s-fs` (cargo install s3s-fs --features binary),
+moto comes from tests/objects/requirements.txt. The others are found in the search path: `s3s-fs` (cargo install s3s-fs --version 0.14.1 --features binary),
 `azurite-blob` (npm install azurite), `fake-gcs-server`. Says which are missing.
 
 usage: scripts/failover-stores.py BINARY [--rounds 10] [--durability store|local] [--takeover-after 2s] [--only moto,azurite]
