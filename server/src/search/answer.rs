@@ -1,5 +1,6 @@
 //! The answer to a search: hits and what surrounds them, in the order of the protocol.
 
+use std::io::Write;
 use std::time::Instant;
 
 use lamina_engine::search::Limit;
@@ -56,60 +57,69 @@ pub(crate) struct Answer<'a> {
 /// An answer that is written but for what differs each time: how long it took, and its identifier.
 #[derive(Debug)]
 pub(crate) struct WrittenAnswer {
-    /// The body up to the end of the hits.
-    start: Vec<u8>,
-    around: Map<String, Value>,
+    /// The body without those two.
+    text: Vec<u8>,
+    /// Where the milliseconds belong.
+    millis_at: usize,
+    /// Where the identifier belongs, after them.
+    request_uid_at: usize,
 }
 
 const MILLIS: &str = "processingTimeMs";
 const REQUEST_UID: &str = "requestUid";
+/// Room for what differs: twenty digits, an identifier and its quotes.
+const DIFFERENT_BYTES: usize = 64;
 
 impl WrittenAnswer {
+    /// The hits, written up to their end, and the fields after them.
+    fn new(mut text: Vec<u8>, around: &Map<String, Value>) -> WrittenAnswer {
+        let (mut millis_at, mut request_uid_at) = (text.len(), text.len());
+        for (key, value) in around {
+            text.push(b',');
+            text.extend_from_slice(json!(key).to_string().as_bytes());
+            text.push(b':');
+            match key.as_str() {
+                MILLIS => millis_at = text.len(),
+                REQUEST_UID => request_uid_at = text.len(),
+                _ => text.extend_from_slice(value.to_string().as_bytes()),
+            }
+        }
+        text.push(b'}');
+        WrittenAnswer { text, millis_at, request_uid_at }
+    }
+
     /// The body of the answer to a request that came in at `received`.
     pub(crate) fn body(&self, received: Instant) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.start.len() + 256);
-        out.extend_from_slice(&self.start);
-        self.put_around(received, &mut out);
+        let mut out = Vec::with_capacity(self.text.len() + DIFFERENT_BYTES);
+        out.extend_from_slice(&self.text[..self.millis_at]);
+        self.put_rest(received, &self.text[self.millis_at..], &mut out);
         out
     }
 
     /// As [`WrittenAnswer::body`], without a copy of the hits.
     pub(super) fn into_body(mut self, received: Instant) -> Vec<u8> {
-        let mut out = std::mem::take(&mut self.start);
-        self.put_around(received, &mut out);
+        let mut out = std::mem::take(&mut self.text);
+        let rest = out.split_off(self.millis_at);
+        self.put_rest(received, &rest, &mut out);
         out
     }
 
-    fn put_around(&self, received: Instant, out: &mut Vec<u8>) {
-        for (key, value) in &self.around {
-            let value = match key.as_str() {
-                MILLIS => &json!(u64::try_from(received.elapsed().as_millis()).unwrap_or(u64::MAX)),
-                REQUEST_UID => &json!(Uuid::now_v7()),
-                _ => value,
-            };
-            out.push(b',');
-            out.extend_from_slice(json!(key).to_string().as_bytes());
-            out.push(b':');
-            out.extend_from_slice(value.to_string().as_bytes());
-        }
-        out.push(b'}');
+    /// Puts the milliseconds, and the `rest` of the text with the identifier in it.
+    fn put_rest(&self, received: Instant, rest: &[u8], out: &mut Vec<u8>) {
+        let (between, end) = rest.split_at(self.request_uid_at - self.millis_at);
+        let millis = u64::try_from(received.elapsed().as_millis()).unwrap_or(u64::MAX);
+        write!(out, "{millis}").expect("memory takes everything");
+        out.extend_from_slice(between);
+        out.push(b'"');
+        out.extend_from_slice(Uuid::now_v7().hyphenated().encode_lower(&mut Uuid::encode_buffer()).as_bytes());
+        out.push(b'"');
+        out.extend_from_slice(end);
     }
 
-    /// Bytes that it takes, roughly.
+    /// Bytes that it takes.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.start.len() + self.around.iter().map(|(key, value)| key.len() + value_bytes(value)).sum::<usize>()
+        self.text.capacity()
     }
-}
-
-fn value_bytes(value: &Value) -> usize {
-    size_of::<Value>()
-        + match value {
-            Value::String(text) => text.len(),
-            Value::Array(values) => values.iter().map(value_bytes).sum(),
-            // Maps have an index beside their entries.
-            Value::Object(fields) => fields.iter().map(|(key, value)| 48 + key.len() + value_bytes(value)).sum(),
-            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-        }
 }
 
 impl Answer<'_> {
@@ -130,7 +140,7 @@ impl Answer<'_> {
         writer.write_all(&self.found.result, &mut out)?;
         self.found.steps.push(("format", start.elapsed()));
         out.push(b']');
-        Ok(WrittenAnswer { start: out, around: self.around() })
+        Ok(WrittenAnswer::new(out, &self.around()))
     }
 
     /// Everything but the hits.

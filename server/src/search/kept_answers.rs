@@ -3,7 +3,7 @@
 //! While people type, they all begin with the same letters, and the most frequent queries are most of the traffic.
 
 use std::fmt::Write;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use lamina_engine::index::Snapshot;
@@ -28,6 +28,8 @@ const KEY_BYTES_MAX: usize = 16 << 10;
 
 /// Answers by all that they depend on, bounded by bytes. Shared by reference.
 pub(crate) struct KeptAnswers(Option<Cache<Key, Answered, Bytes>>);
+
+static DEFAULT_QUERY: LazyLock<SearchQuery> = LazyLock::new(SearchQuery::default);
 
 /// All that an answer depends on, as text. It is compared whole: what one caller may see is never shown to another one
 /// because of a hash.
@@ -167,14 +169,62 @@ fn key(target: Target<'_>, query: &SearchQuery, context: &Context, form: Form) -
     let rules = context.rules.as_ref().map(RulesInForce::state);
     let is_degraded = target.snapshot.is_degraded();
     let switches = (context.contains_filter, form.names_index, is_degraded, unexpired(target.snapshot), rules);
-    // Whatever fields a query gets, they are part of its `Debug` form.
-    write!(
-        key,
-        "{:?} {created_at} {} {switches:?} {second:?} {imposed:?} {query:?}",
-        target.uid, target.snapshot.generation
-    )
-    .expect("texts take everything");
+    write!(key, "{:?} {created_at} {} {switches:?} {second:?} {imposed:?}", target.uid, target.snapshot.generation)
+        .expect("texts take everything");
+    put_query(query, &mut key);
     (key.len() <= KEY_BYTES_MAX).then(|| key.into_boxed_str())
+}
+
+/// Puts the fields of a query that are not what they are by default: most of some forty are.
+fn put_query(query: &SearchQuery, key: &mut String) {
+    macro_rules! put {
+        ($($field:ident),*) => {
+            // A field that is missing here is an error of the compiler.
+            let SearchQuery { $($field),* } = query;
+            $(if *$field != DEFAULT_QUERY.$field {
+                write!(key, concat!(" ", stringify!($field), " {:?}"), $field).expect("texts take everything");
+            })*
+        };
+    }
+    put!(
+        q,
+        vector,
+        media,
+        hybrid,
+        offset,
+        limit,
+        page,
+        hits_per_page,
+        attributes_to_retrieve,
+        retrieve_vectors,
+        attributes_to_crop,
+        crop_length,
+        attributes_to_highlight,
+        show_matches_position,
+        show_ranking_score,
+        show_ranking_score_details,
+        show_performance_details,
+        filter,
+        sort,
+        boosts,
+        distinct,
+        distinct_limit,
+        facets,
+        measures,
+        highlight_pre_tag,
+        highlight_post_tag,
+        crop_marker,
+        matching_strategy,
+        attributes_to_search_on,
+        ranking_score_threshold,
+        locales,
+        did_you_mean,
+        rerank,
+        explain,
+        use_network,
+        at,
+        point_in_time
+    );
 }
 
 /// How many documents are left of an index whose documents expire: between two commits they only become fewer.

@@ -244,6 +244,7 @@ impl Worker {
         self.queue.set_live(None);
         if has_ended {
             self.queue.batch_ended(live.uid);
+            self.make_durable(&live);
         }
         self.holds_memory |= started.elapsed() > SHORT;
     }
@@ -278,7 +279,7 @@ impl Worker {
         done.batch.embedder_requests = live.embedder_requests.show();
         live.progress.enter(Phase::Finished, 0);
         self.queue.traces().add(trace);
-        let Some(files) = self.store_end(&done) else { return false };
+        let Some(files) = self.store_end(&done, self.is_remembered(live, &done)) else { return false };
         self.instance.keep_names(&done.batch.index_changes);
         self.remove(&free, files.iter());
         self.next_batch = self.next_batch.max(live.uid + 1);
@@ -432,54 +433,6 @@ impl Worker {
         self.instance.rules().follow(&done.batch.rule_changes);
         done.batch.index_changes.iter().filter_map(|change| self.instance.follow(change, &done.created)).collect()
     }
-
-    /// Makes the end of a batch durable, however long that takes: nothing new may start before what the engine has
-    /// committed is written down. `None` when the server stops first; the next start finds the commit in the index.
-    fn store_end(&self, done: &Done) -> Option<Vec<PayloadName>> {
-        loop {
-            match self.queue.store().finish(&done.batch) {
-                Ok(files) => return Some(files),
-                Err(error) => tracing::error!(%error, batch = done.batch.uid, "cannot store the outcome of a batch"),
-            }
-            if self.stop.load(Ordering::Acquire) {
-                return None;
-            }
-            self.queue.wait(Some(RETRY_PAUSE));
-        }
-    }
-
-    /// Removes the payloads of a batch that its index has committed: from there on it is recorded, never carried out again.
-    /// So a client that sees its tasks finished finds their space free. A batch that makes an index, or gives it another name, keeps
-    /// them: what leads to the index is stored with the end of the batch, and without that all of it is done again.
-    fn free_payloads(&self, live: &LiveBatch, tasks: &[Queued], done: &Done) {
-        if !done.batch.index_changes.is_empty() || !done.created.is_empty() {
-            return;
-        }
-        let snapshot = live.index_uid.as_ref().and_then(|uid| self.instance.state(uid).ok());
-        let outcome = snapshot.as_ref().and_then(|snapshot| snapshot.last_outcome());
-        if outcome.is_some_and(|(batch, note)| batch == u64::from(live.uid) && !note.is_empty()) {
-            self.remove(&[], tasks.iter().filter_map(|task| task.content.payload_file()));
-        }
-    }
-
-    /// Removes what only the finished batch needed, where it is still there.
-    fn remove<'a>(&self, index_folders: &[FolderName], payloads: impl Iterator<Item = &'a PayloadName>) {
-        for folder in index_folders {
-            self.instance.remove_index_folder(folder);
-        }
-        if let Err(error) = self.queue.store().forget_intents(index_folders) {
-            // The next start does.
-            tracing::warn!(%error, "cannot record that the folders of deleted indexes are removed");
-        }
-        let folder = self.instance.payload_folder();
-        for file in payloads {
-            if let Err(error) = std::fs::remove_file(folder.join(file))
-                && error.kind() != std::io::ErrorKind::NotFound
-            {
-                tracing::warn!(%error, file = file.as_str(), "cannot remove the payload of a finished task");
-            }
-        }
-    }
 }
 
 fn all_failed(live: &LiveBatch, error: &ApiError) -> FinishedBatch {
@@ -489,6 +442,7 @@ fn all_failed(live: &LiveBatch, error: &ApiError) -> FinishedBatch {
 
 mod apart;
 mod care;
+mod endings;
 mod plan;
 mod recovery;
 #[cfg(test)]

@@ -73,10 +73,12 @@ impl Search {
     }
 
     /// All phases, of which the first that has an answer ends the search.
-    pub(super) async fn answer(mut self) -> ApiResult<Response> {
+    ///
+    /// What waits is on the heap: most answers are given before, and the future of all phases is copied a few times.
+    pub(super) async fn answer(self) -> ApiResult<Response> {
         check_state(&self.query, &self.context)?;
         if self.query.use_network {
-            return self.over_network().await;
+            return Box::pin(self.over_network()).await;
         }
         if let Some(answer) = self.not_modified()? {
             return Ok(answer);
@@ -84,6 +86,11 @@ impl Search {
         if let Some(answer) = self.kept_answer()? {
             return Ok(answer);
         }
+        Box::pin(self.searched()).await
+    }
+
+    /// The answer of a search.
+    async fn searched(mut self) -> ApiResult<Response> {
         self.embed_texts().await?;
         self.context.reranked = rerank(&self.state, &self.uid, &self.query, &self.context).await?;
         self.search_in_pool().await

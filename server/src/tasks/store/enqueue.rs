@@ -75,7 +75,7 @@ impl Store {
     /// Nothing is stored then.
     pub(crate) fn enqueue_again(&self, accepted: &[(NewTask, Timestamp)]) -> Result<usize, StoreError> {
         let mut writer = self.writer.lock();
-        let Writer { connection, next_uid, marks } = &mut *writer;
+        let Writer { connection, next_uid, marks, .. } = &mut *writer;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let (mut count, mut next) = (0, *next_uid);
         for (new, at) in accepted {
@@ -126,7 +126,7 @@ pub(crate) fn uid_for(wanted: Option<u32>, next: u32) -> Result<u32, StoreError>
 impl Writer {
     /// One entry per task: a uid that cannot be given is the trouble of who wants it.
     fn insert(&mut self, news: &[&NewTask], at: Timestamp) -> Result<Vec<Result<Task, StoreError>>, StoreError> {
-        let Writer { connection, next_uid, marks } = self;
+        let Writer { connection, next_uid, marks, .. } = self;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut tasks = Vec::with_capacity(news.len());
         let mut next = *next_uid;

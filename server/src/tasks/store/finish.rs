@@ -1,10 +1,12 @@
 //! The end of a batch: everything that it changes in the store, in one transaction.
 
+use std::fs::File;
+
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{RuleChange, Store, StoreError, aliases, listing, rows, rules};
+use super::{RuleChange, Store, StoreError, Writer, aliases, listing, rows, rules, schema};
 use crate::aliases::AliasMoves;
 use crate::stored_names::{FolderName, PayloadName};
 use crate::tasks::content::Content;
@@ -134,8 +136,43 @@ impl Store {
     /// # Errors
     /// Nothing is stored then; the call can be repeated.
     pub(crate) fn finish(&self, batch: &FinishedBatch) -> Result<Vec<PayloadName>, StoreError> {
-        let mut guard = self.writer.lock();
-        let writer = &mut *guard;
+        let mut writer = self.writer.lock();
+        let files = self.end(&mut writer, batch)?;
+        writer.given_batch(batch.uid);
+        Ok(files)
+    }
+
+    /// As [`Store::finish`], for a batch whose end a durable commit of its index remembers: if the power fails, the next start
+    /// stores it again. So the fsync is left to [`Store::sync`], which must be called before that index commits again.
+    ///
+    /// # Errors
+    /// As [`Store::finish`].
+    pub(crate) fn finish_remembered(&self, batch: &FinishedBatch) -> Result<Vec<PayloadName>, StoreError> {
+        let mut writer = self.writer.lock();
+        schema::set_synced(&writer.connection, false)?;
+        let files = self.end(&mut writer, batch);
+        // Before all else: what others store must be durable when they are told so.
+        schema::set_synced(&writer.connection, true)?;
+        let files = files?;
+        writer.unsynced_batch = Some(batch.uid);
+        Ok(files)
+    }
+
+    /// Makes what [`Store::finish_remembered`] has stored durable. One fsync, if there is anything; other writers do not wait
+    /// for it.
+    ///
+    /// # Errors
+    /// What the file system says; the call can be repeated.
+    pub(crate) fn sync(&self) -> Result<(), StoreError> {
+        let Some(uid) = self.writer.lock().unsynced_batch else { return Ok(()) };
+        File::open(self.log_path())?.sync_data()?;
+        let mut writer = self.writer.lock();
+        writer.unsynced_batch = None;
+        writer.given_batch(uid);
+        Ok(())
+    }
+
+    fn end(&self, writer: &mut Writer, batch: &FinishedBatch) -> Result<Vec<PayloadName>, StoreError> {
         let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut files = Vec::new();
         let mut summary = Summary::default();
@@ -176,9 +213,6 @@ impl Store {
             marks.allow_batches(batch.uid.saturating_add(1))?;
         }
         transaction.commit()?;
-        if let Some(marks) = &mut writer.marks {
-            marks.given_batch(batch.uid);
-        }
         self.room.measure(&writer.connection);
         Ok(files)
     }

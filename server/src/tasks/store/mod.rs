@@ -1,7 +1,8 @@
 //! The task store: tasks, batches and the names of the indexes, in one SQLite database.
 //!
 //! The names of the indexes live here so that what a task does to them (create, delete, swap, rename) and its being
-//! finished are one transaction. The journal is a write-ahead log synced at every commit: what was acknowledged stays.
+//! finished are one transaction. The journal is a write-ahead log synced at every commit: what was acknowledged stays. The end
+//! of a batch that its index remembers is shown before it is synced, see [`Store::finish_remembered`].
 //!
 //! Writes go through one connection; several enqueuing requests share a transaction, and so an fsync, when they meet.
 //! Reads have connections of their own and are never in the way.
@@ -26,7 +27,7 @@ mod schedule;
 mod schema;
 mod transfer;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -199,6 +200,17 @@ struct Writer {
     next_uid: u32,
     /// `None` in copies, where no uid is given.
     marks: Option<MarkFile>,
+    /// The last batch whose end is stored and not yet durable.
+    unsynced_batch: Option<u32>,
+}
+
+impl Writer {
+    /// The end of this batch is stored, durably.
+    fn given_batch(&mut self, uid: u32) {
+        if let Some(marks) = &mut self.marks {
+            marks.given_batch(uid);
+        }
+    }
 }
 
 impl Store {
@@ -218,7 +230,7 @@ impl Store {
         let next_uid = next_uid.max(recovery::passed_over(&connection, recovery::TASKS)?);
         Ok(Store {
             room: Room::new(&connection),
-            writer: Mutex::new(Writer { connection, next_uid, marks: None }),
+            writer: Mutex::new(Writer { connection, next_uid, marks: None, unsynced_batch: None }),
             waiting: Mutex::default(),
             readers: Readers::default(),
             path: path.into(),
@@ -257,9 +269,15 @@ impl Store {
 
     /// Bytes of the database file and its log, for statistics.
     pub(crate) fn disk_bytes(&self) -> u64 {
+        let files = [self.path.to_path_buf(), self.log_path()];
+        files.iter().flat_map(std::fs::metadata).map(|metadata| metadata.len()).sum()
+    }
+
+    /// The write-ahead log. It is there while the store is open.
+    fn log_path(&self) -> PathBuf {
         let mut log = self.path.as_os_str().to_owned();
         log.push("-wal");
-        [&*self.path, Path::new(&log)].iter().flat_map(std::fs::metadata).map(|metadata| metadata.len()).sum()
+        log.into()
     }
 }
 

@@ -55,7 +55,7 @@ pub(super) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
     let mut connection = Connection::open(path)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     // FULL syncs the log at every commit; NORMAL would lose acknowledged tasks when the machine stops.
-    connection.pragma_update(None, "synchronous", "FULL")?;
+    set_synced(&connection, true)?;
     connection.busy_timeout(Duration::from_secs(10))?;
     connection.set_prepared_statement_cache_capacity(64);
     let version: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
@@ -70,6 +70,11 @@ pub(super) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
         found => return Err(StoreError::TooNew { found, supported: VERSION }),
     }
     Ok(connection)
+}
+
+/// Whether commits wait until the log is on the disk.
+pub(super) fn set_synced(connection: &Connection, is_synced: bool) -> Result<(), StoreError> {
+    Ok(connection.pragma_update(None, "synchronous", if is_synced { "FULL" } else { "NORMAL" })?)
 }
 
 pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
