@@ -3,7 +3,7 @@
 //! While people type, they all begin with the same letters, and the most frequent queries are most of the traffic.
 
 use std::fmt::Write;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 use lamina_engine::index::Snapshot;
@@ -28,8 +28,6 @@ const KEY_BYTES_MAX: usize = 16 << 10;
 
 /// Answers by all that they depend on, bounded by bytes. Shared by reference.
 pub(crate) struct KeptAnswers(Option<Cache<Key, Answered, Bytes>>);
-
-static DEFAULT_QUERY: LazyLock<SearchQuery> = LazyLock::new(SearchQuery::default);
 
 /// All that an answer depends on, as text. It is compared whole: what one caller may see is never shown to another one
 /// because of a hash.
@@ -177,11 +175,12 @@ fn key(target: Target<'_>, query: &SearchQuery, context: &Context, form: Form) -
 
 /// Puts the fields of a query that are not what they are by default: most of some forty are.
 fn put_query(query: &SearchQuery, key: &mut String) {
+    let default = SearchQuery::default();
     macro_rules! put {
         ($($field:ident),*) => {
             // A field that is missing here is an error of the compiler.
             let SearchQuery { $($field),* } = query;
-            $(if *$field != DEFAULT_QUERY.$field {
+            $(if *$field != default.$field {
                 write!(key, concat!(" ", stringify!($field), " {:?}"), $field).expect("texts take everything");
             })*
         };

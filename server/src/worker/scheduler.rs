@@ -19,7 +19,7 @@ use crate::instance::{Instance, InstanceError};
 use crate::memory;
 use crate::outbound::{Outbound, Tally};
 use crate::search_pool::panic_text;
-use crate::stored_names::{FolderName, PayloadName};
+use crate::stored_names::FolderName;
 use crate::tasks::content::Content;
 use crate::tasks::details;
 use crate::tasks::kind::{Kind, Status};

@@ -151,7 +151,7 @@ impl Store {
         let mut writer = self.writer.lock();
         schema::set_synced(&writer.connection, false)?;
         let files = self.end(&mut writer, batch);
-        // Before all else: what others store must be durable when they are told so.
+        // Before all else: what others store must be durable when it is acknowledged.
         schema::set_synced(&writer.connection, true)?;
         let files = files?;
         writer.unsynced_batch = Some(batch.uid);

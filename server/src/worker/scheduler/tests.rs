@@ -9,11 +9,13 @@ use super::*;
 use crate::backup::Attached;
 use crate::error::ErrorDocs;
 use crate::outbound::IpPolicy;
+use crate::stored_names::PayloadName;
 use crate::tasks::content::{Method, PayloadPlace, Swap, Upsert};
 use crate::tasks::store::Attempt;
 use crate::tasks::{NewTask, UidSet};
 
 mod deaths;
+mod power;
 
 const LIMITS: Limits = Limits { tasks: None, bytes: u64::MAX, inline_bytes: u64::MAX, cleans_up: true };
 
@@ -265,80 +267,6 @@ fn a_batch_that_was_committed_before_a_crash_is_not_carried_out_again() {
     server.add("films", &[document(3)]);
     server.run();
     assert_eq!(server.task(2)["batchUid"], 2);
-}
-
-/// What a folder holds after the power fails: all of it, but the log of the store only as it was, when it was synced last.
-fn after_a_loss_of_power(folder: &Path, log: &[u8]) -> tempfile::TempDir {
-    fn copy(from: &Path, to: &Path) {
-        std::fs::create_dir_all(to).unwrap();
-        for entry in std::fs::read_dir(from).unwrap() {
-            let (path, to) = (entry.as_ref().unwrap().path(), to.join(entry.unwrap().file_name()));
-            match path.is_dir() {
-                true => copy(&path, &to),
-                false => assert!(std::fs::copy(&path, to).is_ok()),
-            }
-        }
-    }
-    let after = tempfile::tempdir().unwrap();
-    copy(folder, after.path());
-    std::fs::remove_file(after.path().join("tasks.sqlite-shm")).unwrap();
-    std::fs::write(after.path().join("tasks.sqlite-wal"), log).unwrap();
-    after
-}
-
-#[test]
-fn an_end_that_was_shown_before_it_was_synced_comes_back_after_a_loss_of_power() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = Server::open(folder.path());
-    server.add("films", &[document(1), document(2)]);
-    server.run();
-    let deletion = server.enqueue("films", Content::DeleteIds { ids: vec!["1".into()] });
-    let failure = server.add("films", &[json!({"title": "without an id"})]);
-    let log = std::fs::read(folder.path().join("tasks.sqlite-wal")).unwrap();
-    let mut worker = server.worker();
-    worker.recover().unwrap();
-    let plan = worker.plan().unwrap().unwrap();
-    let live = worker.live(worker.next_batch, &plan.tasks, plan.strategy.to_string());
-    let done = worker.carry_out(&live, &plan.tasks).unwrap();
-    assert!(worker.is_remembered(&live, &done));
-    assert!(worker.conclude(&live, &plan.tasks, done));
-    // Seen, and not synced.
-    let shown = server.task(deletion);
-    assert_eq!((&shown["status"], server.code(failure)), (&json!("succeeded"), json!("missing_document_id")));
-
-    let after = after_a_loss_of_power(folder.path(), &log);
-    let again = Server::open(after.path());
-    assert_eq!(again.task(deletion)["status"], "enqueued");
-    assert_eq!(again.run(), [[0u32; 0]; 0], "nothing is left to do");
-    let task = again.task(deletion);
-    for same in ["status", "batchUid", "details", "enqueuedAt", "startedAt"] {
-        assert_eq!(task[same], shown[same], "{same}");
-    }
-    assert_eq!(again.code(failure), "missing_document_id");
-    assert_eq!(again.document_count("films"), 1);
-
-    // Synced: what the log holds by then is enough.
-    worker.make_durable(&live);
-    let log = std::fs::read(folder.path().join("tasks.sqlite-wal")).unwrap();
-    let after = after_a_loss_of_power(folder.path(), &log);
-    assert_eq!(Server::open(after.path()).task(deletion), shown);
-}
-
-#[test]
-fn an_end_that_no_commit_holds_is_synced_before_it_is_shown() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = Server::open(folder.path());
-    // Makes an index; and changes nothing that an index would hold.
-    for content in [Content::CreateIndex { primary_key: None }, Content::CreateIndex { primary_key: None }] {
-        server.enqueue("films", content);
-        let mut worker = server.worker();
-        worker.recover().unwrap();
-        let plan = worker.plan().unwrap().unwrap();
-        let live = worker.live(worker.next_batch, &plan.tasks, plan.strategy.to_string());
-        let done = worker.carry_out(&live, &plan.tasks).unwrap();
-        assert!(!worker.is_remembered(&live, &done));
-        assert!(worker.conclude(&live, &plan.tasks, done));
-    }
 }
 
 /// Enqueues one document in a file, carries it out and frees payloads, and lets the process die before the end is stored.
