@@ -66,7 +66,7 @@ impl Store {
     /// # Errors
     /// Nothing is stored then.
     pub(crate) fn import_aliases(&self, aliases: &Aliases) -> Result<(), StoreError> {
-        let mut writer = self.writer.lock();
+        let mut writer = self.writer()?;
         let transaction = writer.connection.transaction()?;
         for (name, alias) in aliases.iter() {
             put(&transaction, name, &alias.index_uid, alias.updated_at.nanos())?;

@@ -62,7 +62,7 @@ impl Store {
     /// # Errors
     /// Nothing is stored then.
     pub(crate) fn enqueue_given(&self, news: &[NewTask], at: Timestamp) -> Result<Vec<Task>, StoreError> {
-        let mut writer = self.writer.lock();
+        let mut writer = self.writer()?;
         let tasks = writer.insert(&news.iter().collect::<Vec<_>>(), at)?.into_iter().collect();
         self.room.measure(&writer.connection);
         tasks
@@ -74,7 +74,7 @@ impl Store {
     /// # Errors
     /// Nothing is stored then.
     pub(crate) fn enqueue_again(&self, accepted: &[(NewTask, Timestamp)]) -> Result<usize, StoreError> {
-        let mut writer = self.writer.lock();
+        let mut writer = self.writer()?;
         let Writer { connection, next_uid, marks, .. } = &mut *writer;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let (mut count, mut next) = (0, *next_uid);
@@ -126,6 +126,7 @@ pub(crate) fn uid_for(wanted: Option<u32>, next: u32) -> Result<u32, StoreError>
 impl Writer {
     /// One entry per task: a uid that cannot be given is the trouble of who wants it.
     fn insert(&mut self, news: &[&NewTask], at: Timestamp) -> Result<Vec<Result<Task, StoreError>>, StoreError> {
+        self.be_synced()?;
         let Writer { connection, next_uid, marks, .. } = self;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut tasks = Vec::with_capacity(news.len());

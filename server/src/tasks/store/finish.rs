@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{RuleChange, Store, StoreError, Writer, aliases, listing, rows, rules, schema};
+use super::{RuleChange, Store, StoreError, Writer, aliases, listing, rows, rules};
 use crate::aliases::AliasMoves;
 use crate::stored_names::{FolderName, PayloadName};
 use crate::tasks::content::Content;
@@ -136,7 +136,7 @@ impl Store {
     /// # Errors
     /// Nothing is stored then; the call can be repeated.
     pub(crate) fn finish(&self, batch: &FinishedBatch) -> Result<Vec<PayloadName>, StoreError> {
-        let mut writer = self.writer.lock();
+        let mut writer = self.writer()?;
         let files = self.end(&mut writer, batch)?;
         writer.given_batch(batch.uid);
         Ok(files)
@@ -148,12 +148,9 @@ impl Store {
     /// # Errors
     /// As [`Store::finish`].
     pub(crate) fn finish_remembered(&self, batch: &FinishedBatch) -> Result<Vec<PayloadName>, StoreError> {
-        let mut writer = self.writer.lock();
-        schema::set_synced(&writer.connection, false)?;
-        let files = self.end(&mut writer, batch);
-        // Before all else: what others store must be durable when it is acknowledged.
-        schema::set_synced(&writer.connection, true)?;
-        let files = files?;
+        let mut writer = self.writer()?;
+        writer.set_synced(false)?;
+        let files = self.end(&mut writer, batch)?;
         writer.unsynced_batch = Some(batch.uid);
         Ok(files)
     }
@@ -354,7 +351,7 @@ impl Store {
     /// # Errors
     /// Nothing has changed then.
     pub(crate) fn retry_failed_upgrade(&self) -> Result<Option<u32>, StoreError> {
-        let mut writer = self.writer.lock();
+        let mut writer = self.writer()?;
         let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let last: Option<(u32, u8, Option<String>)> = transaction
             .prepare_cached("SELECT uid, status, details FROM tasks WHERE kind = ?1 ORDER BY uid DESC LIMIT 1")?

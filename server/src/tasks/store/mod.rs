@@ -30,7 +30,7 @@ mod transfer;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use rusqlite::Connection;
 use thiserror::Error;
 
@@ -200,11 +200,26 @@ struct Writer {
     next_uid: u32,
     /// `None` in copies, where no uid is given.
     marks: Option<MarkFile>,
+    /// Whether commits wait for the disk: all do, but ends of batches that [`Store::finish_remembered`] stores.
+    is_synced: bool,
     /// The last batch whose end is stored and not yet durable.
     unsynced_batch: Option<u32>,
 }
 
 impl Writer {
+    fn set_synced(&mut self, is_synced: bool) -> Result<(), StoreError> {
+        // Should this fail, what holds is not known.
+        self.is_synced = false;
+        schema::set_synced(&self.connection, is_synced)?;
+        self.is_synced = is_synced;
+        Ok(())
+    }
+
+    /// Commits are durable from here on.
+    fn be_synced(&mut self) -> Result<(), StoreError> {
+        if self.is_synced { Ok(()) } else { self.set_synced(true) }
+    }
+
     /// The end of this batch is stored, durably.
     fn given_batch(&mut self, uid: u32) {
         if let Some(marks) = &mut self.marks {
@@ -230,7 +245,7 @@ impl Store {
         let next_uid = next_uid.max(recovery::passed_over(&connection, recovery::TASKS)?);
         Ok(Store {
             room: Room::new(&connection),
-            writer: Mutex::new(Writer { connection, next_uid, marks: None, unsynced_batch: None }),
+            writer: Mutex::new(Writer { connection, next_uid, marks: None, is_synced: true, unsynced_batch: None }),
             waiting: Mutex::default(),
             readers: Readers::default(),
             path: path.into(),
@@ -244,6 +259,16 @@ impl Store {
     /// When the file cannot be used.
     pub(crate) fn connect(&self) -> Result<Connection, StoreError> {
         schema::open_writer(&self.path)
+    }
+
+    /// The connection that writes. Its commits are durable when they return.
+    ///
+    /// # Errors
+    /// What SQLite says. Nothing can be written then.
+    fn writer(&self) -> Result<MutexGuard<'_, Writer>, StoreError> {
+        let mut writer = self.writer.lock();
+        writer.be_synced()?;
+        Ok(writer)
     }
 
     /// Runs `read` on a connection of its own.

@@ -49,7 +49,7 @@ impl Store {
     /// # Errors
     /// When the store cannot be written.
     pub(crate) fn process_begins(&self, boot: &str) -> Result<Option<Died>, StoreError> {
-        let mut writer = self.writer.lock();
+        let mut writer = self.writer()?;
         let transaction = writer.connection.transaction()?;
         transaction.execute_batch(TABLE)?;
         let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
@@ -70,7 +70,7 @@ impl Store {
     /// When the store cannot be written.
     pub(crate) fn process_attempts(&self, attempt: Option<&Attempt>) -> Result<(), StoreError> {
         let text = attempt.map(|attempt| serde_json::to_string(attempt).expect("plain data"));
-        self.writer.lock().connection.execute("UPDATE process SET attempt = ?1", [text])?;
+        self.writer()?.connection.execute("UPDATE process SET attempt = ?1", [text])?;
         Ok(())
     }
 
@@ -79,7 +79,7 @@ impl Store {
     /// # Errors
     /// When the store cannot be written.
     pub(crate) fn process_ends(&self) -> Result<(), StoreError> {
-        self.writer.lock().connection.execute("DELETE FROM process", [])?;
+        self.writer()?.connection.execute("DELETE FROM process", [])?;
         Ok(())
     }
 }

@@ -159,7 +159,7 @@ impl Store {
     /// # Errors
     /// The folder must not be made then.
     pub(crate) fn intend_folder(&self, folder: &FolderName) -> Result<(), StoreError> {
-        let writer = self.writer.lock();
+        let writer = self.writer()?;
         writer
             .connection
             .prepare_cached("INSERT OR REPLACE INTO folder_intents (folder) VALUES (?1)")?
@@ -175,7 +175,7 @@ impl Store {
         if folders.is_empty() {
             return Ok(());
         }
-        let mut writer = self.writer.lock();
+        let mut writer = self.writer()?;
         let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         for folder in folders {
             transaction.prepare_cached("DELETE FROM folder_intents WHERE folder = ?1")?.execute([folder])?;
@@ -194,7 +194,7 @@ impl Store {
         tasks: u32,
         batches: u32,
     ) -> Result<(), StoreError> {
-        let mut writer = self.writer.lock();
+        let mut writer = self.writer()?;
         let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         for (uid, folder) in indexes {
             transaction.execute("INSERT OR REPLACE INTO indexes (uid, folder) VALUES (?1, ?2)", (uid, folder))?;
@@ -220,7 +220,7 @@ impl Store {
         indexes: &[(String, FolderName)],
         aliases: Option<&Aliases>,
     ) -> Result<(), StoreError> {
-        let mut writer = self.writer.lock();
+        let mut writer = self.writer()?;
         let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let gone = "INSERT OR REPLACE INTO folder_intents (folder) SELECT folder FROM indexes";
         transaction.execute(gone, [])?;
@@ -242,7 +242,7 @@ impl Store {
     pub(crate) fn forget_tasks(&self) -> Result<u32, StoreError> {
         let (tasks, batches) = self.next_uids()?;
         self.settle_loss(&[], tasks, batches)?;
-        let mut writer = self.writer.lock();
+        let mut writer = self.writer()?;
         let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let waiting = transaction.query_row("SELECT count(*) FROM tasks WHERE status = 0", [], |row| row.get(0))?;
         for table in ["tasks", "payloads", "batches"] {
@@ -266,7 +266,7 @@ impl Store {
     /// # Errors
     /// What the store says; nothing has changed then.
     pub(crate) fn fail_unreadable(&self) -> Result<Vec<u32>, StoreError> {
-        let mut writer = self.writer.lock();
+        let mut writer = self.writer()?;
         let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut unreadable = Vec::new();
         {

@@ -72,7 +72,7 @@ impl Store {
     /// # Errors
     /// What the store says; nothing is lost then.
     pub(crate) fn compact(&self) -> Result<(u64, u64), StoreError> {
-        let writer = self.writer.lock();
+        let writer = self.writer()?;
         let before = self.disk_bytes();
         writer.connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
         self.room.measure(&writer.connection);

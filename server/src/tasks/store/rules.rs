@@ -80,7 +80,7 @@ impl Store {
     /// # Errors
     /// What the store says; nothing has changed then.
     pub(crate) fn change_search_rules(&self, changes: &[RuleChange]) -> Result<(), StoreError> {
-        let mut writer = self.writer.lock();
+        let mut writer = self.writer()?;
         let transaction = writer.connection.transaction()?;
         changes.iter().try_for_each(|one| change(&transaction, one))?;
         Ok(transaction.commit()?)

@@ -92,7 +92,7 @@ impl Store {
         batches: impl Iterator<Item = Result<TransferredBatch, E>>,
         tasks: impl Iterator<Item = Result<TransferredTask, E>>,
     ) -> Result<(), E> {
-        let mut guard = self.writer.lock();
+        let mut guard = self.writer()?;
         let writer = &mut *guard;
         let transaction =
             writer.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(StoreError::from)?;
