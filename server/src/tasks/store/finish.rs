@@ -1,12 +1,10 @@
 //! The end of a batch: everything that it changes in the store, in one transaction.
 
-use std::fs::File;
-
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{RuleChange, Store, StoreError, Writer, aliases, listing, rows, rules};
+use super::{RuleChange, Store, StoreError, Writer, aliases, listing, rows, rules, sync_log};
 use crate::aliases::AliasMoves;
 use crate::stored_names::{FolderName, PayloadName};
 use crate::tasks::content::Content;
@@ -155,17 +153,19 @@ impl Store {
         Ok(files)
     }
 
-    /// Makes what [`Store::finish_remembered`] has stored durable. One fsync, if there is anything; other writers do not wait
-    /// for it.
+    /// Makes what [`Store::finish_remembered`] has stored durable. One fsync, if there is anything; others can write meanwhile.
     ///
     /// # Errors
     /// What the file system says; the call can be repeated.
     pub(crate) fn sync(&self) -> Result<(), StoreError> {
-        let Some(uid) = self.writer.lock().unsynced_batch else { return Ok(()) };
-        File::open(self.log_path())?.sync_data()?;
+        let Some((uid, log)) = self.writer.lock().unsynced() else { return Ok(()) };
+        sync_log(&log)?;
         let mut writer = self.writer.lock();
         writer.unsynced_batch = None;
         writer.given_batch(uid);
+        if !writer.is_synced {
+            writer.set_synced(true)?;
+        }
         Ok(())
     }
 

@@ -27,6 +27,7 @@ mod schedule;
 mod schema;
 mod transfer;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -197,6 +198,8 @@ pub(crate) struct Store {
 #[derive(Debug)]
 struct Writer {
     connection: Connection,
+    /// Of the connection.
+    log: Box<Path>,
     next_uid: u32,
     /// `None` in copies, where no uid is given.
     marks: Option<MarkFile>,
@@ -215,9 +218,19 @@ impl Writer {
         Ok(())
     }
 
-    /// Commits are durable from here on.
+    /// Commits are durable from here on, and all before them: after a loss of power only the last transaction of the log is torn,
+    /// and what comes after a torn one is damage.
     fn be_synced(&mut self) -> Result<(), StoreError> {
-        if self.is_synced { Ok(()) } else { self.set_synced(true) }
+        if self.is_synced {
+            return Ok(());
+        }
+        sync_log(&self.log)?;
+        self.set_synced(true)
+    }
+
+    /// The last batch whose end is not durable yet, and the log that is to be synced for it.
+    fn unsynced(&self) -> Option<(u32, Box<Path>)> {
+        self.unsynced_batch.map(|uid| (uid, self.log.clone()))
     }
 
     /// The end of this batch is stored, durably.
@@ -245,7 +258,14 @@ impl Store {
         let next_uid = next_uid.max(recovery::passed_over(&connection, recovery::TASKS)?);
         Ok(Store {
             room: Room::new(&connection),
-            writer: Mutex::new(Writer { connection, next_uid, marks: None, is_synced: true, unsynced_batch: None }),
+            writer: Mutex::new(Writer {
+                connection,
+                log: log_of(path).into(),
+                next_uid,
+                marks: None,
+                is_synced: true,
+                unsynced_batch: None,
+            }),
             waiting: Mutex::default(),
             readers: Readers::default(),
             path: path.into(),
@@ -294,16 +314,20 @@ impl Store {
 
     /// Bytes of the database file and its log, for statistics.
     pub(crate) fn disk_bytes(&self) -> u64 {
-        let files = [self.path.to_path_buf(), self.log_path()];
+        let files = [self.path.to_path_buf(), log_of(&self.path)];
         files.iter().flat_map(std::fs::metadata).map(|metadata| metadata.len()).sum()
     }
+}
 
-    /// The write-ahead log. It is there while the store is open.
-    fn log_path(&self) -> PathBuf {
-        let mut log = self.path.as_os_str().to_owned();
-        log.push("-wal");
-        log.into()
-    }
+/// The write-ahead log of a database. It is there while the database is open.
+fn log_of(database: &Path) -> PathBuf {
+    let mut log = database.as_os_str().to_owned();
+    log.push("-wal");
+    log.into()
+}
+
+fn sync_log(log: &Path) -> Result<(), StoreError> {
+    Ok(File::open(log)?.sync_data()?)
 }
 
 /// A row of the indexes whose folder can become part of a path.

@@ -90,7 +90,7 @@ fn only_remembered_ends_are_left_to_be_synced() {
     store.finish_remembered(&finished(0, &[(0, ok(1))])).unwrap();
     assert_eq!((level(), fixture.status(0)), ((NORMAL, Some(0)), Status::Succeeded));
     store.sync().unwrap();
-    assert_eq!(level().1, None);
+    assert_eq!(level(), (FULL, None));
     store.finish_remembered(&finished(1, &[(1, ok(1))])).unwrap();
     // What comes next is durable when it returns, whether or not the end was synced before.
     fixture.enqueue(&["a"]);
