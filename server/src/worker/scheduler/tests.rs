@@ -240,6 +240,15 @@ fn cancelations_come_first() {
     assert_eq!(server.document_count("films"), 1);
 }
 
+/// A worker that has begun its next batch, and carried out nothing of it.
+fn begun(server: &Server) -> (Worker, LiveBatch, Vec<Queued>) {
+    let mut worker = server.worker();
+    worker.recover().unwrap();
+    let plan = worker.plan().unwrap().unwrap();
+    let live = worker.live(worker.next_batch, &plan.tasks, plan.strategy.to_string());
+    (worker, live, plan.tasks)
+}
+
 #[test]
 fn a_batch_that_was_committed_before_a_crash_is_not_carried_out_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -248,11 +257,8 @@ fn a_batch_that_was_committed_before_a_crash_is_not_carried_out_again() {
     server.run();
     let deletion = server.enqueue("films", Content::DeleteIds { ids: vec!["1".into()] });
     // The engine commits; the process dies before the end is stored.
-    let mut worker = server.worker();
-    worker.recover().unwrap();
-    let plan = worker.plan().unwrap().unwrap();
-    let live = worker.live(worker.next_batch, &plan.tasks, plan.strategy.to_string());
-    assert!(worker.carry_out(&live, &plan.tasks).is_some());
+    let (worker, live, tasks) = begun(&server);
+    assert!(worker.carry_out(&live, &tasks).is_some());
     drop((worker, live));
     drop(server);
 
@@ -286,16 +292,13 @@ fn die_with_a_file(server: Server) -> (bool, u32) {
         payload_checksum: None,
     });
     let uid = server.enqueue("films", content);
-    let mut worker = server.worker();
-    worker.recover().unwrap();
-    let plan = worker.plan().unwrap().unwrap();
-    let live = worker.live(worker.next_batch, &plan.tasks, plan.strategy.to_string());
+    let (worker, live, tasks) = begun(&server);
     let nothing = Done::from(all_failed(&live, &ApiError::internal("not carried out")));
-    worker.free_payloads(&live, &plan.tasks, &nothing);
+    worker.free_payloads(&live, &tasks, &nothing);
     assert!(payload.exists(), "what no index has committed is needed again");
-    let done = worker.carry_out(&live, &plan.tasks).unwrap();
+    let done = worker.carry_out(&live, &tasks).unwrap();
     worker.publish(&done);
-    worker.free_payloads(&live, &plan.tasks, &done);
+    worker.free_payloads(&live, &tasks, &done);
     (payload.exists(), uid)
 }
 
@@ -354,11 +357,8 @@ fn a_new_index_whose_name_was_not_stored_is_made_again() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::open(folder.path());
     server.add("films", &[document(1)]);
-    let mut worker = server.worker();
-    worker.recover().unwrap();
-    let plan = worker.plan().unwrap().unwrap();
-    let live = worker.live(worker.next_batch, &plan.tasks, plan.strategy.to_string());
-    assert!(worker.carry_out(&live, &plan.tasks).is_some());
+    let (worker, live, tasks) = begun(&server);
+    assert!(worker.carry_out(&live, &tasks).is_some());
     drop((worker, live));
     drop(server);
     assert_eq!(std::fs::read_dir(folder.path().join("indexes")).unwrap().count(), 1);

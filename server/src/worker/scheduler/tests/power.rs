@@ -30,14 +30,11 @@ fn an_end_that_was_shown_before_it_was_synced_comes_back_after_a_loss_of_power()
     let deletion = server.enqueue("films", Content::DeleteIds { ids: vec!["1".into()] });
     let failure = server.add("films", &[json!({"title": "without an id"})]);
     let log = std::fs::read(folder.path().join("tasks.sqlite-wal")).unwrap();
-    let mut worker = server.worker();
-    worker.recover().unwrap();
-    let plan = worker.plan().unwrap().unwrap();
-    let live = worker.live(worker.next_batch, &plan.tasks, plan.strategy.to_string());
-    let done = worker.carry_out(&live, &plan.tasks).unwrap();
+    let (mut worker, live, tasks) = begun(&server);
+    let done = worker.carry_out(&live, &tasks).unwrap();
     assert!(worker.is_remembered(&live, &done));
-    assert!(worker.conclude(&live, &plan.tasks, done));
-    // Seen, and not synced.
+    assert!(worker.conclude(&live, &tasks, done));
+    // Seen, and left to be synced.
     let shown = server.task(deletion);
     assert_eq!((&shown["status"], server.code(failure)), (&json!("succeeded"), json!("missing_document_id")));
 
@@ -60,18 +57,18 @@ fn an_end_that_was_shown_before_it_was_synced_comes_back_after_a_loss_of_power()
 }
 
 #[test]
-fn an_end_that_no_commit_holds_is_synced_before_it_is_shown() {
+fn what_leads_to_an_index_is_not_remembered_by_its_commit() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::open(folder.path());
-    // Makes an index; and changes nothing that an index would hold.
-    for content in [Content::CreateIndex { primary_key: None }, Content::CreateIndex { primary_key: None }] {
-        server.enqueue("films", content);
-        let mut worker = server.worker();
-        worker.recover().unwrap();
-        let plan = worker.plan().unwrap().unwrap();
-        let live = worker.live(worker.next_batch, &plan.tasks, plan.strategy.to_string());
-        let done = worker.carry_out(&live, &plan.tasks).unwrap();
-        assert!(!worker.is_remembered(&live, &done));
-        assert!(worker.conclude(&live, &plan.tasks, done));
+    let rename = Content::UpdateIndex { primary_key: None, new_uid: Some("books".into()) };
+    // The second one fails: no commit holds that.
+    let create = || Content::CreateIndex { primary_key: None };
+    for (uid, content) in [("films", create()), ("films", create()), ("films", rename), ("books", Content::DeleteIndex)]
+    {
+        let task = server.enqueue(uid, content);
+        let (mut worker, live, tasks) = begun(&server);
+        let done = worker.carry_out(&live, &tasks).unwrap();
+        assert!(!worker.is_remembered(&live, &done), "task {task}");
+        assert!(worker.conclude(&live, &tasks, done));
     }
 }
