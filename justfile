@@ -44,7 +44,12 @@ failover rounds="20" durability="store":
     cargo build --release --bin lamina
     scripts/failover.py target/release/lamina --rounds {{rounds}} --durability {{durability}}
 
-# The same over each emulator of an object store that is installed (moto, s3s-fs, Azurite, fake-gcs-server), and over a folder.
+# Histories that part: former writers with commits that no root names, earlier states, points in time, stores that are not mounted, e.g. `just histories 1000`.
+histories rounds="20":
+    cargo build --release --bin lamina
+    scripts/histories.py target/release/lamina --rounds {{rounds}}
+
+# The same as `failover` over each emulator of an object store that is installed (moto, s3s-fs, Azurite, fake-gcs-server), and over a folder.
 failover-stores rounds="10" durability="store":
     cargo build --release --bin lamina
     scripts/test-object-storage.sh prepare

@@ -135,9 +135,22 @@ fn publish(change: i64) {
     }
 }
 
-/// Memory of the process that no file backs. Allocates nothing. Cost: a system call.
-#[cfg(target_os = "linux")]
+/// Memory of the process, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Resident {
+    /// In RAM: also pages of mapped files, which the system takes back when others need the room.
+    pub(crate) all_bytes: i64,
+    /// Of that, what no file backs.
+    pub(crate) heap_bytes: i64,
+}
+
 fn heap_bytes() -> Option<i64> {
+    resident().map(|resident| resident.heap_bytes)
+}
+
+/// Returns the memory of the process, where the system tells. Allocates nothing. Cost: a system call.
+#[cfg(target_os = "linux")]
+pub(crate) fn resident() -> Option<Resident> {
     use std::fs::File;
     use std::os::unix::fs::FileExt;
     use std::sync::OnceLock;
@@ -149,11 +162,12 @@ fn heap_bytes() -> Option<i64> {
     let mut pages = std::str::from_utf8(&line[..length]).ok()?.split(' ').skip(1).map(str::parse::<i64>);
     let (resident, of_files) = (pages.next()?.ok()?, pages.next()?.ok()?);
     let page_bytes = i64::try_from(rustix::param::page_size()).ok()?;
-    Some(resident.saturating_sub(of_files).saturating_mul(page_bytes))
+    let all_bytes = resident.saturating_mul(page_bytes);
+    Some(Resident { all_bytes, heap_bytes: resident.saturating_sub(of_files).saturating_mul(page_bytes) })
 }
 
 #[cfg(not(target_os = "linux"))]
-fn heap_bytes() -> Option<i64> {
+pub(crate) fn resident() -> Option<Resident> {
     None
 }
 

@@ -48,6 +48,15 @@ fn metrics_are_behind_their_feature_and_report_what_happened() {
     for family in FAMILIES.split_whitespace() {
         assert!(answer.text.contains(&format!("# TYPE lamina_{family} ")), "{family}");
     }
+    #[cfg(target_os = "linux")]
+    {
+        let gauge = |name: &str| -> u64 {
+            let line = answer.text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            line.unwrap_or_else(|| panic!("no `{name}`")).parse().unwrap()
+        };
+        let (resident, heap) = (gauge("process_resident_memory_bytes"), gauge("lamina_heap_bytes"));
+        assert!(heap > 1 << 20 && resident > heap, "{resident} {heap}");
+    }
     let batch = server.get("/batches/0").ok();
     assert!(batch["stats"]["progressTrace"]["processing tasks > committing"].is_string(), "{batch}");
     // Every sample belongs to the family above it, and every family is shown once.

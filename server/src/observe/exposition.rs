@@ -54,6 +54,12 @@ impl Exposition {
         self.sample(name, &[], value);
     }
 
+    /// A gauge of the process, under the name without our prefix that dashboards of every server look for.
+    pub(crate) fn process_gauge(&mut self, name: &str, help: &str, value: impl Display) {
+        let _ =
+            write!(self.text, "# HELP process_{name} {help}\n# TYPE process_{name} gauge\nprocess_{name} {value}\n");
+    }
+
     /// The page.
     pub(crate) fn finish(self) -> String {
         self.text
@@ -70,10 +76,12 @@ mod tests {
         page.family("x_total", Kind::Counter, "Things.");
         page.sample("x_total", &[("a", &"q\"\\\n"), ("b", &2)], 1.5);
         page.gauge("y", "A thing.", 3);
+        page.process_gauge("z", "Another.", 4);
         assert_eq!(
             page.finish(),
             "# HELP lamina_x_total Things.\n# TYPE lamina_x_total counter\nlamina_x_total{a=\"q\\\"\\\\\\n\",b=\"2\"} 1.5\n\
-             # HELP lamina_y A thing.\n# TYPE lamina_y gauge\nlamina_y 3\n"
+             # HELP lamina_y A thing.\n# TYPE lamina_y gauge\nlamina_y 3\n\
+             # HELP process_z Another.\n# TYPE process_z gauge\nprocess_z 4\n"
         );
     }
 }

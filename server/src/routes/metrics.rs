@@ -10,6 +10,7 @@ use warp::reply::Response;
 use crate::app::AppState;
 use crate::error::{ApiError, ApiResult};
 use crate::features::Feature;
+use crate::memory::resident;
 use crate::observe::{Exposition, Kind};
 use crate::replication::{Call, Replication, Role};
 use crate::requests::{Request, request, respond};
@@ -56,6 +57,11 @@ fn page(state: &AppState) -> ApiResult<String> {
     }
     searches(state, &mut page);
     tasks(state, &mut page)?;
+    if let Some(memory) = resident() {
+        let help = "Memory of the process in RAM, in bytes, with the pages of indexes that the system can take back.";
+        page.process_gauge("resident_memory_bytes", help, memory.all_bytes);
+        page.gauge("heap_bytes", "Memory of the process that no file backs, in bytes.", memory.heap_bytes);
+    }
     Ok(page.finish())
 }
 
