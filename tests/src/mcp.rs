@@ -30,6 +30,11 @@ fn call(name: &str, arguments: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}})
 }
 
+/// What the text of a result says.
+fn result_text(result: &Value) -> Value {
+    serde_json::from_str(result["content"][0]["text"].as_str().expect("text")).expect("JSON")
+}
+
 /// The result of one call.
 fn called(url: &str, options: &[&str], name: &str, arguments: Value) -> Value {
     let mut answers = answers(url, options, &[call(name, arguments)]);
@@ -81,12 +86,11 @@ fn tools_answer() {
     let ask = |name: &str, arguments: Value| {
         let answer = called(&server.url, &[], name, arguments);
         assert_eq!(answer["result"]["isError"], false, "{answer}");
-        let result = &answer["result"];
-        let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().expect("text")).expect("JSON");
-        assert_eq!(text, result["structuredContent"]);
-        text
+        result_text(&answer["result"])
     };
-    assert_eq!(ask("list_indexes", json!({}))["results"][0]["uid"], "films");
+    let listed = ask("list_indexes", json!({}));
+    let films = &listed["results"][0];
+    assert_eq!((&films["uid"], &films["filterableAttributes"]), (&json!("films"), &json!(["year"])), "{listed}");
     let found =
         ask("search", json!({"index": "films", "q": "alein", "sort": ["year:desc"], "fields": ["title"], "limit": 1}));
     assert_eq!(found, json!({"hits": [{"title": "Aliens"}], "estimatedTotalHits": 2}));
@@ -105,22 +109,32 @@ fn tools_answer() {
 #[test]
 fn what_is_wrong_is_said_to_the_model() {
     let server = films();
+    for (name, arguments, message) in
+        [("drop", json!({}), "there is no tool `drop`"), ("search", json!([]), "`params.arguments` must be an object")]
+    {
+        let answer = called(&server.url, &[], name, arguments);
+        assert_eq!((&answer["error"]["code"], &answer["error"]["message"]), (&json!(-32602), &json!(message)));
+    }
+    // What a model can correct is a result, which it reads.
     for (name, arguments, message) in [
-        ("drop", json!({}), "there is no tool `drop`"),
         ("search", json!({"index": "films"}), "`search` needs the argument `q`"),
         ("search", json!({"q": "x"}), "`search` needs the argument `index`"),
-        ("search", json!({"index": "films", "q": 1}), "the argument `q` of `search` must be: string"),
+        ("search", json!({"index": "films", "q": [1]}), "the argument `q` of `search` must be a string"),
         (
             "search",
             json!({"index": "films", "q": "x", "limit": -1}),
-            "the argument `limit` of `search` must be: integer",
+            "the argument `limit` of `search` must be an integer from 1 to 50",
         ),
-        ("fetch", json!({"index": "films", "ids": [3]}), "the argument `ids` of `fetch` must be: array of strings"),
+        (
+            "fetch",
+            json!({"index": "films", "ids": vec![3; 101]}),
+            "the argument `ids` of `fetch` must be an array of 1 to 100 strings",
+        ),
         ("search", json!({"index": "films", "q": "x", "p": "y"}), "`search` has no argument `p`"),
-        ("search", json!([]), "`params.arguments` must be an object"),
     ] {
         let answer = called(&server.url, &[], name, arguments);
-        assert_eq!((&answer["error"]["code"], &answer["error"]["message"]), (&json!(-32602), &json!(message)));
+        let result = &answer["result"];
+        assert_eq!((&result["isError"], &result["content"][0]["text"]), (&json!(true), &json!(message)));
     }
     let refused = |url: &str, options: &[&str], arguments: Value, reason: &str| {
         let answer = called(url, options, "search", arguments);
@@ -170,14 +184,14 @@ fn the_same_tools_answer_over_http() {
             assert!(said(&by_pipe["result"]).contains(&said(&by_http)), "{name}: {by_pipe} {by_http}");
         } else {
             // How long each step took differs.
-            let place =
-                if name == &"explain" { "/structuredContent/explanation/document" } else { "/structuredContent" };
-            assert_eq!(by_http.pointer(place), by_pipe["result"].pointer(place), "{name}");
+            let place = if name == &"explain" { "/explanation/document" } else { "" };
+            let (by_http, by_pipe) = (result_text(&by_http), result_text(&by_pipe["result"]));
+            assert_eq!(by_http.pointer(place), by_pipe.pointer(place), "{name}");
             assert!(by_http.pointer(place).is_some(), "{name}");
         }
     }
     let bound = called("/mcp?index=films", "search", json!({"q": "up"}));
-    assert_eq!(bound["structuredContent"]["hits"][0]["id"], 3);
+    assert_eq!(result_text(&bound)["hits"][0]["id"], 3);
 
     // As an event, for clients that take nothing else.
     let request = server.request(Method::POST, "/mcp").header(ACCEPT, "text/event-stream");
@@ -202,7 +216,8 @@ fn over_http_messages_that_are_none_are_refused() {
     }
     send("").refused(400, "missing_payload");
     server.send(server.request(Method::POST, "/mcp").body("{}")).refused(415, "missing_content_type");
-    server.send(with("mcp-protocol-version", "1999-01-01")).refused(400, "bad_request");
+    let unknown = server.send(with("mcp-protocol-version", "1999-01-01"));
+    assert_eq!((unknown.status, &unknown.body["error"]["code"], &unknown.body["id"]), (400, &json!(-32022), &json!(1)));
     assert_eq!(server.send(with("mcp-protocol-version", "2025-03-26")).status, 200);
     assert_eq!(server.send(with("accept", "text/html")).status, 406);
     server.post("/mcp?index=a%20b", ping()).refused(400, "invalid_index_uid");
@@ -227,7 +242,7 @@ fn over_http_tools_do_what_the_key_may_do() {
     let called = |name: &str, arguments: Value| {
         ask(&server, &key, "POST", "/mcp", &call(name, arguments)).ok()["result"].clone()
     };
-    assert_eq!(called("search", json!({"index": "films", "q": "up"}))["structuredContent"]["hits"][0]["id"], 1);
+    assert_eq!(result_text(&called("search", json!({"index": "films", "q": "up"})))["hits"][0]["id"], 1);
     for (name, arguments, reason) in [
         ("search", json!({"index": "books", "q": "up"}), "cannot acces the index `books`"),
         ("get_settings", json!({"index": "films"}), "The provided API key is invalid."),
@@ -242,4 +257,139 @@ fn over_http_tools_do_what_the_key_may_do() {
     server.send(server.request(Method::POST, "/mcp").json(&json!({}))).refused(401, "missing_authorization_header");
     let other = value(&make(&server, &["documents.get"], &["*"]));
     ask(&server, &other, "POST", "/mcp", &json!({})).refused(403, "invalid_api_key");
+}
+
+/// A client of a version that is not known here agrees on one that is; one of 2026-07-28 needs no agreement.
+#[test]
+fn clients_of_every_version_are_answered() {
+    let server = films();
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2099-01-01"}});
+    let header = |version: &str| server.request(Method::POST, "/mcp").header("mcp-protocol-version", version);
+    let agreed = server.send(header("2099-01-01").json(&hello)).ok();
+    assert_eq!(agreed["result"]["protocolVersion"], "2025-11-25");
+    assert_eq!(server.send(header("2025-11-25").json(&json!({"id": 1, "method": "ping"}))).status, 200);
+
+    let message = |method: &str, more: Value| {
+        let mut message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": more});
+        message["params"]["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        message
+    };
+    let send = |method: &str, name: Option<&str>, message: &Value| {
+        let request = header("2026-07-28").header("mcp-method", method);
+        let request = name.into_iter().fold(request, |request, name| request.header("mcp-name", name));
+        server.send(request.json(message))
+    };
+    let found = send("server/discover", None, &message("server/discover", json!({}))).ok();
+    assert_eq!(found["result"]["supportedVersions"][0], "2026-07-28");
+    let searches = message("tools/call", json!({"name": "search", "arguments": {"index": "films", "q": "up"}}));
+    let found = send("tools/call", Some("search"), &searches).ok();
+    assert_eq!(
+        (&found["result"]["resultType"], &result_text(&found["result"])["hits"][0]["id"]),
+        (&json!("complete"), &json!(3))
+    );
+    for (method, name, message, status, code) in [
+        ("tools/list", Some("search"), &searches, 400, -32020),
+        ("tools/call", Some("fetch"), &searches, 400, -32020),
+        ("tools/call", None, &searches, 400, -32020),
+        ("prompts/list", None, &message("prompts/list", json!({})), 404, -32601),
+        ("ping", None, &json!({"id": 1, "method": "ping"}), 400, -32602),
+    ] {
+        let refused = send(method, name, message);
+        assert_eq!((refused.status, &refused.body["error"]["code"]), (status, &json!(code)), "{method} {name:?}");
+    }
+}
+
+/// Arguments that one index or all of them understand: fields, crops, embedders, many ids.
+#[test]
+fn searches_take_what_a_model_needs() {
+    let server = Server::start();
+    let settings = json!({
+        "filterableAttributes": ["year"], "sortableAttributes": ["year"],
+        "embedders": {"own": {"source": "userProvided", "dimensions": 2}},
+    });
+    server.set("texts", settings);
+    let long = format!("{}needle{}", "hay ".repeat(50), " straw".repeat(50));
+    let documents: Vec<Value> = (0..60)
+        .map(|id| json!({"id": id, "text": if id == 7 { &long } else { "other" }, "year": id, "_vectors": {"own": [1, id]}}))
+        .collect();
+    server.add("texts", json!(documents));
+    let ask = |name: &str, arguments: Value| {
+        let result = server.post("/mcp?index=texts", call(name, arguments)).ok()["result"].clone();
+        assert_eq!(result["isError"], false, "{result}");
+        result_text(&result)
+    };
+    let found = ask("search", json!({"q": "needle", "fields": ["id"], "crop": ["text"], "crop_length": 3}));
+    assert_eq!(found["hits"], json!([{"id": 7, "text": "…hay needle straw…"}]));
+    let found = ask("search", json!({"q": "needle", "crop": ["text:1"]}));
+    assert_eq!(found["hits"], json!([{"id": 7, "text": "…needle…", "year": 7}]));
+    // Words that no document has do not hide the ones that one has.
+    let found = ask("search", json!({"q": "how would a person ever find the needle"}));
+    assert_eq!(found["hits"][0]["id"], 7);
+    let ids: Vec<u32> = (0..60).collect();
+    assert_eq!(ask("fetch", json!({"ids": ids, "fields": ["id"]}))["results"].as_array().map(Vec::len), Some(60));
+    let refused = server.post("/mcp?index=texts", call("search", json!({"q": "x", "hybrid": {"embedder": "no"}}))).ok();
+    assert!(refused["result"]["content"][0]["text"].as_str().expect("text").contains("`no`"), "{refused}");
+    let listed =
+        |path: &str| server.post(path, json!({"id": 1, "method": "tools/list"})).ok()["result"]["tools"].to_string();
+    assert!(listed("/mcp?index=texts").contains("Fields: `year`") && listed("/mcp?index=texts").contains("`own`"));
+    assert!(listed("/mcp").contains("`texts`: filters and facets by `year`"), "{}", listed("/mcp"));
+}
+
+/// By an alias and with a tenant token, tools do what the request that they stand for does.
+#[test]
+fn aliases_and_tenant_tokens_hold_for_every_tool() {
+    let server = crate::keys::start(&[]);
+    let documents = json!([{"id": 1, "title": "Up", "group": "a"}, {"id": 2, "title": "Up", "group": "b"}]);
+    for index in ["films", "books"] {
+        let set = ask(
+            &server,
+            MASTER,
+            "PATCH",
+            &format!("/indexes/{index}/settings"),
+            &json!({"filterableAttributes": ["group"]}),
+        );
+        crate::keys::finish(&server, &set);
+        crate::keys::finish(&server, &ask(&server, MASTER, "POST", &format!("/indexes/{index}/documents"), &documents));
+    }
+    let made = ask(&server, MASTER, "PUT", "/aliases/present", &json!({"indexUid": "films"}));
+    crate::keys::finish(&server, &made);
+    let actions = ["search", "documents.get", "settings.get", "indexes.get"];
+    let called = |key: &str, path: &str, name: &str, arguments: Value| {
+        ask(&server, key, "POST", path, &call(name, arguments)).ok()["result"].clone()
+    };
+    let every = [
+        ("search", json!({"q": "up"})),
+        ("fetch", json!({"ids": [1]})),
+        ("facets", json!({"facets": ["group"]})),
+        ("get_settings", json!({})),
+        ("explain", json!({"q": "up", "document_id": 1})),
+    ];
+    let made = make(&server, &actions, &["films"]);
+    let key = value(&made);
+    for (name, arguments) in &every {
+        let by_alias = called(MASTER, "/mcp?index=present", name, arguments.clone());
+        assert_eq!(by_alias["isError"], false, "{name}: {by_alias}");
+        let mut named = arguments.clone();
+        named["index"] = json!("present");
+        assert_eq!(called(MASTER, "/mcp", name, named.clone())["isError"], false, "{name}");
+        // The key is for what the alias names, or it is not, as in any other request.
+        let elsewhere = json!({"index": "books"});
+        named.as_object_mut().unwrap().extend(elsewhere.as_object().unwrap().clone());
+        assert_eq!(called(&key, "/mcp", name, named)["isError"], true, "{name}");
+    }
+    let tools = ask(&server, &key, "POST", "/mcp", &json!({"id": 1, "method": "tools/list"})).ok().to_string();
+    assert!(tools.contains("`films`") && !tools.contains("`books`"), "{tools}");
+    let token = crate::tenants::token(&made, json!({"films": {"filter": "group = a"}}));
+    let found = result_text(&called(&token, "/mcp", "search", json!({"index": "films", "q": "up"})));
+    assert_eq!((&found["estimatedTotalHits"], &found["hits"][0]["id"]), (&json!(1), &json!(1)));
+    let counted = called(&token, "/mcp", "facets", json!({"index": "films", "facets": ["group"]}));
+    assert_eq!(counted["structuredContent"]["facetDistribution"]["group"], json!({"a": 1}));
+    let why = result_text(&called(&token, "/mcp", "explain", json!({"index": "films", "q": "up", "document_id": 2})));
+    assert_eq!(why["explanation"]["document"]["reason"], "documentNotFound", "{why}");
+    // What tokens open nowhere, they do not open here.
+    for (name, arguments) in [("fetch", json!({"index": "films", "ids": [1]})), ("list_indexes", json!({}))] {
+        assert_eq!(called(&token, "/mcp", name, arguments)["isError"], true, "{name}");
+    }
 }

@@ -166,7 +166,7 @@ fn tools_and_templates_stay_inside_their_memory() {
     let fetched = server.post("/mcp", called("fetch", json!({"index": "large", "ids": ["1"]}))).ok();
     assert!(fetched["result"]["isError"] == true && said(&fetched).contains("`--max-answer-memory`"), "{fetched}");
     let fetched = server.post("/mcp", called("fetch", json!({"index": "large", "ids": ["2"]}))).ok();
-    assert_eq!(fetched["result"]["structuredContent"]["results"][0]["id"], 2);
+    assert!(said(&fetched).contains("\"id\":2"), "{fetched}");
     let facets = server.post("/mcp", called("facets", json!({"index": "films", "facets": ["name"]}))).ok();
     let values =
         facets["result"]["structuredContent"]["facetDistribution"]["name"].as_object().map(serde_json::Map::len);

@@ -27,7 +27,7 @@ fn cinema() -> (Server, Value) {
     (server, key)
 }
 
-fn token(key: &Value, rules: Value) -> String {
+pub(crate) fn token(key: &Value, rules: Value) -> String {
     sign(Algorithm::HS256, &json!({"apiKeyUid": key["uid"], "searchRules": rules}), &value(key))
 }
 

@@ -50,8 +50,13 @@ impl Backend for Remote {
     async fn call(&self, call: Call) -> Result<Value, String> {
         let Remote(client) = self;
         let (method, route, body) = match &call {
-            Call::ListIndexes => (Method::GET, client.route(&["indexes"]), None),
+            Call::ListIndexes { offset, limit } => {
+                let mut url = client.route(&["indexes"]);
+                url.set_query(Some(&format!("offset={offset}&limit={limit}")));
+                (Method::GET, url, None)
+            }
             Call::Settings { index } => (Method::GET, client.route(&["indexes", index, "settings"]), None),
+            Call::Setting { index, route } => (Method::GET, client.route(&["indexes", index, "settings", route]), None),
             Call::Fetch { index, body } => {
                 (Method::POST, client.route(&["indexes", index, "documents", "fetch"]), Some(body))
             }
@@ -67,8 +72,8 @@ async fn serve(args: &McpArgs) -> Result<(), McpError> {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        if let Some(answer) = mcp::answer(serde_json::from_slice(&line).ok().as_ref(), &tools).await {
-            console::print(&format!("{answer}\n"))?;
+        if let Some(answer) = mcp::answer(serde_json::from_slice(&line).ok().as_ref(), None, &tools).await {
+            console::print(&format!("{}\n", answer.message))?;
         }
     }
     Ok(())

@@ -3,13 +3,19 @@
 //! How messages come and go is elsewhere: one a line in `commands/mcp.rs`, one a request in `routes/mcp.rs`. Both hand the
 //! calls of tools to a [`Backend`] ([decision 0068](../../../docs/decisions/0068-mcp-without-a-library.md)).
 
+mod arguments;
+mod fields;
 mod rpc;
+#[cfg(test)]
+mod tests;
 mod tools;
+mod versions;
 
 use serde_json::Value;
 
-pub(crate) use rpc::{VERSIONS, answer, is_malformed};
+pub(crate) use rpc::{Reply, Standing, answer};
 pub(crate) use tools::Tools;
+pub(crate) use versions::Headers;
 
 /// As much of a name as a refusal repeats.
 fn excerpt(name: &str) -> String {
@@ -20,9 +26,18 @@ fn excerpt(name: &str) -> String {
 /// What a tool needs of the server: one request.
 #[derive(Debug)]
 pub(crate) enum Call {
-    ListIndexes,
+    /// The parameters of `GET /indexes`.
+    ListIndexes {
+        offset: u64,
+        limit: usize,
+    },
     Settings {
         index: String,
+    },
+    /// One setting, by the last part of its address.
+    Setting {
+        index: String,
+        route: &'static str,
     },
     /// The body of `POST …/documents/fetch`.
     Fetch {

@@ -82,8 +82,10 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// A request of the same caller, whose rights are still to be checked. `path` is encoded.
-    pub(crate) fn request(&self, method: Method, path: String, body: Option<Vec<u8>>) -> Request {
+    /// A request of the same caller, whose rights are still to be checked. `target` is a path with its parameters, encoded.
+    pub(crate) fn request(&self, method: Method, target: String, body: Option<Vec<u8>>) -> Request {
+        let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+        let (path, query) = (path.to_owned(), query.to_owned());
         let key = self.key.clone().map(|key| (header::AUTHORIZATION, key));
         let json = body.is_some().then(|| (header::CONTENT_TYPE, HeaderValue::from_static("application/json")));
         let pieces = body.map(|body| Ok(Bytes::from(body)));
@@ -93,7 +95,7 @@ impl Origin {
             path: Target::Inner(path),
             rights: Rights::none(),
             headers: key.into_iter().chain(json).collect(),
-            query: String::new(),
+            query,
             wait: None,
             body: Box::pin(futures_util::stream::iter(pieces)),
         }

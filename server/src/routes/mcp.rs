@@ -17,13 +17,10 @@ use crate::app::AppState;
 use crate::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::http::json_text;
-use crate::mcp::{self, Backend, Call, Tools};
+use crate::mcp::{self, Backend, Call, Headers, Reply, Standing, Tools};
 use crate::requests::{Origin, Request, request, respond};
 use crate::routes::Routes;
 use crate::wire::body::check_json_content_type;
-
-/// Names the version that client and server have agreed on.
-const VERSION_HEADER: &str = "mcp-protocol-version";
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let post = warp::path!("mcp").and(warp::post()).and(request(state));
@@ -32,7 +29,6 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
 
 async fn answer(request: Request) -> ApiResult<Response> {
     check_json_content_type(request.header(header::CONTENT_TYPE))?;
-    check_version(request.header(VERSION_HEADER))?;
     let index = bound_to(&request)?;
     let Some(is_event) = is_event(request.header(header::ACCEPT)) else {
         let mut refused = Response::default();
@@ -42,17 +38,24 @@ async fn answer(request: Request) -> ApiResult<Response> {
     let budget = request.state().budgets.answer();
     let tools =
         Tools::new(Inside { origin: request.origin(), budget: budget.clone(), refusal: Mutex::default() }, index);
+    let (version, method, name) =
+        (owned(&request, "mcp-protocol-version"), owned(&request, "mcp-method"), owned(&request, "mcp-name"));
+    let headers = Headers { version: version.as_deref(), method: method.as_deref(), name: name.as_deref() };
     let body = request.bytes().await?;
     if body.is_empty() {
         return Err(ApiError::new(Code::MissingPayload, "A json payload is missing."));
     }
     let message = body.read(VALUE_BYTES, |text| Ok(serde_json::from_slice::<Value>(text).ok())).await?;
-    let Some(message) = mcp::answer(message.as_ref(), &tools).await else {
+    let Some(Reply { message, standing }) = mcp::answer(message.as_ref(), Some(&headers), &tools).await else {
         let mut nothing = Response::default();
         *nothing.status_mut() = StatusCode::ACCEPTED;
         return Ok(nothing);
     };
-    let status = if mcp::is_malformed(&message) { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+    let status = match standing {
+        Standing::Answered => StatusCode::OK,
+        Standing::Malformed => StatusCode::BAD_REQUEST,
+        Standing::NoMethod => StatusCode::NOT_FOUND,
+    };
     let text = if is_event { format!("event: message\ndata: {message}\n\n") } else { message.to_string() };
     let mut answer = json_text(budget.body(text.into_bytes()));
     *answer.status_mut() = status;
@@ -63,18 +66,8 @@ async fn answer(request: Request) -> ApiResult<Response> {
     Ok(answer)
 }
 
-/// # Errors
-/// `bad_request`
-fn check_version(version: Option<&str>) -> ApiResult<()> {
-    match version {
-        Some(version) if !mcp::VERSIONS.contains(&version) => {
-            let known = mcp::VERSIONS.join("`, `");
-            let shown = crate::error::excerpt(version);
-            let message = format!("The version `{shown}` of the protocol is not known here. Known are `{known}`.");
-            Err(ApiError::new(Code::BadRequest, message))
-        }
-        _ => Ok(()),
-    }
+fn owned(request: &Request, header: &'static str) -> Option<String> {
+    request.header(header).map(|value| value.trim().to_owned())
 }
 
 /// The only index of the tools, if the address names one.
@@ -142,10 +135,16 @@ impl Backend for Inside {
         let get = |path: String| origin.request(Method::GET, path, None);
         let post = |path: String, body: &Value| origin.request(Method::POST, path, Some(body.to_string().into_bytes()));
         let answer = match &call {
-            Call::ListIndexes => indexes::all(get("/indexes".to_owned())).await,
+            Call::ListIndexes { offset, limit } => {
+                indexes::all(get(format!("/indexes?offset={offset}&limit={limit}"))).await
+            }
             Call::Settings { index } => {
                 let index = encoded(index);
                 settings::all(index.clone(), get(format!("/indexes/{index}/settings"))).await
+            }
+            Call::Setting { index, route } => {
+                let index = encoded(index);
+                settings::one(index.clone(), route, get(format!("/indexes/{index}/settings/{route}"))).await
             }
             Call::Fetch { index, body } => {
                 let index = encoded(index);
@@ -185,11 +184,5 @@ mod tests {
         ] {
             assert_eq!(is_event(accept), expected, "{accept:?}");
         }
-    }
-
-    #[test]
-    fn unknown_versions_are_refused() {
-        assert!(check_version(None).is_ok() && check_version(Some(mcp::VERSIONS[0])).is_ok());
-        assert_eq!(check_version(Some("1999-01-01")).unwrap_err().code, Code::BadRequest);
     }
 }

@@ -86,6 +86,12 @@ pub(super) async fn all(uid: String, request: Request) -> Response {
     respond(request, async |request| show(uid, None, request).await).await
 }
 
+/// One setting of an index, by the last part of its address.
+pub(super) async fn one(uid: String, route: &str, request: Request) -> Response {
+    let kind = SettingKind::by_route(route);
+    respond(request, async move |request| show(uid, kind, request).await).await
+}
+
 async fn show(uid: String, kind: Option<&'static SettingKind>, request: Request) -> ApiResult<Response> {
     let uid = request.index_uid(&uid)?;
     let state = Arc::clone(request.state());
