@@ -108,6 +108,12 @@ fn workspaces_have_settings_and_hide_secrets() {
     assert!(!made["prompts"]["searchDescription"].as_str().unwrap().is_empty());
     assert_eq!(made["orgId"], Value::Null);
     server.patch("/chats/b/settings", json!({})).ok();
+    // As clients send it that always send all fields.
+    let all = json!({"source": "openAi", "orgId": "", "projectId": "", "apiVersion": "", "deploymentId": "", "baseUrl": "", "apiKey": "", "prompts": {"system": ""}});
+    let unset = server.patch("/chats/b/settings", all).ok();
+    assert_eq!(unset, server.get("/chats/b/settings").ok());
+    assert_eq!((&unset["baseUrl"], &unset["apiKey"]), (&Value::Null, &Value::Null));
+    assert_eq!(unset["prompts"]["searchDescription"], made["prompts"]["searchDescription"]);
     for (body, code) in [
         (json!({"source": "vLlm"}), "bad_request"),
         (json!({"source": "azureOpenAi", "baseUrl": "http://a.org"}), "bad_request"),

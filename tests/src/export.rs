@@ -93,6 +93,57 @@ fn only_what_was_asked_for_is_sent() {
     assert_eq!(target.get("/indexes/films/settings/synonyms").ok(), json!({"monster": ["alien"]}));
 }
 
+/// What a server does not take is left out and named, and everything else goes on.
+#[test]
+fn settings_that_are_refused_are_left_out() {
+    let (source, target) = (source(), Server::start());
+    source.patch("/experimental-features", json!({"chatCompletions": true, "foreignKeys": true})).ok();
+    source.set("books", json!({"filterableAttributes": ["isbn"]}));
+    let own = json!({
+        "matchingStrategy": "any", "bm25": {"b": 0.5}, "expiryAttribute": "until",
+        "rankingRules": ["words", {"boostIf": {"filter": "year = 1950", "weight": 2}}, "typo"],
+    });
+    source.set("films", own.clone());
+    let gated =
+        json!({"chat": {"description": "films"}, "foreignKeys": [{"foreignIndexUid": "books", "fieldName": "title"}]});
+    source.set("films", gated.clone());
+    let task = source.done(&source.post("/export", json!({"url": target.url})));
+    let report = &task["details"]["indexes"];
+    let left_out = report["films"]["leftOutSettings"].as_object().unwrap_or_else(|| panic!("{task}"));
+    assert_eq!(left_out.keys().collect::<Vec<_>>(), ["foreignKeys", "chat"]);
+    assert!(left_out["chat"].as_str().unwrap().contains("chat completions"), "{task}");
+    assert!(report["books"].get("leftOutSettings").is_none() && report["films"]["matchedDocuments"] == 500, "{task}");
+    settle(&target);
+    assert_eq!(documents(&target, "films"), documents(&source, "films"));
+    let settings = target.get("/indexes/films/settings").ok();
+    for (name, value) in own.as_object().unwrap() {
+        assert_eq!(&settings[name], value, "our own settings go to a server of our own");
+    }
+    // With the features on, all of them arrive.
+    target.patch("/experimental-features", json!({"chatCompletions": true, "foreignKeys": true})).ok();
+    let all = json!({"url": target.url, "indexes": {"films": {"overrideSettings": true}}});
+    let task = source.done(&source.post("/export", all));
+    assert!(task["details"]["indexes"]["films"].get("leftOutSettings").is_none(), "{task}");
+    settle(&target);
+    let (sent, settings) = (source.get("/indexes/films/settings").ok(), target.get("/indexes/films/settings").ok());
+    assert_eq!(settings, sent);
+}
+
+#[test]
+fn an_alias_stands_for_its_index() {
+    let (source, target) = (source(), Server::start());
+    source.done(&source.put("/aliases/pictures", json!({"indexUid": "films"})));
+    for (pattern, count) in [("pictures", 5), ("pict*", 10)] {
+        let filter = if count == 5 { "year = 1950" } else { "year IN [1950, 1951]" };
+        let body = json!({"url": target.url, "indexes": {pattern: {"filter": filter}}});
+        let task = source.done(&source.post("/export", body));
+        let expected = json!({"films": {"filter": filter, "overrideSettings": false, "matchedDocuments": count}});
+        assert_eq!(task["details"]["indexes"], expected);
+        settle(&target);
+        assert_eq!(target.document_count("films"), count);
+    }
+}
+
 #[test]
 fn failures_are_reported() {
     let source = source();
@@ -107,7 +158,10 @@ fn failures_are_reported() {
         "{refused}"
     );
     let rejected = message(json!({"url": "http://10.0.0.1:7700"}));
-    assert!(rejected.contains("Rejected IP"), "{rejected}");
+    assert!(rejected.contains("Rejected IP") && rejected.contains("at `10.0.0.1:7700`"), "{rejected}");
+    // Where it did not get through, but not what else is in the address.
+    let unreachable = message(json!({"url": "http://user:s3cret@127.0.0.1:9/path"}));
+    assert!(unreachable.contains("at `127.0.0.1:9`") && !unreachable.contains("s3cret"), "{unreachable}");
     let undeclared = source.post("/export", json!({"url": target.url, "indexes": {"films": {"filter": "title = x"}}}));
     source.fails(&undeclared, "invalid_export_index_filter");
 

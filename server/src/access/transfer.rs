@@ -15,9 +15,9 @@ use crate::timestamp::Timestamp;
 /// A line of `keys.jsonl`. Names are written as dumps have them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct KeyLine {
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     description: Option<String>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     uid: Uuid,
     actions: Vec<String>,

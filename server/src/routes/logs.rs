@@ -38,7 +38,7 @@ async fn stream_logs(request: Request) -> ApiResult<Response> {
     let (mut target, mut mode) = (info(), LogsMode::Human);
     let state = Arc::clone(request.state());
     let body = request.json().await?;
-    At::root(&body).fields(&["target", "mode", "profileMemory"], |name, field| {
+    At::root(&body).given(&["target", "mode", "profileMemory"], &[], |name, field| {
         match name {
             "target" => target = read_target(&field)?,
             "mode" => {
@@ -84,7 +84,7 @@ async fn set_stderr(request: Request) -> ApiResult<Response> {
     let mut target = info();
     let state = Arc::clone(request.state());
     let body = request.json().await?;
-    At::root(&body).fields(&["target"], |_, field| {
+    At::root(&body).given(&["target"], &[], |_, field| {
         target = read_target(&field)?;
         Ok(())
     })?;

@@ -63,6 +63,8 @@ const VALUES: usize = 3;
 enum Found {
     /// For documents, with its most bytes.
     Text(String, usize),
+    /// The same of a chat, which may name fields without `doc.`.
+    OfChat(String, usize),
     /// For documents or queries.
     Fragment(Value, Takes),
 }
@@ -84,7 +86,7 @@ impl Rendering<'_> {
             None => Value::Null,
         };
         let template = match found {
-            Found::Text(text, _) => Value::String(text),
+            Found::Text(text, _) | Found::OfChat(text, _) => Value::String(text),
             Found::Fragment(value, _) => value,
         };
         Ok(json!({ "template": template, "rendered": rendered }).to_string().into_bytes())
@@ -127,8 +129,10 @@ impl Rendering<'_> {
         }
         let work = self.work(document.as_ref().map_or(0, Vec::len))?;
         match (found, &document) {
-            (Found::Text(text, bytes_max), Some(document)) => {
-                let template = TextTemplate::new(text, *bytes_max).map_err(|error| not_parsed(&error))?;
+            (Found::Text(text, bytes_max) | Found::OfChat(text, bytes_max), Some(document)) => {
+                let parse =
+                    if matches!(found, Found::OfChat(..)) { TextTemplate::with_bare_fields } else { TextTemplate::new };
+                let template = parse(text, *bytes_max).map_err(|error| not_parsed(&error))?;
                 let is_searchable = |field: &str| {
                     let settings = holder.or(origin.as_deref()).map(|snapshot| &snapshot.settings);
                     settings.is_none_or(|settings| settings.is_searchable_to_templates(field))
@@ -175,7 +179,7 @@ fn find(template: &Template, holder: Option<&Snapshot>) -> ApiResult<Found> {
             let (text, bytes_max) = holder.map_or((DEFAULT_TEMPLATE, DEFAULT_TEMPLATE_BYTES_MAX), |snapshot| {
                 chat::document_template(&snapshot.settings)
             });
-            Found::Text(text.to_owned(), bytes_max)
+            Found::OfChat(text.to_owned(), bytes_max)
         }
         Template::InlineDocument { text, bytes_max } => Found::Text(text.clone(), *bytes_max),
         Template::InlineFragment(value) => Found::Fragment(value.clone(), Takes::Both),

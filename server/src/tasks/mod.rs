@@ -15,6 +15,7 @@ pub(crate) mod task;
 pub(crate) mod trace;
 pub(crate) mod uid_set;
 pub(crate) mod uploads;
+pub(crate) mod work;
 pub(crate) mod write_stats;
 
 pub(crate) use content::{Content, Edit, Export, ExportedIndex, Method, PayloadPlace, Swap, Upsert};

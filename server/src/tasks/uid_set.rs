@@ -1,5 +1,6 @@
 //! A set of task uids, small even when it holds a million of them.
 
+use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 
 /// Sorted, disjoint, non-adjacent ranges, both ends included: what a filter matched is nearly always a few runs.
@@ -27,6 +28,27 @@ impl UidSet {
     pub(crate) fn runs(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.0.iter().copied()
     }
+
+    /// The portable bytes of a Roaring bitmap.
+    pub(crate) fn to_bitmap(&self) -> Vec<u8> {
+        let mut bitmap = RoaringBitmap::new();
+        for (first, last) in self.runs() {
+            bitmap.insert_range(first..=last);
+        }
+        let mut bytes = Vec::with_capacity(bitmap.serialized_size());
+        bitmap.serialize_into(&mut bytes).expect("memory takes all bytes");
+        bytes
+    }
+
+    /// From the portable bytes of a Roaring bitmap. Cost: the bytes, however many uids they stand for.
+    pub(crate) fn from_bitmap(bytes: &[u8]) -> Option<UidSet> {
+        let bitmap = RoaringBitmap::deserialize_from(bytes).ok()?;
+        let (mut runs, mut uids) = (Vec::new(), bitmap.iter());
+        while let Some(run) = uids.next_range() {
+            runs.push(run.into_inner());
+        }
+        Some(UidSet(runs))
+    }
 }
 
 impl FromIterator<u32> for UidSet {
@@ -50,6 +72,17 @@ impl FromIterator<u32> for UidSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bitmaps_go_both_ways() {
+        let one: UidSet = [0].into_iter().collect();
+        let bytes = [58, 48, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0];
+        assert_eq!((one.to_bitmap(), UidSet::from_bitmap(&bytes)), (bytes.to_vec(), Some(one)));
+        let set: UidSet = [0, 1, 2, 5, 65_535, 65_536, 70_000].into_iter().collect();
+        assert_eq!(UidSet::from_bitmap(&set.to_bitmap()), Some(set));
+        assert_eq!(UidSet::from_bitmap(&UidSet::default().to_bitmap()), Some(UidSet::default()));
+        assert_eq!(UidSet::from_bitmap(b"no bitmap"), None);
+    }
 
     #[test]
     fn runs_are_joined_and_searched() {

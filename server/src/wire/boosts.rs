@@ -4,7 +4,7 @@ use lamina_engine::index::settings::{BOOSTS_MAX, Boost, BoostRule, decay_functio
 use serde_json::{Value, json};
 
 use super::json::At;
-use super::schema::{exactly, one_of};
+use super::schema::{exactly, one_of, or_null};
 use crate::error::{ApiError, ApiResult};
 
 /// Bytes of a boost, its filter included.
@@ -77,7 +77,7 @@ pub fn schema() -> Value {
         ],
         &["lat", "lng"],
     );
-    let boost = [("field", field()), ("function", one_of(&functions())), ("weight", weight())];
+    let boost = [("field", field()), ("function", or_null(one_of(&functions()))), ("weight", or_null(weight()))];
     let decay = [
         ("field", field()),
         (
@@ -86,9 +86,9 @@ pub fn schema() -> Value {
         ),
         ("scale", extent()),
         ("offset", json!({ "type": ["string", "number", "null"], "pattern": amount })),
-        ("function", one_of(&decay_functions())),
-        ("decay", json!({ "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1 })),
-        ("weight", weight()),
+        ("function", or_null(one_of(&decay_functions()))),
+        ("decay", or_null(json!({ "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1 }))),
+        ("weight", or_null(weight())),
     ];
     let boost_if = [("filter", some_filter()), ("weight", weight())];
     json!({ "anyOf": [

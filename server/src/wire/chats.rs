@@ -112,7 +112,7 @@ const FIELDS: [&str; 8] =
 const PROMPTS: [&str; 5] = ["system", "searchDescription", "searchQParam", "searchFilterParam", "searchIndexUidParam"];
 
 impl ChatSettings {
-    /// These with the changes of a body: `null` resets.
+    /// These with the changes of a body: `null` resets, and so does an empty text, as clients send it that always send all fields.
     ///
     /// # Errors
     /// The first problem in the order of the text, or what the source needs and is not there.
@@ -137,10 +137,11 @@ impl ChatSettings {
                 "baseUrl" => (&mut new.base_url, Code::InvalidChatCompletionBaseApi),
                 _ => (&mut new.api_key, Code::InvalidChatCompletionApiKey),
             };
-            *place = field.code(code).optional(|field| match name {
+            let sent = field.code(code).optional(|field| match name {
                 "orgId" | "projectId" | "apiKey" => sendable(&field),
                 _ => bounded(&field, TEXT_BYTES_MAX),
             })?;
+            *place = sent.filter(|text| !text.is_empty());
             Ok(())
         })?;
         new.check()?;
@@ -193,7 +194,7 @@ impl Prompts {
                 ),
             };
             let sent = field.code(code).optional(|field| bounded(&field, PROMPT_BYTES_MAX))?;
-            *place = sent.unwrap_or_else(|| default.clone());
+            *place = sent.filter(|text| !text.is_empty()).unwrap_or_else(|| default.clone());
             Ok(())
         })?;
         Ok(new)
@@ -369,6 +370,25 @@ mod tests {
             assert_eq!(settings.patched(&body).unwrap_err().code, code, "{body}");
         }
         assert!(!format!("{one:?}").contains('k') || !format!("{one:?}").contains("\"k\""));
+    }
+
+    #[test]
+    fn an_empty_text_unsets() {
+        let set = json!({
+            "source": "openAi", "orgId": "o", "projectId": "p", "apiVersion": "v", "deploymentId": "d",
+            "baseUrl": "http://a.org", "apiKey": "k",
+            "prompts": {"system": "s", "searchDescription": "s", "searchQParam": "s", "searchFilterParam": "s", "searchIndexUidParam": "s"},
+        });
+        let set = ChatSettings::default().patched(&set).unwrap();
+        for unset in [json!(""), Value::Null] {
+            let mut body: Map<String, Value> =
+                FIELDS.map(|name| (name.to_owned(), unset.clone())).into_iter().collect();
+            body["source"] = Value::Null;
+            body["prompts"] = PROMPTS.map(|name| (name.to_owned(), unset.clone())).into_iter().collect();
+            assert_eq!(set.patched(&Value::Object(body)).unwrap(), ChatSettings::default(), "{unset}");
+        }
+        let needs = ChatSettings::default().patched(&json!({"source": "vLlm", "baseUrl": ""})).unwrap_err();
+        assert_eq!((needs.code, needs.message.as_str()), (Code::BadRequest, "The source `vLlm` needs `baseUrl`."));
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl FieldList {
     /// The first problem in the order of the text.
     pub fn from_body(body: &Value) -> ApiResult<FieldList> {
         let (mut offset, mut limit, mut filter) = (0, 20, FieldFilter::default());
-        At::root(body).fields(&["offset", "limit", "filter"], |name, field| {
+        At::root(body).given(&["offset", "limit", "filter"], &[], |name, field| {
             match name {
                 "offset" => offset = field.code(Code::InvalidIndexOffset).positive_integer()?,
                 "limit" => limit = field.code(Code::InvalidIndexLimit).positive_integer()?,

@@ -163,6 +163,18 @@ impl<'a> At<'a> {
         Ok(())
     }
 
+    /// As [`At::fields`], but a field that is null is taken for absent, unless it is one of the `required` ones.
+    pub fn given(
+        &self,
+        accepted: &[&str],
+        required: &[&str],
+        mut visit: impl FnMut(&str, At<'_>) -> ApiResult<()>,
+    ) -> ApiResult<()> {
+        self.fields(accepted, |name, field| {
+            if field.value.is_null() && !required.contains(&name) { Ok(()) } else { visit(name, field) }
+        })
+    }
+
     /// Calls `visit` with each entry of an object whose keys are free.
     pub fn entries(&self, mut visit: impl FnMut(&str, At<'_>) -> ApiResult<()>) -> ApiResult<()> {
         for (name, value) in self.object()? {

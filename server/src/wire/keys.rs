@@ -64,7 +64,7 @@ pub fn creation(body: &Value) -> ApiResult<NewKey> {
     let (mut description, mut name, mut uid) = (None, None, None);
     let (mut actions, mut indexes, mut expires_at) = (None, None, None);
     let root = At::root(body);
-    root.fields(&ACCEPTED, |field_name, field| {
+    root.given(&ACCEPTED, &["actions", "indexes", "expiresAt"], |field_name, field| {
         match field_name {
             "description" => description = field.code(Code::InvalidApiKeyDescription).optional(|f| f.string())?,
             "name" => name = field.code(Code::InvalidApiKeyName).optional(|f| f.string())?,

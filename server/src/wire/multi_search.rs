@@ -192,11 +192,8 @@ impl IndexQuery {
         let (mut remote, mut query_position) = (None, None);
         let mut is_personalized = false;
         let mut query = SearchQuery::default();
-        at.fields(&accepted, |name, field| {
+        at.given(&accepted, &["indexUid"], |name, field| {
             let pages = ["offset", "limit", "page", "hitsPerPage"].contains(&name);
-            if pages && field.value().is_null() {
-                return Ok(());
-            }
             match name {
                 "indexUid" => index_uid = Some(field.code(Code::InvalidIndexUid).index_uid()?),
                 "personalize" => is_personalized = search::is_personalized(field)?,
@@ -228,7 +225,7 @@ impl FederationOptions {
         query_position: &mut Option<usize>,
     ) -> ApiResult<FederationOptions> {
         let mut options = FederationOptions::default();
-        at.fields(&["weight", "remote", "queryPosition"], |name, field| {
+        at.given(&["weight", "remote", "queryPosition"], &[], |name, field| {
             match name {
                 "weight" => {
                     let field = field.code(Code::InvalidMultiSearchWeight);
@@ -239,7 +236,6 @@ impl FederationOptions {
                         );
                     }
                 }
-                _ if field.value().is_null() => {}
                 "remote" => *remote = Some(field.code(Code::InvalidMultiSearchRemote).string()?),
                 _ => *query_position = Some(size(field.code(Code::InvalidMultiSearchQueryPosition))?),
             }
@@ -268,7 +264,7 @@ impl Federation {
         let (mut limit, mut offset, mut page, mut hits_per_page) = (DEFAULT_LIMIT, 0, None, None);
         let (mut facets_by_index, mut merge_facets, mut distinct) = (BTreeMap::new(), None, None);
         let (mut show_performance_details, mut measures_by_index) = (false, BTreeMap::new());
-        at.fields(&FEDERATION_FIELDS, |name, field| {
+        at.given(&FEDERATION_FIELDS, &[], |name, field| {
             match name {
                 "limit" => limit = size(field.code(InvalidSearchLimit))?,
                 "offset" => offset = size(field.code(InvalidSearchOffset))?,

@@ -51,6 +51,13 @@ struct Shape {
     optional: &'static [&'static str],
 }
 
+impl Shape {
+    /// Whether its value is any JSON, so that null is one.
+    fn takes_anything(&self) -> bool {
+        self.kind == "inlineFragment"
+    }
+}
+
 const fn shape(kind: &'static str, required: &'static [&'static str]) -> Shape {
     Shape { kind, required, optional: &[] }
 }
@@ -63,6 +70,9 @@ const TEMPLATES: [Shape; 6] = [
     Shape { kind: "inlineDocumentTemplate", required: &["inline"], optional: &["documentTemplateMaxBytes"] },
     shape("inlineFragment", &["inline"]),
 ];
+
+/// The fields of all kinds. Clients that always send all of them give those that a kind does not have no value.
+const FIELDS: [&str; 6] = ["indexUid", "embedder", "fragment", "id", "inline", "documentTemplateMaxBytes"];
 
 const INPUTS: [Shape; 3] = [
     shape("indexDocument", &["indexUid", "id"]),
@@ -166,7 +176,13 @@ fn read(target: &At<'_>, shapes: &'static [Shape]) -> ApiResult<(&'static str, F
     let accepted: Vec<&str> =
         ["kind"].into_iter().chain(shape.required.iter().copied()).chain(shape.optional.iter().copied()).collect();
     let mut fields = Fields::default();
-    target.fields(&accepted, |name, field| {
+    target.entries(|name, field| {
+        if is_unset(name, &field, shape) {
+            return Ok(());
+        }
+        if !accepted.contains(&name) {
+            return Err(target.unknown_field(name, &accepted));
+        }
         match name {
             "indexUid" => fields.index_uid = Some(field.index_uid()?),
             "embedder" => fields.embedder = Some(field.string()?),
@@ -187,9 +203,20 @@ fn read(target: &At<'_>, shapes: &'static [Shape]) -> ApiResult<(&'static str, F
         Ok(())
     })?;
     let object = target.object()?;
-    match shape.required.iter().find(|name| !object.contains_key(**name)) {
+    let is_there = |name: &str| object.get(name).is_some_and(|value| !value.is_null() || shape.takes_anything());
+    match shape.required.iter().find(|name| !is_there(name)) {
         Some(missing) => Err(target.missing_field(missing)),
         None => Ok((shape.kind, fields)),
+    }
+}
+
+/// Whether a field has no value: null, or an empty text where the kind does not have the field.
+fn is_unset(name: &str, field: &At<'_>, shape: &Shape) -> bool {
+    let is_own = shape.required.contains(&name) || shape.optional.contains(&name);
+    match field.value() {
+        Value::Null => FIELDS.contains(&name) && !(is_own && shape.takes_anything()),
+        Value::String(text) => text.is_empty() && FIELDS.contains(&name) && !is_own,
+        _ => false,
     }
 }
 
@@ -233,12 +260,19 @@ pub(crate) fn answer() -> Value {
 
 fn any_of(shapes: &[Shape]) -> Value {
     let of_shape = |shape: &Shape| {
-        let names = shape.required.iter().chain(shape.optional);
-        let fields = names.map(|name| (*name, schema_of(name, shape.kind))).chain([("kind", one_of(&[shape.kind]))]);
+        let is_own = |name: &&str| shape.required.contains(name) || shape.optional.contains(name);
+        let own = FIELDS.iter().filter(|name| is_own(name)).map(|name| (*name, schema_of(name, shape.kind)));
+        let others = FIELDS.iter().filter(|name| !is_own(name)).map(|name| (*name, unset()));
+        let fields = own.chain(others).chain([("kind", one_of(&[shape.kind]))]);
         let required: Vec<&str> = shape.required.iter().copied().chain(["kind"]).collect();
         exactly(fields, &required)
     };
     json!({ "anyOf": shapes.iter().map(of_shape).collect::<Vec<Value>>() })
+}
+
+/// A field that a kind does not have.
+fn unset() -> Value {
+    json!({ "enum": [null, ""] })
 }
 
 fn schema_of(field: &str, kind: &str) -> Value {
@@ -278,6 +312,14 @@ mod tests {
         });
         let request = RenderRequest::from_body(&body).unwrap();
         assert_eq!(request.input, Some(Input::InlineSearch { q: Some("x".into()), media: None }));
+        // Clients that always send all fields.
+        let body = json!({
+            "template": {"kind": "chatDocumentTemplate", "indexUid": "a", "embedder": null, "fragment": "", "inline": null},
+            "input": {"kind": "inlineDocument", "inline": {"a": 1}, "indexUid": null, "id": null},
+        });
+        let request = RenderRequest::from_body(&body).unwrap();
+        assert_eq!(request.template, Template::Chat { index_uid: "a".into() });
+        assert_eq!(request.input, Some(Input::InlineDocument(json!({"a": 1}))));
         let body = json!({"template": {"kind": "chatDocumentTemplate", "indexUid": "a"}, "input": null});
         assert_eq!(RenderRequest::from_body(&body).unwrap().input, None);
     }
@@ -300,6 +342,8 @@ mod tests {
                 "Invalid value type at `.input.inline`: expected an object",
             ),
             (json!({"kind": "inlineDocument", "inline": {}, "id": 1}), "Unknown field `id` inside `.input`: "),
+            (json!({"kind": "inlineDocument", "inline": {}, "x": null}), "Unknown field `x` inside `.input`: "),
+            (json!({"kind": "inlineDocument", "inline": null}), "Missing field `inline` inside `.input`"),
             (json!({"kind": "inlineSearch", "inline": {"w": 1}}), "Unknown field `w` inside `.input.inline`: "),
             (json!({"kind": "indexDocument", "indexUid": "a", "id": 1.5}), "Invalid value type at `.input.id`: "),
             (json!([]), "Invalid value type at `.input`: expected an object"),

@@ -75,7 +75,7 @@ impl SimilarQuery {
         use Code::*;
         let (mut id, mut embedder, mut query) = (None, None, SimilarQuery::empty());
         let root = At::root(body);
-        root.fields(&FIELDS, |name, field| {
+        root.given(&FIELDS, &["id", "embedder"], |name, field| {
             match name {
                 "id" => {
                     let field = field.code(InvalidSimilarId);

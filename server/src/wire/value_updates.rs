@@ -26,7 +26,7 @@ pub fn lines(body: &Value) -> ApiResult<Vec<String>> {
 fn line(update: &At<'_>) -> ApiResult<String> {
     let mut id = None;
     let (mut increment, mut set) = (Map::new(), Map::new());
-    update.fields(&FIELDS, |name, field| {
+    update.given(&FIELDS, &["id"], |name, field| {
         match name {
             "id" => id = Some(document_id(&field)?),
             "increment" => increment = changes(&field, false)?,
@@ -69,8 +69,7 @@ fn changes(field: &At<'_>, takes_truth: bool) -> ApiResult<Map<String, Value>> {
 /// The schema of the body.
 pub(crate) fn schema() -> Value {
     let names = json!({ "pattern": r"^[^.]+$" });
-    let of =
-        |kinds: Value| json!({ "type": "object", "propertyNames": names, "additionalProperties": { "type": kinds } });
+    let of = |kinds: Value| json!({ "type": ["object", "null"], "propertyNames": names, "additionalProperties": { "type": kinds } });
     let id = json!({ "type": ["string", "integer"], "pattern": "^[A-Za-z0-9_-]{1,511}$" });
     let update =
         exactly([("id", id), ("increment", of(json!("number"))), ("set", of(json!(["number", "boolean"])))], &["id"]);

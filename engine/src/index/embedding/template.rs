@@ -226,6 +226,7 @@ impl Node {
 pub struct TextTemplate {
     program: Program,
     bytes_max: usize,
+    reads_bare_fields: bool,
 }
 
 impl std::fmt::Debug for TextTemplate {
@@ -242,7 +243,19 @@ impl TextTemplate {
     pub fn new(template: &str, bytes_max: usize) -> Result<TextTemplate, TemplateError> {
         let program = Program::parse(template)?;
         check_variables(&program)?;
-        Ok(TextTemplate { program, bytes_max })
+        Ok(TextTemplate { program, bytes_max, reads_bare_fields: false })
+    }
+
+    /// As [`TextTemplate::new`], for a template that may read the fields of a document without `doc.` before their names, too.
+    ///
+    /// # Errors
+    /// What is wrong with it, or the limit that it passes.
+    pub fn with_bare_fields(template: &str, bytes_max: usize) -> Result<TextTemplate, TemplateError> {
+        let program = Program::parse(template)?;
+        match program.render(any_variables(), &Allowance::for_input(0), Keep::First(0)) {
+            Err(TemplateError::Limit(limit)) => Err(limit.into()),
+            _ => Ok(TextTemplate { program, bytes_max, reads_bare_fields: true }),
+        }
     }
 
     /// The text of a document. `is_searchable` is asked for top-level fields. Costs a parsed copy of the document.
@@ -275,7 +288,7 @@ impl TextTemplate {
             fields.push(Value::Object(field));
             doc.insert(name.into(), value);
         }
-        let mut globals = Object::new();
+        let mut globals = if self.reads_bare_fields { doc.clone() } else { Object::new() };
         globals.insert("doc".into(), Value::Object(doc));
         globals.insert("fields".into(), Value::Array(fields));
         let allowance = Allowance::for_input(document.len()).within(bytes);
@@ -323,6 +336,24 @@ mod tests {
         );
         assert_eq!(render("{% if doc.missing %}{{doc.missing}}{% else %}-{% endif %}", 400, document).unwrap(), "-");
         assert!(render("{{ doc.missing }}", 400, document).is_err());
+    }
+
+    #[test]
+    fn fields_may_stand_alone_where_they_are_allowed_to() {
+        let render = |template: &str, document: &str| {
+            let template = TextTemplate::with_bare_fields(template, 400).unwrap();
+            template.render(document.as_bytes(), &|_| true)
+        };
+        let document = r#"{"title":"Dune","doc":"own","a":{"b":1}}"#;
+        assert_eq!(
+            render("{{ title }}, {{ doc.title }}, {{ a.b }}, {{ doc.doc }}", document).unwrap(),
+            "Dune, Dune, 1, own"
+        );
+        assert_eq!(render("{% if year %}{{ year }}{% else %}-{% endif %}", document).unwrap(), "-");
+        assert_eq!(render(DEFAULT_TEMPLATE, r#"{"fields":1}"#).unwrap(), "fields: 1\n");
+        assert!(render("{{ year }}", document).is_err());
+        assert!(TextTemplate::with_bare_fields("{{ title", 400).is_err());
+        assert!(TextTemplate::new("{{ title }}", 400).is_err(), "nowhere else");
     }
 
     #[test]

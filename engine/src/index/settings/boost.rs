@@ -258,10 +258,10 @@ fn read(sent: &Value) -> Result<Boost, InvalidBoost> {
 }
 
 fn shaped<T: serde::de::DeserializeOwned>(value: &Value) -> Result<T, InvalidBoost> {
-    if !value.is_object() {
-        return Err(invalid("expected an object"));
-    }
-    serde_json::from_value(value.clone()).map_err(|error| invalid(error.to_string()))
+    let Value::Object(mut given) = value.clone() else { return Err(invalid("expected an object")) };
+    // Null leaves the default.
+    given.retain(|_, value| !value.is_null());
+    serde_json::from_value(Value::Object(given)).map_err(|error| invalid(error.to_string()))
 }
 
 fn check_weight(weight: f64) -> Result<(), InvalidBoost> {
@@ -374,6 +374,14 @@ mod tests {
 
     fn rule(value: Value) -> Result<BoostRule, String> {
         BoostRule::try_from(value).map_err(|error| error.reason)
+    }
+
+    #[test]
+    fn null_leaves_the_default() {
+        let with = rule(json!({"boost": {"field": "a", "function": null, "weight": null}})).unwrap();
+        let without = rule(json!({"boost": {"field": "a"}})).unwrap();
+        assert_eq!(with.boost(), without.boost());
+        assert!(rule(json!({"boost": {"field": null}})).is_err());
     }
 
     #[test]

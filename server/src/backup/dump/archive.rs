@@ -37,6 +37,17 @@ impl Archive {
         tar.append_data(&mut header, name, content).map_err(BackupError::io(&self.temporary))
     }
 
+    /// Adds a folder.
+    pub(super) fn add_folder(&mut self, name: &str) -> Result<(), BackupError> {
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(tar::EntryType::Directory);
+        header.set_size(0);
+        header.set_mode(0o755);
+        header.set_mtime(self.modified_seconds);
+        let tar = self.tar.as_mut().expect("the archive is not finished");
+        tar.append_data(&mut header, name, io::empty()).map_err(BackupError::io(&self.temporary))
+    }
+
     /// Adds a small file.
     pub(super) fn add_text(&mut self, name: &str, text: &str) -> Result<(), BackupError> {
         self.add(name, text.len() as u64, text.as_bytes())
@@ -95,6 +106,11 @@ impl Lines {
         };
         let file = open().map_err(BackupError::io(&path))?;
         Ok(Lines { writer: BufWriter::with_capacity(BUFFER_BYTES, file), path, bytes: 0 })
+    }
+
+    /// Whether no line was added.
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes == 0
     }
 
     /// Adds a line.

@@ -1,5 +1,6 @@
 //! Filling an empty database folder from a dump.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Lines, Write};
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 use lamina_engine::document::{DocumentBytesMax, PayloadError, PayloadFormat, normalize_payload};
 use lamina_engine::index::settings::SettingsPatch;
 use lamina_engine::index::{Index, IndexOptions, Operation, Payload, Upsert, WriteMethod, document_bytes_max};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -15,26 +17,23 @@ use uuid::Uuid;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::embedders::{PATIENCE, Patience, Refusal, apply, apply_settings, of_waiting};
-use super::foreign::ForeignTask;
 use super::layout::{
-    ALIASES, AliasLine, BATCHES, BatchLine, CHATS, DOCUMENTS, FEATURES, FOREIGN_CHATS, GENERATOR, INDEX_METADATA,
-    INDEXES, INSTANCE_UID, IndexMetadata, KEYS, METADATA, Metadata, NETWORK, PAYLOADS, RULES, SETTINGS, TASKS,
-    TaskLine, VERSION, WEBHOOKS,
+    ALIASES, AliasLine, BATCHES, BatchLine, CHATS, DOCUMENTS, FEATURES, INDEX_METADATA, INDEXES, INSTANCE_UID,
+    IndexMetadata, KEYS, METADATA, Metadata, NETWORK, OTHER_CHATS, OWN, OWN_BATCHES, OWN_TASKS, PAYLOADS, RULES,
+    SETTINGS, TASKS, TaskLine, VERSION, WEBHOOKS,
 };
+use super::task_line::DumpedTask;
 use super::unpack::{UnpackError, unpack};
 use crate::access::{KeyLine, import_keys};
 use crate::aliases::{Alias, Aliases};
 use crate::chat;
 use crate::engine_errors::payload_error;
-use crate::error::{ApiError, Code};
 use crate::features;
 use crate::instance::{Instance, InstanceError, set_instance_uid};
 use crate::network::{self, Topology};
 use crate::rules::import_rules;
 use crate::stored_names::{FolderName, PayloadName};
-use crate::tasks::{
-    Content, NewTask, PayloadPlace, Status, Store, StoreError, Task, TransferredBatch, TransferredTask,
-};
+use crate::tasks::{Content, NewTask, PayloadPlace, Store, StoreError, TransferredBatch, TransferredTask};
 use crate::webhooks::{WebhookFile, import_webhooks};
 use crate::wire::{identifier, settings};
 
@@ -109,7 +108,6 @@ pub(in crate::backup) fn restore(dump: &Path, database: &Path, options: IndexOpt
     if metadata.dump_version != VERSION {
         return Err(DumpError::OtherVersion { found: metadata.dump_version });
     }
-    let is_own = metadata.generator.as_deref() == Some(GENERATOR);
     // Before the folder is opened, which would make a new uid.
     if let Some(text) = dump.text(INSTANCE_UID)? {
         let uid = Uuid::parse_str(text.trim()).map_err(|error| content_error(INSTANCE_UID, None, error))?;
@@ -117,8 +115,7 @@ pub(in crate::backup) fn restore(dump: &Path, database: &Path, options: IndexOpt
     }
     let (instance, store) = Instance::open(database, options, false)?;
     let (indexes, late) = dump.import_indexes(&instance, &store)?;
-    let tasks = dump.lines(TASKS)?.map(|line| dump.task(line?, is_own, &instance)).filter_map(Result::transpose);
-    store.import(&indexes, dump.lines(BATCHES)?.filter_map(|line| batch(line).transpose()), tasks)?;
+    store.import(&indexes, dump.batches()?, dump.tasks(metadata.has_public_tasks(), &instance)?)?;
     for (uid, patch) in late {
         store
             .enqueue(NewTask::for_index(uid, Content::Settings { patch: Box::new(patch), may_create_index: false }))?;
@@ -165,6 +162,12 @@ struct Line<T> {
     value: T,
 }
 
+/// What a line is about.
+#[derive(Deserialize)]
+struct Uid {
+    uid: u32,
+}
+
 /// Indexes by their names.
 type Imported = Vec<(String, FolderName)>;
 
@@ -188,16 +191,16 @@ impl Unpacked<'_> {
         }
     }
 
-    /// The workspaces of conversations by their uids, of this program or of another one.
+    /// The workspaces of conversations by their uids.
     fn chats(&self) -> Result<Map<String, Value>, DumpError> {
-        if let Some(text) = self.text(CHATS)? {
-            return serde_json::from_str(&text).map_err(|error| content_error(CHATS, None, error));
-        }
-        let mut found = Map::new();
-        for entry in fs::read_dir(self.root.join(FOREIGN_CHATS)).into_iter().flatten().flatten() {
+        let mut found = match self.text(OTHER_CHATS)? {
+            Some(text) => serde_json::from_str(&text).map_err(|error| content_error(OTHER_CHATS, None, error))?,
+            None => Map::new(),
+        };
+        for entry in fs::read_dir(self.root.join(CHATS)).into_iter().flatten().flatten() {
             let name = entry.file_name();
             let Some(uid) = name.to_str().and_then(|name| name.strip_suffix(".json")) else { continue };
-            found.insert(uid.to_owned(), self.json(&format!("{FOREIGN_CHATS}/{uid}.json"))?);
+            found.insert(uid.to_owned(), self.json(&format!("{CHATS}/{uid}.json"))?);
         }
         Ok(found)
     }
@@ -300,8 +303,9 @@ impl Unpacked<'_> {
     ) -> Result<Option<SettingsPatch>, DumpError> {
         let refuse = |reason: Refusal| DumpError::Index { uid: metadata.uid.clone(), reason: reason.to_string() };
         let (mut operations, mut late) = (Vec::new(), None);
-        if let Some(text) = self.text(&format!("{folder}/{SETTINGS}"))? {
-            let file = format!("{folder}/{SETTINGS}");
+        let files = [format!("{OWN}/{folder}/{SETTINGS}"), format!("{folder}/{SETTINGS}")];
+        if let Some(file) = files.into_iter().find(|file| self.root.join(file).exists()) {
+            let text = self.text(&file)?.unwrap_or_default();
             let value: Value = serde_json::from_str(&text).map_err(|error| content_error(&file, None, error))?;
             let patch = settings::read(&value).map_err(|error| content_error(&file, None, error.message))?;
             late = apply_settings(index, patch, patience).map_err(refuse)?;
@@ -327,18 +331,49 @@ impl Unpacked<'_> {
         Ok(late.or_else(|| of_waiting(index)))
     }
 
-    /// A task with its documents, if it still waits. `None` for one that cannot be carried out here.
-    fn task(&self, line: Line<Value>, is_own: bool, instance: &Instance) -> Result<Option<TransferredTask>, DumpError> {
-        let malformed = |error: serde_json::Error| content_error(TASKS, Some(line.number), error);
-        let task = if is_own {
-            Some(own_task(serde_json::from_value(line.value).map_err(malformed)?))
-        } else {
-            serde_json::from_value::<ForeignTask>(line.value).map_err(malformed)?.translate()
+    /// All tasks. `are_public`: their lines have the form of the API, as earlier versions wrote them.
+    fn tasks<'s>(
+        &'s self,
+        are_public: bool,
+        instance: &'s Instance,
+    ) -> Result<impl Iterator<Item = Result<TransferredTask, DumpError>> + 's, DumpError> {
+        let own_uids: HashSet<u32> =
+            self.lines::<Uid>(OWN_TASKS)?.map(|line| Ok(line?.value.uid)).collect::<Result<_, DumpError>>()?;
+        let common = move |line: Line<Value>| {
+            let malformed = |error: serde_json::Error| content_error(TASKS, Some(line.number), error);
+            if are_public {
+                return serde_json::from_value::<TaskLine>(line.value)
+                    .map_err(malformed)
+                    .map(|line| Some(line.into_task()));
+            }
+            let uid = Uid::deserialize(&line.value).map_err(malformed)?.uid;
+            let task = serde_json::from_value::<DumpedTask>(line.value).map_err(malformed)?;
+            if own_uids.contains(&uid) {
+                return Ok(None);
+            }
+            let task = task.translate();
+            if task.is_none() {
+                tracing::warn!(line = line.number, "left out a task of the dump that cannot be carried out here");
+            }
+            Ok(task)
         };
-        let Some(mut task) = task else {
-            tracing::warn!(line = line.number, "left out a task of the dump that cannot be carried out here");
-            return Ok(None);
-        };
+        let common = self.lines(TASKS)?.map(move |line| common(line?)).filter_map(Result::transpose);
+        let own = self.lines::<TaskLine>(OWN_TASKS)?.map(|line| Ok(line?.value.into_task()));
+        Ok(common.chain(own).map(|task| self.with_documents(task?, instance)))
+    }
+
+    /// All batches that have ended.
+    fn batches(&self) -> Result<impl Iterator<Item = Result<TransferredBatch, DumpError>> + use<>, DumpError> {
+        let own_uids: HashSet<u32> =
+            self.lines::<Uid>(OWN_BATCHES)?.map(|line| Ok(line?.value.uid)).collect::<Result<_, DumpError>>()?;
+        let common = self
+            .lines(BATCHES)?
+            .filter(move |line| !line.as_ref().is_ok_and(|line: &Line<BatchLine>| own_uids.contains(&line.value.uid)));
+        Ok(common.chain(self.lines(OWN_BATCHES)?).filter_map(|line| batch(line).transpose()))
+    }
+
+    /// A task with its documents, if it still waits.
+    fn with_documents(&self, mut task: TransferredTask, instance: &Instance) -> Result<TransferredTask, DumpError> {
         if let Some(Content::Upsert(upsert)) = &mut task.content {
             let source = self.root.join(PAYLOADS).join(format!("{}.jsonl", task.task.uid));
             let name = PayloadName::random();
@@ -353,7 +388,7 @@ impl Unpacked<'_> {
             upsert.payload_bytes = fs::metadata(&target).map_err(io_error(&target))?.len();
             upsert.payload = PayloadPlace::File(name);
         }
-        Ok(Some(task))
+        Ok(task)
     }
 
     /// Checks documents and writes them as lines, durably.
@@ -405,25 +440,6 @@ impl<W: Write> Write for Summing<W> {
     fn flush(&mut self) -> io::Result<()> {
         self.inner.flush()
     }
-}
-
-fn own_task(line: TaskLine) -> TransferredTask {
-    let is_waiting = line.content.is_some();
-    let task = Task {
-        uid: line.uid,
-        batch_uid: line.batch_uid.filter(|_| !is_waiting),
-        index_uid: line.index_uid,
-        status: if is_waiting { Status::Enqueued } else { line.status },
-        kind: line.r#type,
-        canceled_by: line.canceled_by,
-        details: line.details,
-        error: line.error.map(|error| ApiError::new(Code::parse(&error.code).unwrap_or(Code::Internal), error.message)),
-        enqueued_at: line.enqueued_at,
-        started_at: line.started_at.filter(|_| !is_waiting),
-        finished_at: line.finished_at.filter(|_| !is_waiting),
-        custom_metadata: line.custom_metadata,
-    };
-    TransferredTask { task, content: line.content }
 }
 
 /// A batch that was under way has tasks that wait again.

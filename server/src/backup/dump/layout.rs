@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::error::ErrorBody;
-use crate::tasks::{Content, Kind, Status};
+use crate::error::{ApiError, Code, ErrorBody};
+use crate::tasks::{Content, Kind, Status, Task, TransferredTask};
 use crate::timestamp::Timestamp;
 
 pub(super) const METADATA: &str = "metadata.json";
@@ -14,9 +14,10 @@ pub(super) const KEYS: &str = "keys.jsonl";
 pub(super) const ALIASES: &str = "aliases.jsonl";
 pub(super) const WEBHOOKS: &str = "webhooks.json";
 pub(super) const NETWORK: &str = "network.json";
-pub(super) const CHATS: &str = "chats.json";
-/// Where other programs have a file for each workspace.
-pub(super) const FOREIGN_CHATS: &str = "chat-completions-settings";
+/// A file for each workspace.
+pub(super) const CHATS: &str = "chat-completions-settings";
+/// All workspaces in dumps of earlier versions, else those whose names are too long for a file.
+pub(super) const OTHER_CHATS: &str = "chats.json";
 pub(super) const FEATURES: &str = "experimental-features.json";
 pub(super) const TASKS: &str = "tasks/queue.jsonl";
 pub(super) const PAYLOADS: &str = "tasks/update_files";
@@ -27,11 +28,19 @@ pub(super) const RULES: &str = "indexes/.meili_dsr";
 pub(super) const INDEX_METADATA: &str = "metadata.json";
 pub(super) const SETTINGS: &str = "settings.json";
 pub(super) const DOCUMENTS: &str = "documents.jsonl";
+/// What other programs do not know is here and not among what they read, or here as a whole and there in part. What is here counts.
+pub(super) const OWN: &str = "lamina";
+pub(super) const OWN_TASKS: &str = "lamina/tasks.jsonl";
+pub(super) const OWN_BATCHES: &str = "lamina/batches.jsonl";
+/// Folders that other programs look for even when there is nothing in them.
+pub(super) const FOLDERS: [&str; 5] = [INDEXES, "tasks", PAYLOADS, "batches", CHATS];
 
 /// The version of the layout that is written, and the only one that is read.
 pub(super) const VERSION: &str = "V6";
-/// What this program writes as `generator`: it distinguishes the forms of the tasks.
+/// What this program writes as `generator`.
 pub(super) const GENERATOR: &str = "lamina";
+/// Its own layouts: before 2, tasks had the form of the API.
+pub(super) const LAYOUT: u32 = 2;
 
 /// A line of `aliases.jsonl`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -52,6 +61,16 @@ pub(super) struct Metadata {
     /// Absent in dumps of other programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) generator: Option<String>,
+    /// Absent in dumps of other programs and of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) layout: Option<u32>,
+}
+
+impl Metadata {
+    /// Whether the lines of tasks have the form of the API.
+    pub(super) fn has_public_tasks(&self) -> bool {
+        self.generator.as_deref() == Some(GENERATOR) && self.layout.is_none_or(|layout| layout < LAYOUT)
+    }
 }
 
 /// `indexes/<folder>/metadata.json`; it names the index, its folder need not.
@@ -64,7 +83,7 @@ pub(super) struct IndexMetadata {
     pub(super) updated_at: Timestamp,
 }
 
-/// A line of `tasks/queue.jsonl` as this program writes it: the public object, and what is still to be done.
+/// A task with all that this program knows of it: the public object, what is still to be done, and what was done.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TaskLine {
@@ -84,6 +103,31 @@ pub(super) struct TaskLine {
     pub(super) custom_metadata: Option<String>,
     #[serde(default)]
     pub(super) content: Option<Content>,
+    #[serde(default)]
+    pub(super) work: Option<String>,
+}
+
+impl TaskLine {
+    /// The task that it is a line of.
+    pub(super) fn into_task(self) -> TransferredTask {
+        let is_waiting = self.content.is_some();
+        let error = |error: ErrorBody| ApiError::new(Code::parse(&error.code).unwrap_or(Code::Internal), error.message);
+        let task = Task {
+            uid: self.uid,
+            batch_uid: self.batch_uid.filter(|_| !is_waiting),
+            index_uid: self.index_uid,
+            status: if is_waiting { Status::Enqueued } else { self.status },
+            kind: self.r#type,
+            canceled_by: self.canceled_by,
+            details: self.details,
+            error: self.error.map(error),
+            enqueued_at: self.enqueued_at,
+            started_at: self.started_at.filter(|_| !is_waiting),
+            finished_at: self.finished_at.filter(|_| !is_waiting),
+            custom_metadata: self.custom_metadata,
+        };
+        TransferredTask { task, content: self.content, work: self.work }
+    }
 }
 
 /// A line of `batches/queue.jsonl`, also of other programs.

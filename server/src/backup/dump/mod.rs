@@ -2,9 +2,11 @@
 
 mod archive;
 mod embedders;
-mod foreign;
 mod import;
 mod layout;
+mod queue;
+mod task_details;
+mod task_line;
 mod unpack;
 mod write;
 

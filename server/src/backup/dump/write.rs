@@ -1,6 +1,6 @@
 //! Writing a dump.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -12,25 +12,22 @@ use time::OffsetDateTime;
 
 use super::archive::Archive;
 use super::layout::{
-    ALIASES, AliasLine, BATCHES, CHATS, DOCUMENTS, FEATURES, GENERATOR, INDEX_METADATA, INDEXES, INSTANCE_UID,
-    IndexMetadata, KEYS, METADATA, Metadata, NETWORK, PAYLOADS, RULES, SETTINGS, TASKS, VERSION, WEBHOOKS,
+    ALIASES, AliasLine, CHATS, DOCUMENTS, FEATURES, FOLDERS, GENERATOR, INDEX_METADATA, INDEXES, INSTANCE_UID,
+    IndexMetadata, KEYS, LAYOUT, METADATA, Metadata, NETWORK, OTHER_CHATS, OWN, RULES, SETTINGS, VERSION, WEBHOOKS,
 };
-use crate::access::export_keys;
+use super::queue::add_queue;
+use crate::access::{KeyLine, export_keys};
 use crate::aliases::Alias;
 use crate::backup::{BackupError, BackupPlaces};
 use crate::chat;
-use crate::error::ErrorDocs;
 use crate::instance::Instance;
 use crate::network::Network;
 use crate::rules::settings_of_rules;
-use crate::tasks::{
-    Content, LiveBatch, PayloadDamage, PayloadPlace, Store, TransferredTask, Upsert, check_inline_payload,
-    check_payload_file,
-};
+use crate::tasks::{LiveBatch, Store};
 use crate::timestamp::stamp;
 use crate::webhooks::export_webhooks;
 use crate::wire::rules::RULES_UID;
-use crate::wire::settings::written;
+use crate::wire::settings::{keep_portable, written};
 
 /// Longest name of a file or folder.
 const NAME_BYTES_MAX: usize = 255;
@@ -72,14 +69,17 @@ pub(crate) fn create(
         db_version: env!("CARGO_PKG_VERSION").to_owned(),
         dump_date: live.started_at,
         generator: Some(GENERATOR.to_owned()),
+        layout: Some(LAYOUT),
     };
     archive.add_text(METADATA, &json_text(&metadata))?;
+    FOLDERS.iter().try_for_each(|folder| archive.add_folder(folder))?;
     archive.add_text(INSTANCE_UID, &instance.uid().to_string())?;
-    add_names(&mut archive, store)?;
+    let keys = export_keys(store.connect()?)?;
+    add_names(&mut archive, store, &keys)?;
     add_features(&mut archive, instance.folder())?;
     let network = Network::open(instance.folder()).topology();
     archive.add_text(NETWORK, &network.whole().to_string())?;
-    archive.add_text(CHATS, &chat::export(instance.folder()).to_string())?;
+    add_chats(&mut archive, instance.folder())?;
     live.steps.enter("writing indexes", 1, 4);
     let uids = instance.uids();
     live.steps.enter_inner(1, "index", uids.len() as u64);
@@ -97,19 +97,17 @@ pub(crate) fn create(
     }
     add_rules(&mut archive, instance, live)?;
     live.steps.enter("writing tasks", 2, 4);
-    add_queue(&mut archive, instance, store, task, live)?;
+    add_queue(&mut archive, instance, store, task, &serde_json::to_value(&keys).expect("keys are plain JSON"), live)?;
     live.steps.enter("making the archive durable", 3, 4);
     archive.finish(&folder.join(format!("{dump_uid}.dump")))?;
     Ok(CreatedDump { uid: dump_uid, skipped })
 }
 
 /// Keys, aliases and webhooks.
-fn add_names(archive: &mut Archive, store: &Store) -> Result<(), BackupError> {
-    let mut keys = archive.lines()?;
-    for key in export_keys(store.connect()?)? {
-        keys.push(&key)?;
-    }
-    archive.add_lines(KEYS, keys)?;
+fn add_names(archive: &mut Archive, store: &Store, keys: &[KeyLine]) -> Result<(), BackupError> {
+    let mut lines = archive.lines()?;
+    keys.iter().try_for_each(|key| lines.push(key))?;
+    archive.add_lines(KEYS, lines)?;
     let mut aliases = archive.lines()?;
     for (name, Alias { index_uid, updated_at }) in store.aliases()?.iter() {
         let (alias, index_uid) = (name.clone(), index_uid.clone());
@@ -124,7 +122,22 @@ fn json_text(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).expect("metadata is plain JSON")
 }
 
-fn give_up_if_canceled(live: &LiveBatch) -> Result<(), BackupError> {
+/// Chat workspaces, a file each.
+fn add_chats(archive: &mut Archive, database: &Path) -> Result<(), BackupError> {
+    let Value::Object(workspaces) = chat::export(database) else { return Ok(()) };
+    let mut others = Map::new();
+    for (uid, workspace) in workspaces {
+        let file = format!("{uid}.json");
+        if file.len() <= NAME_BYTES_MAX {
+            archive.add_text(&format!("{CHATS}/{file}"), &workspace.to_string())?;
+        } else {
+            others.insert(uid, workspace);
+        }
+    }
+    if others.is_empty() { Ok(()) } else { archive.add_text(OTHER_CHATS, &Value::Object(others).to_string()) }
+}
+
+pub(super) fn give_up_if_canceled(live: &LiveBatch) -> Result<(), BackupError> {
     if live.is_cancelled() { Err(BackupError::Cancelled) } else { Ok(()) }
 }
 
@@ -177,7 +190,15 @@ fn add_index(
     };
     archive.add_text(&format!("{folder}/{INDEX_METADATA}"), &json_text(&metadata))?;
     // Secrets in clear: without them the copy would not work.
-    archive.add_text(&format!("{folder}/{SETTINGS}"), &json_text(&written(&snapshot.settings)))?;
+    let settings = written(&snapshot.settings);
+    let mut portable = settings.clone();
+    if let Value::Object(portable) = &mut portable {
+        keep_portable(portable);
+    }
+    archive.add_text(&format!("{folder}/{SETTINGS}"), &portable.to_string())?;
+    if portable != settings {
+        archive.add_text(&format!("{OWN}/{folder}/{SETTINGS}"), &settings.to_string())?;
+    }
     // Read twice: first for their length.
     live.steps.enter_inner(2, format!("documents of `{uid}`"), 2 * snapshot.readable_count());
     let bytes = document_bytes(uid, snapshot, live)?;
@@ -251,84 +272,5 @@ impl Read for Documents<'_> {
         buffer[..count].copy_from_slice(&self.line[self.place..self.place + count]);
         self.place += count;
         Ok(count)
-    }
-}
-
-/// A file that is read until the batch is given up.
-struct Watched<'a> {
-    file: File,
-    live: &'a LiveBatch,
-}
-
-impl Read for Watched<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.live.is_cancelled() {
-            return Err(io::Error::other("given up"));
-        }
-        self.file.read(buffer)
-    }
-}
-
-/// Tasks, batches, and the documents of tasks that wait. What is registered meanwhile is not in the dump.
-fn add_queue(
-    archive: &mut Archive,
-    instance: &Instance,
-    store: &Store,
-    own: u32,
-    live: &LiveBatch,
-) -> Result<(), BackupError> {
-    let last = store.uid_range()?.map_or(0, |(_, last)| last);
-    let docs = ErrorDocs::default();
-    let mut lines = archive.lines()?;
-    let mut waiting = Vec::new();
-    store.export_tasks(last, |TransferredTask { task, content }| {
-        if task.uid == own {
-            return Ok(());
-        }
-        give_up_if_canceled(live)?;
-        let mut line = serde_json::to_value(task.view(&docs)).expect("tasks are plain JSON");
-        if let Some(content) = content {
-            line["content"] = serde_json::to_value(&content).expect("contents are plain JSON");
-            if let Content::Upsert(upsert) = content {
-                waiting.push((task.uid, upsert));
-            }
-        }
-        lines.push(&line)
-    })?;
-    archive.add_lines(TASKS, lines)?;
-    for (uid, upsert) in waiting {
-        let added = add_payload(archive, instance, store, uid, &upsert, live);
-        give_up_if_canceled(live)?;
-        added?;
-    }
-    let mut lines = archive.lines()?;
-    store.export_batches(|batch| lines.push(batch))?;
-    archive.add_lines(BATCHES, lines)
-}
-
-fn add_payload(
-    archive: &mut Archive,
-    instance: &Instance,
-    store: &Store,
-    uid: u32,
-    upsert: &Upsert,
-    live: &LiveBatch,
-) -> Result<(), BackupError> {
-    let name = format!("{PAYLOADS}/{uid}.jsonl");
-    // What is damaged is not written as if it were sound.
-    let damaged = |damage: PayloadDamage| BackupError::Api(damage.of_task(uid));
-    match &upsert.payload {
-        PayloadPlace::Inline => {
-            let documents = store.inline_payload(uid)?.ok_or(PayloadDamage::Missing).map_err(damaged)?;
-            check_inline_payload(upsert, &documents).map_err(damaged)?;
-            archive.add(&name, documents.len() as u64, &documents[..])
-        }
-        PayloadPlace::File(file) => {
-            let path = instance.payload_folder().join(file);
-            check_payload_file(upsert, &path).map_err(damaged)?;
-            let file = File::open(&path).map_err(BackupError::io(&path))?;
-            let bytes = file.metadata().map_err(BackupError::io(&path))?.len();
-            archive.add(&name, bytes, Watched { file, live })
-        }
     }
 }

@@ -66,13 +66,13 @@ pub(super) fn body_of(method: &str, pattern: &str) -> Value {
         ("PATCH", "/network") => network(),
         ("POST", "/logs/stream") => {
             let fields = [
-                ("target", log_target()),
-                ("mode", one_of(&["human", "json"])),
-                ("profileMemory", json!({ "const": false })),
+                ("target", or_null(log_target())),
+                ("mode", or_null(one_of(&["human", "json"]))),
+                ("profileMemory", or_null(json!({ "const": false }))),
             ];
             exactly(fields, &[])
         }
-        ("POST", "/logs/stderr") => exactly([("target", log_target())], &[]),
+        ("POST", "/logs/stderr") => exactly([("target", or_null(log_target()))], &[]),
         _ => described_beside(method, pattern),
     }
 }
@@ -118,7 +118,7 @@ fn key() -> Value {
     let fields = [
         ("name", or_null(text())),
         ("description", or_null(text())),
-        ("uid", json!({ "type": "string", "format": "uuid" })),
+        ("uid", or_null(json!({ "type": "string", "format": "uuid" }))),
         ("actions", list(one_of(&actions))),
         ("indexes", list(index_pattern())),
         ("expiresAt", json!({ "type": ["string", "null"], "pattern": day })),
@@ -144,7 +144,8 @@ fn fields() -> Value {
     let switches = ["displayed", "searchable", "sortable", "distinct", "rankingRule", "filterable"];
     let filter =
         switches.map(|name| (name, or_null(flag()))).into_iter().chain([("attributePatterns", or_null(texts()))]);
-    exactly([("offset", count()), ("limit", count()), ("filter", or_null(exactly(filter, &[])))], &[])
+    let page = or_null(count());
+    exactly([("offset", page.clone()), ("limit", page), ("filter", or_null(exactly(filter, &[])))], &[])
 }
 
 fn of_fetch(name: &str) -> Value {
@@ -262,7 +263,7 @@ mod tests {
     fn bodies_have_types_and_bounds() {
         let search = body_of("POST", "/indexes/{indexUid}/search");
         let limit = &search["properties"]["limit"];
-        assert_eq!((&limit["type"], &limit["minimum"]), (&json!("integer"), &json!(0)));
+        assert_eq!((&limit["type"], &limit["minimum"]), (&json!(["integer", "null"]), &json!(0)));
         assert_eq!(search["properties"].as_object().unwrap().len(), search::FIELDS.len());
         assert_eq!(body_of("POST", "/keys")["required"], json!(["actions", "indexes", "expiresAt"]));
         let settings = body_of("PATCH", "/indexes/{indexUid}/settings");

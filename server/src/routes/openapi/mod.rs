@@ -6,6 +6,8 @@ mod bodies;
 mod describe;
 mod examples;
 mod facets;
+#[cfg(test)]
+mod nulls;
 mod searches;
 mod settings;
 mod tags;

@@ -64,10 +64,7 @@ pub(super) fn similar_body() -> Value {
 /// The body of several searches.
 pub(super) fn multi_body() -> Value {
     let own = [("indexUid", index_uid()), ("federationOptions", or_null(federation_options()))];
-    let paging = |name: &str| ["offset", "limit", "page", "hitsPerPage"].contains(&name);
-    let fields =
-        search::FIELDS.into_iter().map(|name| (name, if paging(name) { or_null(count()) } else { field(name) }));
-    let query = exactly(fields.chain(own), &["indexUid"]);
+    let query = exactly(search::FIELDS.into_iter().map(|name| (name, field(name))).chain(own), &["indexUid"]);
     let fields =
         [("queries", list(query)), ("federation", or_null(federation())), ("pointInTime", field("pointInTime"))];
     exactly(fields, &["queries"])
@@ -75,21 +72,21 @@ pub(super) fn multi_body() -> Value {
 
 fn federation_options() -> Value {
     let weight = json!({ "type": "number", "minimum": 0 });
-    exactly([("weight", weight), ("remote", or_null(text())), ("queryPosition", or_null(count()))], &[])
+    exactly([("weight", or_null(weight)), ("remote", or_null(text())), ("queryPosition", or_null(count()))], &[])
 }
 
 fn federation() -> Value {
     let merge = exactly([("maxValuesPerFacet", or_null(count()))], &[]);
     exactly(
         [
-            ("limit", count()),
-            ("offset", count()),
+            ("limit", or_null(count())),
+            ("offset", or_null(count())),
             ("page", or_null(count())),
             ("hitsPerPage", or_null(count())),
-            ("facetsByIndex", map_of(or_null(list(json!({ "anyOf": [text(), facets::measured()] }))))),
+            ("facetsByIndex", or_null(map_of(or_null(list(json!({ "anyOf": [text(), facets::measured()] })))))),
             ("mergeFacets", or_null(merge)),
             ("distinct", or_null(text())),
-            ("showPerformanceDetails", flag()),
+            ("showPerformanceDetails", or_null(flag())),
             ("personalize", json!({ "type": "null" })),
         ],
         &[],
@@ -102,9 +99,9 @@ fn hybrid() -> Value {
     let thresholds = exactly(search::ArmThresholds::FIELDS.map(|name| (name, or_null(share()))), &[]);
     let fields = [
         ("embedder", text()),
-        ("semanticRatio", share()),
-        ("fusion", fusions),
-        ("rrfK", rrf_k()),
+        ("semanticRatio", or_null(share())),
+        ("fusion", or_null(fusions)),
+        ("rrfK", or_null(rrf_k())),
         ("thresholds", or_null(thresholds)),
     ];
     exactly(fields, &["embedder"])
@@ -135,8 +132,7 @@ fn completion_answer() -> Value {
 /// A field of a search, or of a request for similar documents.
 fn field(name: &str) -> Value {
     match name {
-        "offset" | "limit" | "cropLength" => count(),
-        "page" | "hitsPerPage" => or_null(count()),
+        "offset" | "limit" | "cropLength" | "page" | "hitsPerPage" => or_null(count()),
         "vector" => or_null(list(number())),
         "hybrid" => or_null(hybrid()),
         "attributesToRetrieve" | "attributesToCrop" | "attributesToHighlight" | "attributesToSearchOn" | "sort" => {
@@ -151,13 +147,12 @@ fn field(name: &str) -> Value {
         | "showRankingScore"
         | "showRankingScoreDetails"
         | "showPerformanceDetails"
-        | "didYouMean" => flag(),
-        "useNetwork" => or_null(flag()),
+        | "didYouMean"
+        | "useNetwork" => or_null(flag()),
         "filter" => named("Filter"),
         "rankingScoreThreshold" => or_null(share()),
-        "highlightPreTag" | "highlightPostTag" | "cropMarker" => text(),
-        "matchingStrategy" => one_of(&search::strategy_names()),
-        "q" | "distinct" => or_null(text()),
+        "matchingStrategy" => or_null(one_of(&search::strategy_names())),
+        "q" | "distinct" | "highlightPreTag" | "highlightPostTag" | "cropMarker" => or_null(text()),
         "explain" => {
             let document = exactly([("documentId", json!({ "type": ["string", "integer", "null"] }))], &[]);
             json!({ "anyOf": [{ "type": ["boolean", "null"] }, document] })

@@ -12,6 +12,7 @@ use crate::tasks::details::{self, Progress};
 use crate::tasks::kind::{Kind, Status};
 use crate::tasks::task::StoredError;
 use crate::tasks::uid_set::UidSet;
+use crate::tasks::work;
 use crate::timestamp::Timestamp;
 
 /// What a batch did, complete enough to be stored by another process: the engine keeps it with its commit, so that a
@@ -298,7 +299,7 @@ fn end_task(
     connection
         .prepare_cached(
             "UPDATE tasks SET status = ?2, batch_uid = ?3, started_at = ?4, finished_at = ?5, details = ?6, error = ?7,
-             canceled_by = ?8, content = NULL WHERE uid = ?1",
+             canceled_by = ?8, content = NULL, work = ?9 WHERE uid = ?1",
         )?
         .execute(params![
             uid,
@@ -308,7 +309,8 @@ fn end_task(
             batch.finished_at,
             details::has_details(&content).then(|| Value::Object(details).to_string()),
             error,
-            end.canceled_by
+            end.canceled_by,
+            work::kept(&content)
         ])?;
     connection.prepare_cached("DELETE FROM payloads WHERE task_uid = ?1")?.execute([uid])?;
     Ok(())

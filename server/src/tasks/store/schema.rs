@@ -11,7 +11,8 @@ use super::StoreError;
 const VERSION: u32 = 1;
 
 /// `status` is never `processing`: that state lives in memory, so starting a batch writes nothing, and a batch that a
-/// crash interrupted is enqueued again by itself. Times are nanoseconds since 1970. `content` goes when a task is final.
+/// crash interrupted is enqueued again by itself. Times are nanoseconds since 1970. `content` goes when a task is final;
+/// `work` is then what dumps say of it and its details do not.
 const TABLES: &str = "
 CREATE TABLE tasks (
     uid INTEGER PRIMARY KEY,
@@ -26,7 +27,8 @@ CREATE TABLE tasks (
     details TEXT,
     error TEXT,
     custom_metadata TEXT,
-    content TEXT
+    content TEXT,
+    work TEXT
 ) STRICT;
 CREATE INDEX tasks_by_status ON tasks (status);
 CREATE INDEX tasks_by_index ON tasks (index_uid, status);
@@ -66,10 +68,19 @@ pub(super) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
             transaction.pragma_update(None, "user_version", VERSION)?;
             transaction.commit()?;
         }
-        VERSION => {}
+        VERSION => add_work(&connection)?,
         found => return Err(StoreError::TooNew { found, supported: VERSION }),
     }
     Ok(connection)
+}
+
+/// Adds the column that earlier versions did not have.
+fn add_work(connection: &Connection) -> Result<(), StoreError> {
+    let mut columns = connection.prepare("SELECT 1 FROM pragma_table_info('tasks') WHERE name = 'work'")?;
+    if !columns.exists([])? {
+        connection.execute_batch("ALTER TABLE tasks ADD COLUMN work TEXT")?;
+    }
+    Ok(())
 }
 
 /// Whether commits wait until the log is on the disk.

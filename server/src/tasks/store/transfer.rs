@@ -17,6 +17,8 @@ pub(crate) struct TransferredTask {
     pub task: Task,
     /// What it has to do; `None` once it is final.
     pub content: Option<Content>,
+    /// What it did, in the form of dumps; `None` where its details tell it.
+    pub work: Option<String>,
 }
 
 /// A finished batch as it is stored.
@@ -47,14 +49,14 @@ impl Store {
         mut take: impl FnMut(TransferredTask) -> Result<(), E>,
     ) -> Result<(), E> {
         self.read(|connection| {
-            let sql = format!("SELECT {}, content FROM tasks WHERE uid <= ?1 ORDER BY uid", rows::TASK_COLUMNS);
+            let sql = format!("SELECT {}, content, work FROM tasks WHERE uid <= ?1 ORDER BY uid", rows::TASK_COLUMNS);
             let mut statement = connection.prepare_cached(&sql)?;
             let mut rows = statement.query([last])?;
             while let Some(row) = rows.next()? {
                 let task = rows::task(row)?;
                 let content: Option<String> = row.get(CONTENT_COLUMN)?;
                 let content = content.map(|text| rows::content(task.uid, &text)).transpose()?;
-                if let Err(error) = take(TransferredTask { task, content }) {
+                if let Err(error) = take(TransferredTask { task, content, work: row.get(CONTENT_COLUMN + 1)? }) {
                     return Ok(Err(error));
                 }
             }
@@ -143,7 +145,8 @@ fn insert_batch(connection: &Connection, batch: &TransferredBatch) -> Result<(),
     Ok(())
 }
 
-fn insert_task(connection: &Connection, TransferredTask { task, content }: &TransferredTask) -> Result<(), StoreError> {
+fn insert_task(connection: &Connection, transferred: &TransferredTask) -> Result<(), StoreError> {
+    let TransferredTask { task, content, work } = transferred;
     let corrupt = |what| move |source| StoreError::Corrupt { what, uid: task.uid, source };
     let from_content = || {
         let content = content.as_ref()?;
@@ -160,8 +163,8 @@ fn insert_task(connection: &Connection, TransferredTask { task, content }: &Tran
     connection
         .prepare_cached(
             "INSERT INTO tasks (uid, batch_uid, index_uid, kind, status, canceled_by, enqueued_at, started_at,
-             finished_at, details, error, custom_metadata, content)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+             finished_at, details, error, custom_metadata, content, work)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
         )?
         .execute(params![
             task.uid,
@@ -176,7 +179,8 @@ fn insert_task(connection: &Connection, TransferredTask { task, content }: &Tran
             details,
             error,
             task.custom_metadata,
-            content
+            content,
+            work
         ])?;
     Ok(())
 }

@@ -66,9 +66,12 @@ impl SearchQuery {
         Ok(query)
     }
 
-    /// Reads one of the fields of a search.
+    /// Reads one of the fields of a search. Null leaves the default, whatever the field.
     pub(crate) fn read_field(&mut self, name: &str, field: At<'_>) -> ApiResult<()> {
         use Code::*;
+        if field.value().is_null() {
+            return Ok(());
+        }
         match name {
             "q" => self.q = field.code(InvalidSearchQ).optional(|f| f.string())?,
             "vector" => self.vector = field.code(InvalidSearchVector).optional(vector)?,
@@ -210,7 +213,7 @@ fn vector(at: At<'_>) -> ApiResult<Vec<f32>> {
 fn hybrid(at: At<'_>) -> ApiResult<Hybrid> {
     let (mut embedder, mut semantic_ratio, mut fusion, mut k) = (None, Hybrid::DEFAULT_RATIO, None, None);
     let mut thresholds = ArmThresholds::default();
-    at.fields(&Hybrid::FIELDS, |name, field| {
+    at.given(&Hybrid::FIELDS, &["embedder"], |name, field| {
         match name {
             "embedder" => embedder = Some(field.code(Code::InvalidSearchEmbedder).string()?),
             "fusion" => fusion = Some(field.code(Code::InvalidSearchHybridQuery).one_of(&Hybrid::FUSIONS)?),

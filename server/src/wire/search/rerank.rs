@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::wire::json::{At, required};
 use crate::wire::query_string::Parameter;
-use crate::wire::schema::{exactly, text};
+use crate::wire::schema::{exactly, or_null, text};
 
 /// Another order for the first hits of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Rerank {
     pub(super) fn read(at: At<'_>) -> ApiResult<Rerank> {
         let at = at.code(Code::InvalidSearchRerank);
         let (mut reranker, mut limit, mut timeout_ms) = (None, DEFAULT_LIMIT, DEFAULT_TIMEOUT_MS);
-        at.fields(&FIELDS, |name, field| {
+        at.given(&FIELDS, &["reranker"], |name, field| {
             match name {
                 "reranker" => reranker = Some(field.string()?),
                 "limit" => limit = up_to(&field, LIMIT_MAX)?,
@@ -106,7 +106,11 @@ fn within(found: u64, most: u64) -> Result<u64, String> {
 
 /// What is read.
 pub fn rerank_schema() -> Value {
-    exactly(["reranker", "limit", "timeoutMs"].map(|name| (name, field_schema(name))), &["reranker"])
+    let field = |name| match name {
+        "reranker" => field_schema(name),
+        _ => or_null(field_schema(name)),
+    };
+    exactly(FIELDS.map(|name| (name, field(name))), &["reranker"])
 }
 
 fn field_schema(name: &str) -> Value {

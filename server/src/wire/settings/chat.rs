@@ -41,6 +41,7 @@ pub(super) const CHAT: SettingKind = SettingKind {
         false => Value::Object(settings.chat.clone()),
     },
     shown: |written| shown(written.as_object()),
+    portable,
     sent: |patch| sent(&patch.chat, |chat| Value::Object(chat.clone())),
     check_features: |value, is_on| {
         if is_on(Feature::ChatCompletions) || value.is_null() {
@@ -94,7 +95,7 @@ pub fn document_template(settings: &Settings) -> (&str, usize) {
 /// Why the template cannot be read. The setting was checked, so only one of another version has any.
 pub fn template(settings: &Settings) -> Result<TextTemplate, String> {
     let (text, bytes_max) = document_template(settings);
-    TextTemplate::new(text, bytes_max).map_err(|error| error.to_string())
+    TextTemplate::with_bare_fields(text, bytes_max).map_err(|error| error.to_string())
 }
 
 /// As clients see it, with its defaults.
@@ -107,6 +108,16 @@ fn shown(chat: Option<&Map<String, Value>>) -> Value {
         _ => json!({}),
     };
     FIELDS.into_iter().map(|field| (field.to_owned(), of(field).unwrap_or_else(|| default(field)))).collect()
+}
+
+fn portable(mut chat: Value) -> Value {
+    if let Some(Value::Object(parameters)) = chat.get_mut("searchParameters") {
+        parameters.retain(|name, value| !(name == "matchingStrategy" && value == "any"));
+        if let Some(Value::Object(hybrid)) = parameters.get_mut("hybrid") {
+            hybrid.retain(|name, _| ["embedder", "semanticRatio"].contains(&name.as_str()));
+        }
+    }
+    chat
 }
 
 fn read(at: At<'_>) -> ApiResult<Map<String, Value>> {
@@ -127,7 +138,7 @@ fn check_field(name: &str, field: At<'_>) -> ApiResult<()> {
             let text = field.string()?;
             let refuse = |reason: String| field.invalid(format!("the template is refused: {reason}"));
             check_template_limits(&text).map_err(|limit| refuse(limit.sentence()))?;
-            TextTemplate::new(&text, 1).map(drop).map_err(|error| refuse(error.to_string()))
+            TextTemplate::with_bare_fields(&text, 1).map(drop).map_err(|error| refuse(error.to_string()))
         }
         "documentTemplateMaxBytes" => match field.positive_integer()? {
             1..=DOCUMENT_BYTES_MAX => Ok(()),
@@ -205,5 +216,10 @@ mod tests {
         assert_eq!(shown["documentTemplate"], DEFAULT_TEMPLATE);
         assert_eq!(settings::show(&stored, &|_| false).get("chat"), None);
         assert!(template(&stored).is_ok() && template(&Settings::default()).is_ok());
+        for text in ["{{ title }}", "{{ doc.title }}"] {
+            let patch = settings::read(&json!({ "chat": {"documentTemplate": text} })).unwrap();
+            let stored = settings::merged(&Settings::default(), &patch).unwrap();
+            assert_eq!(template(&stored).unwrap().render(br#"{"title":"Dune"}"#, &|_| true).unwrap(), "Dune");
+        }
     }
 }

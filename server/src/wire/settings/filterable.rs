@@ -12,7 +12,7 @@ use super::kind::{Figure, Figures, Reference, SettingKind};
 use super::values::{sent, setting};
 use crate::error::{ApiResult, Code};
 use crate::wire::json::{At, Kind};
-use crate::wire::schema::{self, exactly, flag, texts};
+use crate::wire::schema::{self, exactly, flag, or_null, texts};
 
 pub(super) const FILTERABLE: SettingKind = SettingKind {
     id: SettingId::FilterableAttributes,
@@ -27,9 +27,10 @@ pub(super) const FILTERABLE: SettingKind = SettingKind {
     written: |settings| write_all(&settings.filterable_attributes),
     sent: |patch| sent(&patch.filterable_attributes, |attributes| write_all(attributes)),
     schema: || {
-        let filter = exactly([("equality", flag()), ("comparison", flag())], &[]);
-        let features = exactly([("facetSearch", flag()), ("filter", filter)], &[]);
-        let patterns = exactly([("attributePatterns", texts()), ("features", features)], &["attributePatterns"]);
+        let filter = exactly([("equality", or_null(flag())), ("comparison", or_null(flag()))], &[]);
+        let features = exactly([("facetSearch", or_null(flag())), ("filter", or_null(filter))], &[]);
+        let fields = [("attributePatterns", texts()), ("features", or_null(features))];
+        let patterns = exactly(fields, &["attributePatterns"]);
         schema::list(json!({ "anyOf": [schema::text(), patterns] }))
     },
     figures,
@@ -84,7 +85,7 @@ fn read(at: At<'_>) -> ApiResult<FilterableAttribute> {
 
 fn patterns(at: At<'_>) -> ApiResult<FilterablePatterns> {
     let (mut attribute_patterns, mut features) = (None, FilterableFeatures::default());
-    at.fields(&["attributePatterns", "features"], |name, field| {
+    at.given(&["attributePatterns", "features"], &["attributePatterns"], |name, field| {
         match name {
             "attributePatterns" => {
                 attribute_patterns = Some(field.list(|pattern| Ok(AttributePattern::new(pattern.string()?)))?);
@@ -101,7 +102,7 @@ fn patterns(at: At<'_>) -> ApiResult<FilterablePatterns> {
 
 fn read_features(at: At<'_>) -> ApiResult<FilterableFeatures> {
     let mut features = FilterableFeatures::default();
-    at.fields(&["facetSearch", "filter"], |name, field| {
+    at.given(&["facetSearch", "filter"], &[], |name, field| {
         match name {
             "facetSearch" => features.facet_search = field.boolean()?,
             _ => features.filter = operators(field)?,
@@ -113,7 +114,7 @@ fn read_features(at: At<'_>) -> ApiResult<FilterableFeatures> {
 
 fn operators(at: At<'_>) -> ApiResult<FilterOperators> {
     let mut operators = FilterOperators::default();
-    at.fields(&["equality", "comparison"], |name, field| {
+    at.given(&["equality", "comparison"], &[], |name, field| {
         match name {
             "equality" => operators.equality = field.boolean()?,
             _ => operators.comparison = field.boolean()?,

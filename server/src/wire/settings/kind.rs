@@ -82,6 +82,8 @@ pub struct SettingKind {
     pub(super) written: fn(&Settings) -> Value,
     /// What clients see of a written value.
     pub(super) shown: fn(Value) -> Value,
+    /// What of a written or sent value every server of the protocol knows.
+    pub(super) portable: fn(Value) -> Value,
     /// What a task shows of a change, if it shows any: null for a reset, no secrets.
     pub(super) sent: fn(&SettingsPatch) -> Option<Value>,
     /// Refuses what belongs to a feature that is off.
@@ -109,6 +111,7 @@ impl SettingKind {
         read: |_, _| Ok(()),
         written: |_| Value::Null,
         shown: |written| written,
+        portable: |value| value,
         sent: |_| None,
         check_features: |_, _| Ok(()),
         check_merged: |_, _, _| Ok(()),

@@ -87,6 +87,22 @@ pub fn written(settings: &Settings) -> Value {
     object(written.filter(|(kind, value)| kind.presence == Presence::Always || *value != (kind.written)(&default)))
 }
 
+/// Takes out of settings, as they are written or sent, what not every server of the protocol knows. What is no setting stays.
+pub(crate) fn keep_portable(settings: &mut Map<String, Value>) {
+    for kind in SettingKind::all() {
+        if kind.presence == Presence::WhenSet {
+            settings.shift_remove(kind.key);
+        } else if let Some(value) = settings.get_mut(kind.key) {
+            *value = (kind.portable)(value.take());
+        }
+    }
+}
+
+/// The setting whose refusals have this code.
+pub(crate) fn key_of_code(code: &str) -> Option<&'static str> {
+    SettingKind::all().find(|kind| kind.code.as_str() == code).map(|kind| kind.key)
+}
+
 /// The change as a task shows it: only what was sent, null for a reset (or `["*"]` where that is what a reset means),
 /// secrets redacted.
 pub fn details(patch: &SettingsPatch) -> Map<String, Value> {

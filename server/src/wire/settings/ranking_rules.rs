@@ -25,6 +25,13 @@ pub(super) const RANKING_RULES: SettingKind = SettingKind {
         Ok(())
     },
     written: |settings| write_all(&settings.ranking_rules),
+    // Boosts are objects.
+    portable: |mut value| {
+        if let Value::Array(rules) = &mut value {
+            rules.retain(Value::is_string);
+        }
+        value
+    },
     sent: |patch| sent(&patch.ranking_rules, |rules| write_all(rules)),
     schema: || {
         let name = json!({

@@ -1,20 +1,31 @@
-//! Tasks as other programs of the protocol write them into dumps: what they have to do is an object with the kind as its
-//! only key, details likewise.
+//! Lines of `tasks/queue.jsonl`: tasks as the programs of the protocol write them into dumps. What they have to do, or did, is an
+//! object with the kind as its only key, details likewise.
 
 use lamina_engine::index::SettingsPatch;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::error::{ApiError, Code};
-use crate::tasks::{Content, Edit, Kind, Method, PayloadPlace, Status, Swap, Task, TransferredTask, UidSet, Upsert};
+use super::task_details;
+use crate::error::{ApiError, Code, ErrorDocs};
+use crate::options::ByteSize;
+use crate::tasks::{
+    Content, Edit, Export, ExportedIndex, Kind, Method, PayloadPlace, Status, Swap, Task, TransferredTask, UidSet,
+    Upsert, work,
+};
 use crate::timestamp::Timestamp;
 use crate::wire::settings;
 
+/// The work of a finished task of another server is kept up to this many bytes.
+const WORK_BYTES_MAX: usize = 64 << 10;
+
+/// How much an export sends at a time where its task does not say.
+const PIECE_BYTES: u64 = 20 << 20;
+
 /// A line of `tasks/queue.jsonl`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ForeignTask {
+pub(super) struct DumpedTask {
     uid: u32,
     #[serde(default)]
     batch_uid: Option<u32>,
@@ -22,41 +33,74 @@ pub(super) struct ForeignTask {
     index_uid: Option<String>,
     status: Status,
     r#type: Value,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     canceled_by: Option<u32>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     details: Option<Value>,
-    #[serde(default)]
-    error: Option<ForeignError>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    error: Option<Value>,
     enqueued_at: Timestamp,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     started_at: Option<Timestamp>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     finished_at: Option<Timestamp>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     custom_metadata: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
-struct ForeignError {
-    #[serde(default)]
-    message: String,
-    #[serde(default)]
-    code: String,
-}
+impl DumpedTask {
+    /// The line of a task; `None` where other servers of the protocol do not know its kind, or would not do the same.
+    pub(super) fn of(transferred: &TransferredTask, docs: &ErrorDocs) -> Option<DumpedTask> {
+        let TransferredTask { task, content, work: kept } = transferred;
+        let index_uid = task.index_uid.as_deref();
+        let details: Option<Map<String, Value>> =
+            task.details.as_ref().and_then(|details| serde_json::from_str(details.get()).ok());
+        let work = match (content, kept) {
+            (Some(content), _) => work::of_content(content, index_uid).filter(|_| work::can_be_handed_over(content)),
+            (None, Some(kept)) => serde_json::from_str(kept).ok(),
+            (None, None) => work::of_details(task.kind, details.as_ref().unwrap_or(&Map::new()), index_uid),
+        };
+        Some(DumpedTask {
+            uid: task.uid,
+            batch_uid: task.batch_uid,
+            index_uid: task.index_uid.clone(),
+            status: if content.is_some() { Status::Enqueued } else { task.status },
+            r#type: work?,
+            canceled_by: task.canceled_by,
+            details: details.and_then(|details| task_details::dumped(task.kind, &details, index_uid)),
+            error: task
+                .error
+                .as_ref()
+                .map(|error| serde_json::to_value(error.body(docs)).expect("errors are plain JSON")),
+            enqueued_at: task.enqueued_at,
+            started_at: task.started_at,
+            finished_at: task.finished_at,
+            custom_metadata: task.custom_metadata.clone(),
+        })
+    }
 
-impl ForeignTask {
+    /// Gives a waiting task that writes a dump the keys to write.
+    pub(super) fn with_keys(mut self, keys: &Value) -> DumpedTask {
+        if let Some(Value::Object(dump)) = self.r#type.get_mut("dumpCreation")
+            && !self.status.is_final()
+        {
+            dump.insert("keys".to_owned(), keys.clone());
+        }
+        self
+    }
+
     /// The task as ours. `None` when it is still to be done and this program cannot do it.
     pub(super) fn translate(self) -> Option<TransferredTask> {
         let (name, data) = tagged(&self.r#type)?;
         let kind = kind(name)?;
         let is_final = self.status.is_final();
         let content = if is_final { None } else { Some(content(name, data)?) };
-        let details =
-            if is_final { self.details.as_ref().and_then(|details| self.details(kind, details)) } else { None };
+        let details = self.details.as_ref().filter(|_| is_final);
+        let details = details.and_then(|details| task_details::shown(kind, tagged(details)?));
+        let work = if is_final { self.work(kind, details.as_deref()) } else { None };
         let error = self.error.map(|error| {
-            let code = Code::parse(&error.code).unwrap_or(Code::Internal);
-            ApiError::new(code, error.message)
+            let text = |field: &str| error.get(field).and_then(Value::as_str).unwrap_or_default();
+            ApiError::new(Code::parse(text("code")).unwrap_or(Code::Internal), text("message"))
         });
         let task = Task {
             uid: self.uid,
@@ -73,31 +117,17 @@ impl ForeignTask {
             finished_at: self.finished_at.filter(|_| is_final),
             custom_metadata: self.custom_metadata,
         };
-        Some(TransferredTask { task, content })
+        Some(TransferredTask { task, content, work })
     }
 
-    /// Details in their public form.
-    fn details(&self, kind: Kind, details: &Value) -> Option<Box<RawValue>> {
-        let (name, data) = tagged(details)?;
-        let mut shown = Map::new();
-        match (kind, data) {
-            (Kind::SnapshotCreation, _) => return None,
-            (Kind::SettingsUpdate, data) => shown = data.get("settings")?.as_object()?.clone(),
-            (_, Value::Object(fields)) => {
-                shown.extend(fields.iter().map(|(field, value)| (camel_case(field), value.clone())));
-            }
-            _ => return None,
-        }
-        match name {
-            "DocumentDeletion" => {
-                shown.insert("originalFilter".to_owned(), Value::Null);
-            }
-            "DocumentDeletionByFilter" => {
-                shown.insert("providedIds".to_owned(), 0.into());
-            }
-            _ => {}
-        }
-        serde_json::value::to_raw_value(&shown).ok()
+    /// What a final task did, unless its details tell it or it holds a secret.
+    fn work(&self, kind: Kind, details: Option<&RawValue>) -> Option<String> {
+        let details = details.and_then(|details| serde_json::from_str(details.get()).ok()).unwrap_or_default();
+        let has_secrets =
+            self.r#type.get("export").is_some() || self.r#type.pointer("/settings/settings/embedders").is_some();
+        let is_told = work::of_details(kind, &details, self.index_uid.as_deref()).as_ref() == Some(&self.r#type);
+        let work = (!has_secrets && !is_told).then(|| self.r#type.to_string())?;
+        (work.len() <= WORK_BYTES_MAX).then_some(work)
     }
 }
 
@@ -108,17 +138,6 @@ fn tagged(value: &Value) -> Option<(&str, &Value)> {
         Value::Object(object) if object.len() == 1 => object.iter().next().map(|(name, data)| (name.as_str(), data)),
         _ => None,
     }
-}
-
-fn camel_case(name: &str) -> String {
-    let mut words = name.split('_');
-    let mut text = words.next().unwrap_or_default().to_owned();
-    for word in words {
-        let mut letters = word.chars();
-        text.extend(letters.next().map(|first| first.to_ascii_uppercase()));
-        text.push_str(letters.as_str());
-    }
-    text
 }
 
 fn kind(name: &str) -> Option<Kind> {
@@ -155,7 +174,10 @@ fn content(name: &str, data: &Value) -> Option<Content> {
         "documentEdition" => Content::Edit(Edit {
             function: text("function")?,
             context: data.get("context").and_then(Value::as_object).cloned(),
-            filter: data.get("filter_expr").filter(|filter| !filter.is_null()).cloned(),
+            // Earlier versions called it `filter_expr`.
+            filter: ["filter", "filter_expr"]
+                .iter()
+                .find_map(|name| data.get(*name).filter(|filter| !filter.is_null()).cloned()),
         }),
         "settings" => {
             let patch = if switch("is_deletion") {
@@ -166,17 +188,42 @@ fn content(name: &str, data: &Value) -> Option<Content> {
             Content::Settings { patch: Box::new(patch), may_create_index: switch("allow_index_creation") }
         }
         "indexCreation" => Content::CreateIndex { primary_key: text("primary_key") },
-        "indexUpdate" => Content::UpdateIndex { primary_key: text("primary_key"), new_uid: text("new_index_uid") },
+        "indexUpdate" => Content::UpdateIndex { primary_key: text("primary_key"), new_uid: text("uid") },
         "indexDeletion" => Content::DeleteIndex,
         "indexCompaction" => Content::CompactIndex,
         "indexSwap" => Content::SwapIndexes {
             swaps: data.get("swaps")?.as_array()?.iter().map(swap).collect::<Option<Vec<Swap>>>()?,
         },
-        // Which tasks they meant is written in a form of the other program; those tasks end by themselves.
-        "taskCancelation" => Content::CancelTasks { filter: text("query")?, tasks: UidSet::default() },
-        "tasksDeletion" => Content::DeleteTasks { filter: text("query")?, tasks: UidSet::default() },
+        "taskCancelation" => Content::CancelTasks { filter: text("query")?, tasks: chosen(data)? },
+        "tasksDeletion" => Content::DeleteTasks { filter: text("query")?, tasks: chosen(data)? },
         "snapshotCreation" => Content::CreateSnapshot,
+        "dumpCreation" => Content::CreateDump { skip_damaged: false },
+        "export" => Content::Export(export(data)?),
         _ => return None,
+    })
+}
+
+/// The tasks that a query chose.
+fn chosen(data: &Value) -> Option<UidSet> {
+    let bytes: Vec<u8> = serde_json::from_value(data.get("tasks")?.clone()).ok()?;
+    UidSet::from_bitmap(&bytes)
+}
+
+fn export(data: &Value) -> Option<Export> {
+    let text = |field: &str| data.get(field).and_then(Value::as_str).map(str::to_owned);
+    let asked = text("payload_size").and_then(|size| size.parse::<ByteSize>().ok()).map(|size| size.bytes());
+    let index = |(pattern, index): (&String, &Value)| ExportedIndex {
+        pattern: pattern.clone(),
+        filter: index.get("filter").filter(|filter| !filter.is_null()).cloned(),
+        override_settings: index.get("overrideSettings").and_then(Value::as_bool).unwrap_or(false),
+    };
+    Some(Export {
+        url: text("url")?,
+        api_key: text("api_key"),
+        payload_bytes: asked.filter(|bytes| *bytes > 0).unwrap_or(PIECE_BYTES),
+        shows_payload_size: asked.is_some(),
+        indexes: data.get("indexes")?.as_object()?.iter().map(index).collect(),
+        with_secrets: true,
     })
 }
 
@@ -194,7 +241,7 @@ mod tests {
     use serde_json::json;
 
     fn translated(line: Value) -> Option<TransferredTask> {
-        serde_json::from_value::<ForeignTask>(line).unwrap().translate()
+        serde_json::from_value::<DumpedTask>(line).unwrap().translate()
     }
 
     fn view(task: &TransferredTask) -> Value {
@@ -256,7 +303,12 @@ mod tests {
         let body = json!({"settings": {"settings": {}, "is_deletion": true, "allow_index_creation": false}});
         let Some(Content::Settings { patch, .. }) = content(body, "enqueued") else { panic!() };
         assert!(serde_json::to_value(&*patch).unwrap().as_object().unwrap().len() > 15);
-        assert_eq!(content(json!({"dumpCreation": {"keys": [], "instance_uid": null}}), "enqueued"), None);
+        let dump = content(json!({"dumpCreation": {"keys": [], "instance_uid": null}}), "enqueued");
+        assert_eq!(dump, Some(Content::CreateDump { skip_damaged: false }));
+        let tasks = json!({"query": "?uids=0", "tasks": [58, 48, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0]});
+        let chosen: UidSet = [0].into_iter().collect();
+        let canceled = content(json!({ "taskCancelation": tasks }), "enqueued");
+        assert_eq!(canceled, Some(Content::CancelTasks { filter: "?uids=0".into(), tasks: chosen }));
         assert_eq!(content(json!({"somethingNew": {}}), "enqueued"), None);
     }
 }

@@ -3,10 +3,12 @@
 //! Documents go in compressed pieces, some of them at the same time. What the other server makes of them is its own
 //! business: its tasks are not waited for.
 
+mod negotiation;
+mod remote;
+
 use std::collections::VecDeque;
 use std::io::Write;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use bytes::Bytes;
 use flate2::Compression;
@@ -15,12 +17,12 @@ use lamina_engine::bits::DocSet;
 use lamina_engine::condition::{PreparedFilter, TimeLimit};
 use lamina_engine::filter::Filter;
 use lamina_engine::index::{DocumentAddress, IndexError, Snapshot};
-use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use reqwest::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use tokio::task::JoinHandle;
 
 use crate::access::matches;
+use crate::aliases::Aliases;
 use crate::engine_errors::Sentence;
 use crate::error::{ApiError, Code};
 use crate::instance::Instance;
@@ -28,16 +30,11 @@ use crate::outbound::{Outbound, OutboundError, Reply};
 use crate::tasks::{Export, ExportedIndex, LiveBatch};
 use crate::wire::settings::{remove_secrets, written};
 
-/// For a request that carries little.
-const SMALL_TIME: Duration = Duration::from_secs(5);
-/// For a piece of documents.
-const PIECE_TIME: Duration = Duration::from_secs(60);
-const ATTEMPTS: u32 = 6;
-/// Before the second attempt; twice as long before each further one.
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
+use negotiation::{Refusal, negotiate};
+use remote::{Body, Remote, accepted};
+
 /// Pieces under way at the same time; this many are also in memory.
 const PARALLEL: usize = 4;
-const ANSWER_BYTES_MAX: usize = 16 << 20;
 
 /// Why an export ended early.
 #[derive(Debug)]
@@ -46,8 +43,8 @@ pub(crate) enum ExportError {
     Cancelled,
     /// What failed here.
     Api(ApiError),
-    /// The other server cannot be reached.
-    Outbound(OutboundError),
+    /// The other server does not answer.
+    Unreachable { host: String, error: OutboundError },
     /// The other server refused.
     Refused { code: String, kind: String, message: String, link: String },
 }
@@ -57,19 +54,13 @@ impl From<ExportError> for ApiError {
         match error {
             ExportError::Api(error) => error,
             ExportError::Cancelled => ApiError::internal("the export was given up"),
-            ExportError::Outbound(error) => {
-                ApiError::internal(format!("Failed to export documents to remote server: {error}"))
+            ExportError::Unreachable { host, error } => {
+                ApiError::internal(format!("Failed to export documents to remote server at `{host}`: {error}"))
             }
             ExportError::Refused { code, kind, message, link } => ApiError::internal(format!(
                 "Failed to export documents to remote server `{code}` (`{kind}`): `{message}` <`{link}`>"
             )),
         }
-    }
-}
-
-impl From<OutboundError> for ExportError {
-    fn from(error: OutboundError) -> ExportError {
-        ExportError::Outbound(error)
     }
 }
 
@@ -95,21 +86,38 @@ pub(crate) fn export(
     }
     let remote = Remote { outbound, live, url: asked.url.trim_end_matches('/').to_owned(), key: asked.api_key.clone() };
     let mut sent = Map::new();
-    let how = |uid: &str| asked.indexes.iter().find(|index| matches(&index.pattern, uid));
-    let uids: Vec<String> = instance.uids().into_iter().filter(|uid| how(uid).is_some()).collect();
-    live.steps.enter("sending indexes", 0, uids.len() as u64);
-    for uid in uids {
-        let Some(how) = how(&uid) else { continue };
-        let snapshot = instance.snapshot(&uid)?;
-        let count = send_index(&remote, &uid, &snapshot, how, asked, live)?;
+    let aliases = instance.aliases();
+    let indexes = instance.uids();
+    let chosen: Vec<(&String, &ExportedIndex)> =
+        indexes.iter().filter_map(|uid| Some((uid, choice(&asked.indexes, uid, &aliases)?))).collect();
+    live.steps.enter("sending indexes", 0, chosen.len() as u64);
+    for (uid, how) in chosen {
+        let snapshot = instance.snapshot(uid)?;
+        let Sent { documents, left_out } = send_index(&remote, uid, &snapshot, how, asked, live)?;
         live.steps.leave_inner(1);
-        let report =
-            json!({ "filter": how.filter, "overrideSettings": how.override_settings, "matchedDocuments": count });
-        sent.insert(uid, report);
+        let mut report =
+            json!({ "filter": how.filter, "overrideSettings": how.override_settings, "matchedDocuments": documents });
+        if !left_out.is_empty() {
+            report["leftOutSettings"] = Value::Object(left_out);
+        }
+        sent.insert(uid.clone(), report);
     }
     let mut report = Map::new();
     report.insert("indexes".to_owned(), Value::Object(sent));
     Ok(report)
+}
+
+/// How an index is sent, if it is: as the first pattern says that matches it or one of its aliases.
+fn choice<'e>(patterns: &'e [ExportedIndex], uid: &str, aliases: &Aliases) -> Option<&'e ExportedIndex> {
+    let names = || aliases.iter().filter(|(_, alias)| alias.index_uid == uid).map(|(name, _)| name.as_str());
+    patterns.iter().find(|index| matches(&index.pattern, uid) || names().any(|name| matches(&index.pattern, name)))
+}
+
+/// What the other server got of an index.
+struct Sent {
+    documents: u64,
+    /// By setting, why the other server refused it.
+    left_out: Map<String, Value>,
 }
 
 fn send_index(
@@ -119,12 +127,12 @@ fn send_index(
     how: &ExportedIndex,
     asked: &Export,
     live: &LiveBatch,
-) -> Result<u64, ExportError> {
+) -> Result<Sent, ExportError> {
     let unreadable = |error: IndexError| ApiError::from(error).prefixed(format_args!("Index `{uid}`: "));
     // Before anything is sent: the other server would take it for sound.
     snapshot.verify_sources().map_err(unreadable)?;
     let addresses = matching(uid, snapshot, how.filter.as_ref(), &live.cancelled)?;
-    prepare(remote, uid, snapshot, how.override_settings, asked.with_secrets)?;
+    let left_out = prepare(remote, uid, snapshot, how.override_settings, asked.with_secrets)?;
     let path = match snapshot.primary_key.as_deref() {
         Some(key) => format!("/indexes/{uid}/documents?primaryKey={}", encoded(key)),
         None => format!("/indexes/{uid}/documents"),
@@ -147,17 +155,18 @@ fn send_index(
         under_way.send(piece.finish()?)?;
     }
     under_way.finish()?;
-    Ok(addresses.len() as u64)
+    Ok(Sent { documents: addresses.len() as u64, left_out })
 }
 
-/// Makes sure that the index is there, with its settings when it is new or they are to be overridden.
+/// Makes sure that the index is there, with its settings when it is new or they are to be overridden. Returns the settings that the
+/// other server refused, with its reasons.
 fn prepare(
     remote: &Remote,
     uid: &str,
     snapshot: &Snapshot,
     override_settings: bool,
     with_secrets: bool,
-) -> Result<(), ExportError> {
+) -> Result<Map<String, Value>, ExportError> {
     let path = format!("/indexes/{uid}");
     let primary_key = snapshot.primary_key.as_deref();
     let reply = remote.ask(Method::GET, &path, None)?;
@@ -168,7 +177,7 @@ fn prepare(
     } else {
         accepted(reply)?;
         if !override_settings {
-            return Ok(());
+            return Ok(Map::new());
         }
         accepted(remote.ask(Method::PATCH, &path, Some(json!({ "primaryKey": primary_key })))?)?;
     }
@@ -177,8 +186,16 @@ fn prepare(
     if !with_secrets {
         remove_secrets(&mut settings);
     }
-    accepted(remote.ask(Method::PATCH, &format!("{path}/settings"), Some(settings))?)?;
-    Ok(())
+    let Value::Object(settings) = settings else { return Ok(Map::new()) };
+    let path = format!("{path}/settings");
+    negotiate(settings, |body| {
+        let reply = remote.ask(Method::PATCH, &path, Some(body))?;
+        let is_refused = reply.status == StatusCode::BAD_REQUEST;
+        match accepted(reply) {
+            Err(ExportError::Refused { code, message, .. }) if is_refused => Ok(Some(Refusal { code, message })),
+            other => other.map(|_| None),
+        }
+    })
 }
 
 /// In the order of the index.
@@ -263,7 +280,8 @@ impl UnderWay<'_> {
         let Some(send) = self.sends.front_mut() else { return Ok(()) };
         let sent = self.remote.wait_for(send)?;
         self.sends.pop_front();
-        let reply = sent.map_err(|error| ApiError::internal(format!("a part of an export was lost: {error}")))??;
+        let sent = sent.map_err(|error| ApiError::internal(format!("a part of an export was lost: {error}")))?;
+        let reply = sent.map_err(|error| self.remote.unreachable(error))?;
         accepted(reply).map(drop)
     }
 }
@@ -274,105 +292,11 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// The other server, as long as the export is wanted.
-struct Remote<'a> {
-    outbound: &'a Outbound,
-    live: &'a LiveBatch,
-    url: String,
-    key: Option<String>,
-}
-
-#[derive(Clone)]
-enum Body {
-    None,
-    Json(Value),
-    /// Compressed.
-    Lines(Bytes),
-}
-
-impl Remote<'_> {
-    fn ask(&self, method: Method, path: &str, body: Option<Value>) -> Result<Reply, ExportError> {
-        let body = body.map_or(Body::None, Body::Json);
-        Ok(self.wait_for(self.send(method, path, body))??)
-    }
-
-    fn wait_for<T>(&self, work: impl Future<Output = T>) -> Result<T, ExportError> {
-        self.live.wait_for(self.outbound.runtime(), work).ok_or(ExportError::Cancelled)
-    }
-
-    /// Again and again where that may help. Needs nothing of the export while it is under way.
-    fn send(
-        &self,
-        method: Method,
-        path: &str,
-        body: Body,
-    ) -> impl Future<Output = Result<Reply, OutboundError>> + Send + 'static {
-        let (outbound, key, url) = (self.outbound.clone(), self.key.clone(), format!("{}{path}", self.url));
-        async move {
-            let mut pause = FIRST_PAUSE;
-            let mut attempt = 1;
-            loop {
-                let sent = send_once(&outbound, key.as_deref(), method.clone(), &url, body.clone()).await;
-                let may_pass = match &sent {
-                    Ok(reply) => {
-                        matches!(reply.status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS)
-                            || reply.status.is_server_error()
-                    }
-                    Err(error) => error.is_transient(),
-                };
-                if !may_pass || attempt == ATTEMPTS {
-                    return sent;
-                }
-                tokio::time::sleep(pause).await;
-                pause *= 2;
-                attempt += 1;
-            }
-        }
-    }
-}
-
-async fn send_once(
-    outbound: &Outbound,
-    key: Option<&str>,
-    method: Method,
-    url: &str,
-    body: Body,
-) -> Result<Reply, OutboundError> {
-    let mut request = outbound.request(method, url)?;
-    if let Some(key) = key {
-        request = request.bearer_auth(key);
-    }
-    let request = match body {
-        Body::None => request.timeout(SMALL_TIME),
-        Body::Json(body) => request.timeout(SMALL_TIME).json(&body),
-        Body::Lines(lines) => request
-            .timeout(PIECE_TIME)
-            .header(CONTENT_TYPE, "application/x-ndjson")
-            .header(CONTENT_ENCODING, "gzip")
-            .body(lines),
-    };
-    outbound.send(request, ANSWER_BYTES_MAX).await
-}
-
-/// A reply that says yes.
-fn accepted(reply: Reply) -> Result<Reply, ExportError> {
-    if reply.status.is_success() {
-        return Ok(reply);
-    }
-    let body: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-    let text = |name: &str| body[name].as_str().map(str::to_owned);
-    Err(ExportError::Refused {
-        code: text("code").unwrap_or_else(|| reply.status.as_str().to_owned()),
-        kind: text("type").unwrap_or_else(|| "unknown".to_owned()),
-        message: text("message")
-            .unwrap_or_else(|| String::from_utf8_lossy(&reply.body[..reply.body.len().min(200)]).into_owned()),
-        link: text("link").unwrap_or_default(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aliases::Alias;
+    use crate::timestamp::Timestamp;
 
     #[test]
     fn keys_are_encoded() {
@@ -381,18 +305,18 @@ mod tests {
     }
 
     #[test]
-    fn refusals_come_in_the_words_of_the_other_server() {
-        let reply = |status: u16, body: &str| Reply {
-            status: StatusCode::from_u16(status).unwrap(),
-            headers: Default::default(),
-            body: Bytes::copy_from_slice(body.as_bytes()),
+    fn an_index_is_chosen_by_its_name_or_an_alias() {
+        let pattern = |pattern: &str| ExportedIndex { pattern: pattern.into(), filter: None, override_settings: false };
+        let mut aliases = Aliases::default();
+        let alias = Alias { index_uid: "films-2".into(), updated_at: Timestamp::from_nanos(0) };
+        aliases.insert("movies".into(), alias);
+        let chosen = |patterns: &[&str], uid: &str| {
+            let patterns: Vec<ExportedIndex> = patterns.iter().map(|text| pattern(text)).collect();
+            choice(&patterns, uid, &aliases).map(|index| index.pattern.clone())
         };
-        assert!(accepted(reply(202, "")).is_ok());
-        let body = r#"{"message": "m", "code": "invalid_api_key", "type": "auth", "link": "l"}"#;
-        let error = ApiError::from(accepted(reply(403, body)).unwrap_err());
-        assert_eq!(error.code, Code::Internal);
-        assert_eq!(error.message, "Failed to export documents to remote server `invalid_api_key` (`auth`): `m` <`l`>");
-        let error = ApiError::from(accepted(reply(502, "<html>")).unwrap_err());
-        assert!(error.message.contains("`502`") && error.message.contains("<html>"), "{}", error.message);
+        assert_eq!(chosen(&["movies"], "films-2").as_deref(), Some("movies"));
+        assert_eq!(chosen(&["mov*", "*"], "films-2").as_deref(), Some("mov*"));
+        assert_eq!(chosen(&["*", "movies"], "films-2").as_deref(), Some("*"));
+        assert_eq!(chosen(&["movies"], "films-1"), None);
     }
 }
