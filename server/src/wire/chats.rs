@@ -121,7 +121,10 @@ impl ChatSettings {
         At::root(body).fields(&FIELDS, |name, field| {
             let (place, code) = match name {
                 "source" => {
-                    new.source = field.optional(|field| field.one_of(&SOURCES))?.unwrap_or_default();
+                    let is_set = field.value() != "";
+                    let sent =
+                        field.optional(|field| if is_set { field.one_of(&SOURCES) } else { Ok(Source::default()) })?;
+                    new.source = sent.unwrap_or_default();
                     return Ok(());
                 }
                 "prompts" => {
@@ -308,14 +311,14 @@ fn tools(field: &At<'_>) -> ApiResult<[bool; 3]> {
 /// The schema of a change of settings.
 pub(crate) fn settings_schema() -> Value {
     let prompts = exactly(PROMPTS.map(|name| (name, or_null(text()))), &[]);
-    let names: Vec<&str> = SOURCES.iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = SOURCES.iter().map(|(name, _)| *name).chain([""]).collect();
     let fields = FIELDS.map(|name| {
         let schema = match name {
             "source" => or_null(one_of(&names)),
             "prompts" => or_null(prompts.clone()),
             "baseUrl" => {
-                let pattern = "^[Hh][Tt][Tt][Pp][Ss]?:";
-                json!({ "type": ["string", "null"], "format": "uri", "pattern": pattern })
+                let pattern = "^$|^[Hh][Tt][Tt][Pp][Ss]?:";
+                json!({ "type": ["string", "null"], "pattern": pattern })
             }
             _ => or_null(text()),
         };
@@ -383,7 +386,6 @@ mod tests {
         for unset in [json!(""), Value::Null] {
             let mut body: Map<String, Value> =
                 FIELDS.map(|name| (name.to_owned(), unset.clone())).into_iter().collect();
-            body["source"] = Value::Null;
             body["prompts"] = PROMPTS.map(|name| (name.to_owned(), unset.clone())).into_iter().collect();
             assert_eq!(set.patched(&Value::Object(body)).unwrap(), ChatSettings::default(), "{unset}");
         }

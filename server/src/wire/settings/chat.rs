@@ -18,6 +18,8 @@ const FIELDS: [&str; 4] = ["description", "documentTemplate", "documentTemplateM
 /// What a search of a model may have beside its words and its filter.
 const PARAMETERS: [&str; 7] =
     ["hybrid", "limit", "sort", "distinct", "matchingStrategy", "attributesToSearchOn", "rankingScoreThreshold"];
+/// Those of them that are texts.
+const WORDS: [&str; 2] = ["distinct", "matchingStrategy"];
 /// Bytes of a description: the model reads it in each conversation.
 const DESCRIPTION_BYTES_MAX: usize = 10_000;
 /// Bytes of what the model reads of a document, at most.
@@ -122,7 +124,22 @@ fn portable(mut chat: Value) -> Value {
 
 fn read(at: At<'_>) -> ApiResult<Map<String, Value>> {
     at.fields(&FIELDS, |name, field| if field.value().is_null() { Ok(()) } else { check_field(name, field) })?;
-    at.object().cloned()
+    let mut sent = at.object()?.clone();
+    // As clients send it that always send all fields.
+    unset_empty(&mut sent, &["documentTemplate"]);
+    if let Some(Value::Object(parameters)) = sent.get_mut("searchParameters") {
+        unset_empty(parameters, &WORDS);
+    }
+    Ok(sent)
+}
+
+/// Makes null of an empty text in the place of one of `names`.
+fn unset_empty(fields: &mut Map<String, Value>, names: &[&str]) {
+    for name in names {
+        if let Some(value) = fields.get_mut(*name).filter(|value| value.as_str() == Some("")) {
+            *value = Value::Null;
+        }
+    }
 }
 
 fn check_field(name: &str, field: At<'_>) -> ApiResult<()> {
@@ -151,6 +168,7 @@ fn check_field(name: &str, field: At<'_>) -> ApiResult<()> {
 fn check_parameters(at: At<'_>) -> ApiResult<()> {
     at.fields(&PARAMETERS, |_, _| Ok(()))?;
     let mut given = at.object()?.clone();
+    unset_empty(&mut given, &WORDS);
     given.retain(|_, value| !value.is_null());
     let refuse = |reason: &str| at.error(format!("Inside `{}`: {reason}", at.path()));
     let query = SearchQuery::from_body(&Value::Object(given)).map_err(|error| refuse(&error.message))?;
@@ -161,7 +179,7 @@ fn check_parameters(at: At<'_>) -> ApiResult<()> {
 }
 
 fn schema() -> Value {
-    let strategies: Vec<&str> = MATCHING_STRATEGIES.iter().map(|(name, _)| *name).collect();
+    let strategies: Vec<&str> = MATCHING_STRATEGIES.iter().map(|(name, _)| *name).chain([""]).collect();
     let parameter = |name: &str| match name {
         // As in searches.
         "hybrid" => anything(),
@@ -216,6 +234,12 @@ mod tests {
         assert_eq!(shown["documentTemplate"], DEFAULT_TEMPLATE);
         assert_eq!(settings::show(&stored, &|_| false).get("chat"), None);
         assert!(template(&stored).is_ok() && template(&Settings::default()).is_ok());
+        let empty =
+            json!({"documentTemplate": "", "searchParameters": {"matchingStrategy": "", "distinct": "", "limit": 2}});
+        let patch = settings::read(&json!({ "chat": empty })).unwrap();
+        let stored = settings::merged(&stored, &patch).unwrap();
+        assert_eq!(document_template(&stored).0, DEFAULT_TEMPLATE);
+        assert_eq!(search_parameters(&stored).get("matchingStrategy"), None);
         for text in ["{{ title }}", "{{ doc.title }}"] {
             let patch = settings::read(&json!({ "chat": {"documentTemplate": text} })).unwrap();
             let stored = settings::merged(&Settings::default(), &patch).unwrap();
