@@ -2,6 +2,7 @@
 
 mod again;
 mod expiring;
+mod opening;
 mod remembering;
 mod replicating;
 
@@ -32,7 +33,7 @@ use crate::crash_mark;
 use crate::embedders::{EmbedderOptions, Embedders};
 use crate::front::Front;
 use crate::http::{ConnectionLimits, Origins, TlsError, listen, serve as accept, tls_acceptor};
-use crate::instance::{Instance, InstanceError, VERSION, check_ours};
+use crate::instance::{InstanceError, VERSION, check_ours};
 use crate::logs;
 use crate::memory;
 use crate::options::{
@@ -40,7 +41,7 @@ use crate::options::{
 };
 use crate::outbound::{Outbound, OutboundError};
 use crate::process_limits::{connections_max, raise_open_files};
-use crate::replication::{ObjectError, Replication, Role, role_at_start};
+use crate::replication::{ObjectError, Replication, Role};
 use crate::routes::routes;
 use crate::stopping::Stopping;
 use crate::tasks::{Content, NewTask, StoreError, TaskQueue};
@@ -48,6 +49,7 @@ use crate::usage_report::{self, traces};
 use crate::webhooks::{Deliveries, Webhook, Webhooks};
 use crate::worker::{Limits, Scheduler, StartError};
 use expiring::remove_expired;
+use opening::open_instance;
 use remembering::{keep_queries, save_queries};
 use replicating::{Replicating, prepare, replicate, settle_role};
 
@@ -188,9 +190,7 @@ fn open(options: &Options) -> Result<Opened, ServeError> {
     let index_options = index_options(options, &embedders);
     check_ours(&options.service.db_path)?;
     backup::import(options, &index_options)?;
-    let (mut instance, store) = Instance::open(&options.service.db_path, index_options, options.service.upgrades())?;
-    let role = role_at_start(options, &outbound, &options.service.db_path, instance.uid())
-        .map_err(|error| ServeError::Replication(error.to_string()))?;
+    let (mut instance, store, role) = open_instance(options, index_options, &outbound)?;
     if role == Role::Replica {
         instance = instance.following();
     }

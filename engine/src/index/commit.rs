@@ -6,6 +6,7 @@
 //! 3. The old manifest is removed or kept, see [`super::generations`]; files that no manifest names go with their last reader.
 
 use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,14 +18,13 @@ use super::snapshot::{Snapshot, now_nanos};
 use super::tombstones::{TombstoneFile, Tombstones};
 use crate::id::SegmentId;
 use crate::segment::FileMeta;
-use crate::storage::{Directory, write_file};
+use crate::storage::Directory;
 
 /// Makes `snapshot` the durable state. Its segment files must be synced already. `inline_tombstones_max`: see
 /// [`IndexOptions::inline_tombstones_max`](super::IndexOptions::inline_tombstones_max).
 pub(super) fn persist(
     directory: &Arc<dyn Directory>,
     snapshot: &Snapshot,
-    next_segment_id: u64,
     inline_tombstones_max: usize,
 ) -> Result<(), IndexError> {
     for segment in &snapshot.segments {
@@ -35,7 +35,7 @@ pub(super) fn persist(
             write_tombstones(directory, segment.id(), snapshot.generation, deleted)?;
         }
     }
-    let manifest = manifest_of(snapshot, next_segment_id);
+    let manifest = manifest_of(snapshot);
     let name = manifest_name(snapshot.generation);
     if let Err(error) = directory.atomic_write(&name, &manifest.to_bytes()) {
         // The rename may have happened. Taking it back keeps the promise that a failed commit changes nothing; should
@@ -57,8 +57,7 @@ impl Snapshot {
         for guard in guards(self) {
             directory.hard_link_to(guard.name(), &folder.join(guard.name()))?;
         }
-        let next_segment_id = self.segments.iter().map(|segment| segment.id().0 + 1).max().unwrap_or(0);
-        write_beside(folder, &manifest_of(self, next_segment_id))?;
+        write_beside(folder, &manifest_of(self).to_bytes(), self.generation)?;
         // Only Unix lets a folder be opened and synced.
         if cfg!(unix) {
             File::open(folder)?.sync_all()?;
@@ -93,7 +92,7 @@ pub(super) fn guards(snapshot: &Snapshot) -> impl Iterator<Item = &Arc<FileGuard
     sound.chain(snapshot.damaged.iter().flat_map(|segment| &*segment.files))
 }
 
-pub(super) fn manifest_of(snapshot: &Snapshot, next_segment_id: u64) -> Manifest {
+pub(super) fn manifest_of(snapshot: &Snapshot) -> Manifest {
     let mut inline_tombstones = Vec::new();
     let sound = snapshot.segments.iter().map(|segment| {
         let deleted = segment.deleted.as_ref().map(|deleted| match deleted.file() {
@@ -122,7 +121,8 @@ pub(super) fn manifest_of(snapshot: &Snapshot, next_segment_id: u64) -> Manifest
             updated_at: snapshot.updated_at_nanos,
             primary_key: snapshot.primary_key.as_deref().map(str::to_owned),
             next_internal_id: snapshot.next_internal_id,
-            next_segment_id,
+            next_segment_id: snapshot.next_segment_id,
+            ancestors: snapshot.ancestors.clone(),
             last_batch: snapshot.last_batch,
             outcome_bytes: snapshot.last_outcome.len() as u64,
             settings_version: STORED_VERSION,
@@ -144,9 +144,16 @@ fn write_tombstones(
 ) -> Result<(), IndexError> {
     let bytes = tombstones.to_bytes();
     let name = format!("del-{:016x}-{generation:016x}.lam", segment.0);
-    let guard = FileGuard::provisional(directory.clone(), name.clone());
-    write_file(&**directory, &name, &bytes)?;
+    // A file that has the name already is not this one.
+    let mut file = directory.create(&name)?;
+    if let Err(error) = file.write_all(&bytes).and_then(|()| file.sync()) {
+        drop(file);
+        // When even this fails, recovery does it later.
+        let _ = directory.delete(&name);
+        return Err(error.into());
+    }
     let meta = FileMeta { name, bytes: bytes.len() as u64, checksum: crc32fast::hash(&bytes) };
+    let guard = FileGuard::provisional(directory.clone(), meta.clone());
     tombstones.set_file(TombstoneFile { meta, guard });
     Ok(())
 }

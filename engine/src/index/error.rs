@@ -18,6 +18,8 @@ pub enum IndexError {
     Locked { folder: PathBuf },
     #[error("there is already an index at this place")]
     AlreadyExists,
+    #[error("the state is of another history than the index")]
+    OtherHistory,
     #[error("there is no index at this place")]
     NotFound,
     #[error("manifest {file} is damaged: {reason}; stop the server; `lamina repair` reports what can be recovered")]

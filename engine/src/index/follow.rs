@@ -4,11 +4,16 @@
 use std::fs::File;
 use std::path::Path;
 
-use super::commit::manifest_of;
+use hashbrown::{HashMap, HashSet};
+
+use super::commit::{guards, manifest_of};
 use super::error::IndexError;
 use super::handle::Index;
+use super::history::History;
+use super::kept::Kept;
 use super::manifest::{Manifest, kept_generation, manifest_generation, manifest_name, write_beside};
-use super::recovery::{Recovered, open_reusing};
+use super::recovery::open_reusing;
+use super::shared::Shared;
 use super::snapshot::Snapshot;
 use crate::segment::FileMeta;
 
@@ -61,8 +66,7 @@ impl Snapshot {
     /// [`IndexError::DamagedSegment`]: what is damaged is not passed on.
     pub fn to_manifest(&self) -> Result<Vec<u8>, IndexError> {
         self.check_whole()?;
-        let next_segment_id = self.segments.iter().map(|segment| segment.id().0 + 1).max().unwrap_or(0);
-        Ok(manifest_of(self, next_segment_id).to_bytes())
+        Ok(manifest_of(self).to_bytes())
     }
 
     /// The files that make this state, besides the manifest. They stay where they are for as long as the snapshot is held.
@@ -71,13 +75,13 @@ impl Snapshot {
     /// As [`Snapshot::to_manifest`].
     pub fn named_files(&self) -> Result<Vec<NamedFile>, IndexError> {
         self.check_whole()?;
-        let manifest = manifest_of(self, 0);
+        let manifest = manifest_of(self);
         Ok(manifest.files().map(NamedFile::from).collect())
     }
 
     /// Whether this state has a file of this name, of a damaged segment or of tombstones as well.
     pub fn names_file(&self, name: &str) -> bool {
-        manifest_of(self, 0).files().any(|file| file.name == name)
+        manifest_of(self).files().any(|file| file.name == name)
     }
 }
 
@@ -93,51 +97,91 @@ pub fn kept_state_count(folder: &Path) -> usize {
     entries.filter_map(|entry| kept_generation(entry.ok()?.file_name().to_str()?)).count()
 }
 
-/// Makes `folder`, which holds the files that the manifest names, an index. Durable when this returns.
+/// Makes `folder`, which holds the files that the manifest names, an index. Durable when this returns. Does nothing where it is that index
+/// already.
 ///
 /// # Errors
-/// What is wrong with the manifest, or what the file system says.
+/// [`IndexError::AlreadyExists`] where a manifest of any other state is there: which of them is the index is not for chance to say. What is
+/// wrong with the manifest, or what the file system says.
 pub fn place_manifest(folder: &Path, manifest: &[u8]) -> Result<(), IndexError> {
-    write_beside(folder, &Manifest::from_bytes(RECEIVED, manifest)?)?;
+    let generation = Manifest::from_bytes(RECEIVED, manifest)?.body.generation;
+    let mut is_placed = false;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let (name, path) = (entry.file_name(), entry.path());
+        let is_manifest = |name: &str| manifest_generation(name).or_else(|| kept_generation(name)).is_some();
+        if !name.to_str().is_some_and(is_manifest) {
+            continue;
+        }
+        if name != *manifest_name(generation) || std::fs::read(path)? != manifest {
+            return Err(IndexError::AlreadyExists);
+        }
+        is_placed = true;
+    }
+    if !is_placed {
+        write_beside(folder, manifest, generation)?;
+    }
     Ok(File::open(folder)?.sync_all()?)
 }
 
-/// What came of [`Index::follow`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Followed {
-    /// The index has this state already.
-    Unchanged,
-    /// It has it now.
-    Advanced,
-    /// It has another state of this generation, a later one, or another file of the same name: it is of another history.
-    /// Nothing has changed; the state needs a folder of its own.
-    Diverged,
+/// How an index comes to a state of another process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// It has this state already.
+    Here,
+    /// The state goes on from that of the index, whose folder can hold it. All files that it names, but those that are in use there
+    /// already, are to be put into the folder, in the place of what may have their names; then [`Index::follow`].
+    On {
+        /// The files in use.
+        in_use: Vec<NamedFile>,
+    },
+    /// The state does not go on from that of the index, or names a file whose name another one has that is in use: it is of another
+    /// history, and needs a folder of its own.
+    Apart,
+}
+
+impl Way {
+    /// By what numbers say of the state that is here and of the one that comes. `is_same`: they are the same. `is_published`: the one
+    /// that is here is a published state.
+    pub fn by_history(here: &History, coming: &History, is_same: bool, is_published: bool) -> Way {
+        match is_same {
+            true => Way::Here,
+            false if coming.goes_on_from(here, is_published) => Way::On { in_use: Vec::new() },
+            false => Way::Apart,
+        }
+    }
 }
 
 impl Index {
-    /// Becomes the state of a manifest that another process has written; the files that it names are in the folder. Durable
+    /// How the index comes to the state of a manifest that another process has written. `is_published`: what the index has is known to be
+    /// a published state of it. Nothing changes.
+    ///
+    /// # Errors
+    /// What is wrong with the manifest, or that a segment of the index is damaged.
+    pub fn way_to(&self, manifest: &[u8], is_published: bool) -> Result<Way, IndexError> {
+        let shared = self.shared();
+        let _writer = shared.lock_writer();
+        way(shared, (&Manifest::from_bytes(RECEIVED, manifest)?, manifest), is_published)
+    }
+
+    /// Becomes the state of a manifest that another process has written, to which the [way](Way) is [`Way::On`] or [`Way::Here`]. Durable
     /// first, then visible; readers go on with what they have. Segments that both states have stay open with their caches.
     ///
     /// For an index that nothing else writes: background merges are off, nothing is applied.
     ///
     /// # Errors
-    /// What is wrong with the manifest or its files. Nothing has changed then.
-    pub fn follow(&self, manifest: &[u8]) -> Result<Followed, IndexError> {
+    /// [`IndexError::OtherHistory`] where the way is another one; what is wrong with the manifest or its files. Nothing has changed then.
+    pub fn follow(&self, manifest: &[u8], is_published: bool) -> Result<(), IndexError> {
         let shared = self.shared();
         let writer = shared.lock_writer();
         let (old, bytes, directory) = (shared.snapshot(), manifest, &shared.directory);
         let manifest = Manifest::from_bytes(RECEIVED, bytes)?;
         let name = manifest_name(manifest.body.generation);
-        if manifest.body.generation <= old.generation {
-            // A server that has published the state itself has written it with more: how far the ids of segments have got.
-            let is_own = || old.to_manifest().is_ok_and(|have| *have == *bytes);
-            let is_same = directory.open_read(&name).is_ok_and(|have| *have == *bytes) || is_own();
-            return Ok(if is_same { Followed::Unchanged } else { Followed::Diverged });
-        }
-        let have = old.named_files()?;
-        let is_other = |file: &NamedFile| have.iter().any(|have| have.name == file.name && have != file);
-        if manifest.files().map(NamedFile::from).any(|file| is_other(&file)) {
-            return Ok(Followed::Diverged);
+        match way(shared, (&manifest, bytes), is_published)? {
+            Way::Here if has_manifest(shared, &name, bytes) => return Ok(()),
+            Way::Apart => return Err(IndexError::OtherHistory),
+            // The same state may come from a program that says more, or less, of what will be.
+            Way::Here | Way::On { .. } => {}
         }
         for file in manifest.files() {
             let found = directory.len(&file.name)?;
@@ -145,12 +189,59 @@ impl Index {
                 return Err(IndexError::WrongFileLength { file: file.name.clone(), expected: file.bytes, found });
             }
         }
-        let Recovered { snapshot, .. } = open_reusing(directory, manifest, &shared.options, &old)?;
+        let snapshot = open_reusing(directory, manifest, &shared.options, &old)?;
         snapshot.check_whole()?;
         directory.atomic_write(&name, bytes)?;
         writer.replace(snapshot);
-        Ok(Followed::Advanced)
+        Ok(())
     }
+}
+
+fn has_manifest(shared: &Shared, name: &str, bytes: &[u8]) -> bool {
+    shared.directory.open_read(name).is_ok_and(|have| *have == *bytes)
+}
+
+/// With the lock of the writer.
+fn way(shared: &Shared, (coming, bytes): (&Manifest, &[u8]), is_published: bool) -> Result<Way, IndexError> {
+    let here = shared.snapshot();
+    here.check_whole()?;
+    let body = &coming.body;
+    let history =
+        History { generation: body.generation, created_at: body.created_at, ancestors: body.ancestors.clone() };
+    let is_equal = || {
+        let mut own = manifest_of(&here);
+        own.body.next_segment_id = body.next_segment_id;
+        own.body.ancestors.clone_from(&body.ancestors);
+        own == *coming
+    };
+    let is_same = body.generation == here.generation
+        && (has_manifest(shared, &manifest_name(body.generation), bytes) || is_equal());
+    let way = Way::by_history(&here.history(), &history, is_same, is_published);
+    if !matches!(way, Way::On { .. }) {
+        return Ok(way);
+    }
+    Ok(in_use(shared, &here, coming).map_or(Way::Apart, |in_use| Way::On { in_use }))
+}
+
+/// The files of a manifest that the present state or a kept one has; `None` where one of them has another file of the same name.
+fn in_use(shared: &Shared, here: &Snapshot, coming: &Manifest) -> Option<Vec<NamedFile>> {
+    let Kept { entries, .. } = &shared.kept;
+    let entries = entries.lock();
+    let mut used: HashMap<&str, HashSet<&FileMeta>> = HashMap::new();
+    for guard in guards(here).chain(entries.iter().flat_map(|entry| &entry.files)) {
+        used.entry(guard.name()).or_default().insert(guard.meta());
+    }
+    // What a state names that cannot be read is not known.
+    let may_be_named = entries.iter().any(|entry| entry.is_unreadable);
+    let mut in_use = Vec::new();
+    for file in coming.files() {
+        match used.get(file.name.as_str()) {
+            Some(same) if same.len() == 1 && same.contains(file) => in_use.push(NamedFile::from(file)),
+            None if !may_be_named || shared.directory.len(&file.name).is_err() => {}
+            _ => return None,
+        }
+    }
+    Some(in_use)
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ impl Index {
         let restored = state.contents;
         let is_changed = restored != base.contents;
         let now = now_nanos();
-        let generation = base.generation + 1;
+        let generation = shared.next_generation(&base);
         let snapshot = Snapshot {
             generation,
             contents: if is_changed { generation } else { base.contents },

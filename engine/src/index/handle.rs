@@ -14,7 +14,7 @@ use super::damaged::Damage;
 use super::embedding::Embedded;
 use super::error::{IndexError, OperationError};
 use super::expiry::moment;
-use super::kept::{Kept, recover};
+use super::kept::{Kept, Recovered, recover};
 use super::lock::IndexLock;
 use super::manifest::manifest_name;
 use super::merge_control::MergeControl;
@@ -22,7 +22,7 @@ use super::merge_thread::Merging;
 use super::operation::{CommitNote, Operation, Outcome};
 use super::options::IndexOptions;
 use super::progress::{Phase, Progress};
-use super::recovery::{Recovered, holds_index};
+use super::recovery::holds_index;
 use super::settings::Settings;
 use super::shared::Shared;
 use super::snapshot::{SegmentView, Snapshot, now_nanos};
@@ -108,7 +108,7 @@ impl Index {
         if holds_index(&*directory)? {
             return Err(IndexError::AlreadyExists);
         }
-        let now = now_nanos();
+        let (now, first) = (now_nanos(), options.first_number.get());
         let snapshot = Snapshot {
             segments: Vec::new(),
             damaged: Arc::new([]),
@@ -116,19 +116,22 @@ impl Index {
             resolved: Arc::default(),
             fields: Arc::default(),
             primary_key: None,
-            generation: 0,
-            contents: 0,
+            generation: first,
+            contents: first,
             committed_at_nanos: now,
             name: origin.name,
             field_distribution: Arc::default(),
             created_at_nanos: now,
             updated_at_nanos: now,
             next_internal_id: 0,
+            next_segment_id: 0,
+            ancestors: Arc::default(),
             last_batch: origin.batch,
             last_outcome: Arc::new([]),
         };
-        persist(&directory, &snapshot, 0, options.inline_tombstones_max)?;
-        Ok(Index::with(directory, options, (Recovered { snapshot, next_segment_id: 0 }, Kept::default()), lock))
+        persist(&directory, &snapshot, options.inline_tombstones_max)?;
+        let recovered = Recovered { snapshot, kept: Kept::default(), next_segment_id: 0 };
+        Ok(Index::with(directory, options, recovered, lock))
     }
 
     fn open_with(
@@ -145,16 +148,17 @@ impl Index {
     fn with(
         directory: Arc<dyn Directory>,
         options: IndexOptions,
-        (recovered, kept): (Recovered, Kept),
+        recovered: Recovered,
         lock: Option<IndexLock>,
     ) -> Index {
+        let Recovered { snapshot, kept, next_segment_id } = recovered;
         let shared = Shared {
             directory,
             options,
-            current: ArcSwap::from_pointee(recovered.snapshot),
+            current: ArcSwap::from_pointee(snapshot),
             view: ArcSwapOption::empty(),
             kept,
-            next_segment_id: AtomicU64::new(recovered.next_segment_id),
+            next_segment_id: AtomicU64::new(next_segment_id),
             writer: Mutex::new(()),
             merges: MergeControl::default(),
             bulk: BulkActivity::default(),
@@ -299,7 +303,7 @@ impl Index {
     pub fn set_dates(&self, created_at: SystemTime, updated_at: SystemTime) -> Result<(), IndexError> {
         let writer = self.shared.lock_writer();
         let mut snapshot = Snapshot::clone(&self.shared.snapshot());
-        snapshot.generation += 1;
+        snapshot.generation = self.shared.next_generation(&snapshot);
         snapshot.created_at_nanos = nanos(created_at);
         snapshot.updated_at_nanos = nanos(updated_at);
         writer.publish(snapshot)

@@ -15,9 +15,10 @@ use parking_lot::Mutex;
 use super::commit::guards;
 use super::error::IndexError;
 use super::files::FileGuard;
+use super::history::is_same_state;
 use super::manifest::{Manifest, kept_generation, kept_name, manifest_generation, manifest_name};
 use super::options::IndexOptions;
-use super::recovery::{Recovered, newest_of, open, read_manifest, remove_leftovers, tombstones_of};
+use super::recovery::{newest_of, open, read_manifest, remove_leftovers, segment_of, tombstones_of};
 use super::snapshot::{Snapshot, now_nanos};
 use crate::runtime::Runtime;
 use crate::segment::COMPARED_AT_OPENING_MAX;
@@ -69,10 +70,10 @@ pub(super) struct KeptGeneration {
     committed_at: u64,
     document_count: u64,
     batch: Option<u64>,
-    files: Vec<Arc<FileGuard>>,
+    pub(super) files: Vec<Arc<FileGuard>>,
     damage: Option<String>,
     /// What it names is not known.
-    is_unreadable: bool,
+    pub(super) is_unreadable: bool,
 }
 
 impl KeptGeneration {
@@ -99,7 +100,7 @@ impl KeptGeneration {
             committed_at: body.committed_at(),
             document_count: all.saturating_sub(deleted),
             batch: body.last_batch,
-            files: manifest.files().map(|file| FileGuard::kept(directory.clone(), file.name.clone())).collect(),
+            files: manifest.files().map(|file| FileGuard::kept(directory.clone(), file.clone())).collect(),
             damage,
             is_unreadable: false,
         }
@@ -199,7 +200,7 @@ impl Kept {
         };
         if is_kept {
             self.entries.lock().push(Arc::new(KeptGeneration::of_snapshot(old)));
-        } else {
+        } else if old.generation != new.generation {
             let name = manifest_name(old.generation);
             if let Err(error) = directory.delete(&name) {
                 tracing::warn!(file = name, %error, "could not remove the previous manifest");
@@ -256,14 +257,14 @@ impl Kept {
     pub(super) fn find(&self, at: At, current: &Snapshot) -> Result<Place, IndexError> {
         let entries = self.entries.lock();
         let is_current = match at {
-            At::Generation(number) => (current.contents..=current.generation).contains(&number),
+            At::Generation(number) => is_same_state(number, current.contents, current.generation),
             At::Time(at) => current.committed_at() <= at,
         };
         if is_current {
             return Ok(Place::Current);
         }
         let is_meant = |entry: &&Arc<KeptGeneration>| match at {
-            At::Generation(number) => (entry.contents..=entry.generation).contains(&number),
+            At::Generation(number) => is_same_state(number, entry.contents, entry.generation),
             At::Time(at) => !entry.is_unreadable && time(entry.committed_at) <= at,
         };
         let found = entries.iter().rev().find(is_meant).ok_or_else(|| IndexError::GenerationNotFound {
@@ -274,6 +275,14 @@ impl Kept {
             None => Ok(Place::Kept(Arc::clone(found))),
         }
     }
+}
+
+/// What was found in a directory.
+#[derive(Debug)]
+pub(super) struct Recovered {
+    pub(super) snapshot: Snapshot,
+    pub(super) kept: Kept,
+    pub(super) next_segment_id: u64,
 }
 
 /// Documents that a manifest says are deleted, as far as that can be read.
@@ -294,13 +303,16 @@ fn deleted_count(directory: &Arc<dyn Directory>, manifest: &Manifest) -> u64 {
 ///
 /// # Errors
 /// [`IndexError::NotFound`] without any manifest; otherwise what is wrong with the newest one. Nothing is removed then.
-pub(super) fn recover(directory: &Arc<dyn Directory>, options: &IndexOptions) -> Result<(Recovered, Kept), IndexError> {
+pub(super) fn recover(directory: &Arc<dyn Directory>, options: &IndexOptions) -> Result<Recovered, IndexError> {
     let names = directory.list()?;
     let (name, manifest) = newest_of(&**directory, &names)?;
-    let recovered = open(directory, manifest, &options.runtime, options.compared_at_opening_max)?;
-    let kept = Kept::found(directory, &names, name, &recovered.snapshot, options.keep)?;
-    remove_leftovers(&**directory, &names, name, &recovered.snapshot, &|name| kept.needs(name));
-    Ok((recovered, kept))
+    let snapshot = open(directory, manifest, &options.runtime, options.compared_at_opening_max)?;
+    // Manifests of earlier programs do not know of segments that only states before have.
+    let highest = names.iter().filter_map(|name| segment_of(name)).max();
+    let next_segment_id = snapshot.next_segment_id.max(highest.map_or(0, |id| id.saturating_add(1)));
+    let kept = Kept::found(directory, &names, name, &snapshot, options.keep)?;
+    remove_leftovers(&**directory, &names, name, &snapshot, &|name| kept.needs(name));
+    Ok(Recovered { snapshot, kept, next_segment_id })
 }
 
 /// A state under its name, damaged or not.
@@ -352,7 +364,7 @@ pub(super) fn open_kept(
     let damaged = |reason: String| IndexError::DamagedGeneration { generation: entry.contents, reason };
     let opened = read_manifest(&**directory, &kept_name(entry.generation))
         .and_then(|manifest| open(directory, manifest, runtime, COMPARED_AT_OPENING_MAX))
-        .and_then(|opened| opened.snapshot.check_whole().map(|()| opened.snapshot));
+        .and_then(|snapshot| snapshot.check_whole().map(|()| snapshot));
     opened.map_err(|error| if error.is_momentary() { error } else { damaged(error.to_string()) })
 }
 

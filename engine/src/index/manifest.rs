@@ -62,7 +62,11 @@ pub(super) struct Body {
     pub(super) updated_at: u64,
     pub(super) primary_key: Option<String>,
     pub(super) next_internal_id: InternalId,
+    /// Above the ids of all segments that the index ever had.
     pub(super) next_segment_id: u64,
+    /// The last generation of each writer before the present one.
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub(super) ancestors: Arc<[u64]>,
     pub(super) last_batch: Option<u64>,
     pub(super) outcome_bytes: u64,
     /// [`STORED_VERSION`] of the program that wrote the settings. Manifests of the first versions have none.
@@ -89,6 +93,10 @@ pub(super) struct SegmentEntry {
 pub(super) enum DeletedMeta {
     Inline { bytes: u64 },
     File(FileMeta),
+}
+
+fn is_empty(list: &Arc<[u64]>) -> bool {
+    list.is_empty()
 }
 
 impl Body {
@@ -243,9 +251,9 @@ fn generation_behind(prefix: &str, name: &str) -> Option<u64> {
 }
 
 /// Writes a manifest into a folder that is not open as an index.
-pub(super) fn write_beside(folder: &std::path::Path, manifest: &Manifest) -> io::Result<()> {
-    let mut file = std::fs::File::create_new(folder.join(manifest_name(manifest.body.generation)))?;
-    file.write_all(&manifest.to_bytes())?;
+pub(super) fn write_beside(folder: &std::path::Path, manifest: &[u8], generation: u64) -> io::Result<()> {
+    let mut file = std::fs::File::create_new(folder.join(manifest_name(generation)))?;
+    file.write_all(manifest)?;
     file.sync_all()
 }
 
@@ -265,6 +273,7 @@ mod tests {
                 primary_key: Some("id".to_owned()),
                 next_internal_id: 5,
                 next_segment_id: 3,
+                ancestors: Arc::default(),
                 last_batch: Some(9),
                 outcome_bytes: 3,
                 settings_version: STORED_VERSION,

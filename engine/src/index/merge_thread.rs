@@ -335,12 +335,12 @@ impl<'a> Merging<'a> {
             join(&mut patches, patched_since(source, current, |doc| doc_map.get(doc)));
         }
         let mut new = (*now).clone();
-        new.generation += 1;
+        new.generation = shared.next_generation(&now);
         let position = now.segments.iter().position(|segment| chosen.contains(&segment.id())).unwrap_or(0);
         new.segments.retain(|segment| !chosen.contains(&segment.id()));
         if let Some(mut merged) = merged {
             if !patches.is_empty() {
-                merged = merged.with_patches(&shared.directory, &patches)?;
+                merged = merged.with_patches(&shared.directory, shared.options.first_number.get(), &patches)?;
             }
             if !deleted.is_empty() {
                 merged.deleted = Some(Arc::new(Tombstones::new(deleted)));
@@ -378,7 +378,7 @@ impl<'a> Merging<'a> {
             text_fields: text_fields(&before.settings),
             list_thresholds: self.shared.options.list_thresholds,
         };
-        let id = SegmentId(self.shared.next_segment_id.fetch_add(1, Ordering::Relaxed));
+        let id = self.shared.new_segment_id();
         merge(&inputs, &*self.shared.directory, id, &options).map_err(|error| match error {
             SegmentError::Cancelled => IndexError::Cancelled,
             other => other.into(),

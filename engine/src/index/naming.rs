@@ -36,7 +36,7 @@ impl Index {
             return Ok(());
         }
         let mut renamed = Snapshot::clone(&current);
-        renamed.generation += 1;
+        renamed.generation = self.shared().next_generation(&current);
         renamed.name = Some(Arc::from(name));
         writer.publish(renamed)
     }

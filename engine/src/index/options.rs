@@ -7,6 +7,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use super::embedding::{EmbedderProvider, NoEmbedders};
+use super::history::FirstNumber;
 use super::merge_policy::MergePolicy;
 use super::snapshot::Snapshot;
 use crate::runtime::Runtime;
@@ -42,6 +43,8 @@ pub struct IndexOptions {
     pub inline_tombstones_max: usize,
     /// How long a state is kept from when it was replaced; zero: none is.
     pub keep: Duration,
+    /// No state and no segment gets a number below it. Shared by all indexes of a process.
+    pub first_number: FirstNumber,
     /// Which lists that save time new segments get.
     pub list_thresholds: ListThresholds,
     /// Sections of segments up to this size, in bytes, are compared with their checksums when an index is opened; those that
@@ -77,6 +80,7 @@ impl Default for IndexOptions {
             locks_folder: true,
             inline_tombstones_max: INLINE_TOMBSTONES_MAX,
             keep: Duration::ZERO,
+            first_number: FirstNumber::default(),
             list_thresholds: ListThresholds::default(),
             compared_at_opening_max: COMPARED_AT_OPENING_MAX,
         }

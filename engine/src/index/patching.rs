@@ -14,15 +14,17 @@ use crate::storage::Directory;
 
 impl SegmentView {
     /// The segment with `new` over what its documents got before. The file is synced, and goes again unless a commit names it.
+    /// `first_number`: see [`IndexOptions::first_number`](super::IndexOptions::first_number).
     pub(super) fn with_patches(
         &self,
         directory: &Arc<dyn Directory>,
+        first_number: u64,
         new: &NewPatches,
     ) -> Result<SegmentView, IndexError> {
         let none = Patches::default();
         let layer = self.reader.patches().unwrap_or(&none).over_these(new);
-        let file = write_patch_file(&layer, &**directory, self.reader.meta())?;
-        let guard = FileGuard::provisional(Arc::clone(directory), file.file.name.clone());
+        let file = write_patch_file(&layer, &**directory, self.reader.meta(), first_number)?;
+        let guard = FileGuard::provisional(Arc::clone(directory), file.file.clone());
         let reader = self.reader.with_patches(&**directory, file, layer.replaced)?;
         let is_kept = |file: &&Arc<FileGuard>| reader.meta().files().any(|named| named.name == file.name());
         let files = self.files.iter().filter(is_kept).cloned().chain([guard]).collect();

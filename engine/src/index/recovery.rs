@@ -16,13 +16,6 @@ use crate::runtime::Runtime;
 use crate::segment::{COMPARED_AT_OPENING_MAX, FileMeta, SegmentReader};
 use crate::storage::Directory;
 
-/// The state found in a directory.
-#[derive(Debug)]
-pub(super) struct Recovered {
-    pub(super) snapshot: Snapshot,
-    pub(super) next_segment_id: u64,
-}
-
 /// Whether any manifest is there, whole or not.
 pub(super) fn holds_index(directory: &dyn Directory) -> Result<bool, IndexError> {
     Ok(directory.list()?.iter().any(|name| manifest_generation(name).is_some()))
@@ -41,7 +34,7 @@ pub(super) fn newest_manifest(directory: &dyn Directory) -> Result<Manifest, Ind
 /// # Errors
 /// What is wrong with the files it names.
 pub(super) fn read_snapshot(directory: &Arc<dyn Directory>, manifest: Manifest) -> Result<Snapshot, IndexError> {
-    open(directory, manifest, &Runtime::new(), COMPARED_AT_OPENING_MAX).map(|recovered| recovered.snapshot)
+    open(directory, manifest, &Runtime::new(), COMPARED_AT_OPENING_MAX)
 }
 
 pub(super) fn newest_of<'a>(directory: &dyn Directory, names: &'a [String]) -> Result<(&'a str, Manifest), IndexError> {
@@ -87,7 +80,7 @@ pub(super) fn open(
     manifest: Manifest,
     runtime: &Arc<Runtime>,
     compared_max: u64,
-) -> Result<Recovered, IndexError> {
+) -> Result<Snapshot, IndexError> {
     open_entries(manifest, directory, &|entry, inline| open_segment(directory, entry, inline, runtime, compared_max))
 }
 
@@ -97,7 +90,7 @@ pub(super) fn open_reusing(
     manifest: Manifest,
     options: &IndexOptions,
     old: &Snapshot,
-) -> Result<Recovered, IndexError> {
+) -> Result<Snapshot, IndexError> {
     open_entries(manifest, directory, &|entry, inline| {
         let deleted = tombstones_of(&**directory, entry, &mut inline.into_iter())?;
         match reused(directory, entry, deleted, old) {
@@ -116,7 +109,7 @@ fn reused(
 ) -> Option<SegmentView> {
     let view = old.segments.iter().find(|view| *view.reader.meta() == entry.meta)?;
     if let (Some(tombstones), Some(DeletedMeta::File(file))) = (&deleted, &entry.deleted) {
-        let guard = FileGuard::kept(Arc::clone(directory), file.name.clone());
+        let guard = FileGuard::kept(Arc::clone(directory), file.clone());
         tombstones.set_file(TombstoneFile { meta: file.clone(), guard });
     }
     Some(SegmentView { deleted: deleted.map(Arc::new), ..view.clone() })
@@ -128,7 +121,7 @@ fn open_entries(
     manifest: Manifest,
     directory: &Arc<dyn Directory>,
     open_segment: &OpenEntry<'_>,
-) -> Result<Recovered, IndexError> {
+) -> Result<Snapshot, IndexError> {
     let Manifest { body, outcome, inline_tombstones } = manifest;
     let mut inline_tombstones = inline_tombstones.into_iter();
     let mut segments = Vec::with_capacity(body.segments.len());
@@ -143,7 +136,7 @@ fn open_entries(
     }
     let fields = FieldMap::from_names(&body.fields)?.snapshot();
     let (contents, committed_at_nanos) = (body.contents(), body.committed_at());
-    let snapshot = Snapshot {
+    Ok(Snapshot {
         segments,
         damaged: damaged.into(),
         settings: body.settings,
@@ -158,10 +151,11 @@ fn open_entries(
         created_at_nanos: body.created_at,
         updated_at_nanos: body.updated_at,
         next_internal_id: body.next_internal_id,
+        next_segment_id: body.next_segment_id,
+        ancestors: body.ancestors,
         last_batch: body.last_batch,
         last_outcome: outcome.into(),
-    };
-    Ok(Recovered { snapshot, next_segment_id: body.next_segment_id })
+    })
 }
 
 /// A segment that is damaged is kept for what the manifest says of it.
@@ -181,7 +175,7 @@ fn keep_aside(
         _ => None,
     };
     let files = entry.meta.files().chain(tombstones);
-    let files = files.map(|file| FileGuard::kept(directory.clone(), file.name.clone())).collect();
+    let files = files.map(|file| FileGuard::kept(directory.clone(), file.clone())).collect();
     Ok(DamagedSegment::new(entry.clone(), inline_tombstones, files, damage))
 }
 
@@ -193,12 +187,12 @@ fn open_segment(
     compared_max: u64,
 ) -> Result<SegmentView, IndexError> {
     let reader = SegmentReader::open_comparing(&**directory, &entry.meta, compared_max)?;
-    let kept = |name: &String| FileGuard::kept(directory.clone(), name.clone());
+    let kept = |file: &FileMeta| FileGuard::kept(directory.clone(), file.clone());
     let deleted = tombstones_of(&**directory, entry, &mut inline_tombstones.into_iter())?;
     if let (Some(tombstones), Some(DeletedMeta::File(file))) = (&deleted, &entry.deleted) {
-        tombstones.set_file(TombstoneFile { meta: file.clone(), guard: kept(&file.name) });
+        tombstones.set_file(TombstoneFile { meta: file.clone(), guard: kept(file) });
     }
-    let files = entry.meta.files().map(|file| kept(&file.name)).collect();
+    let files = entry.meta.files().map(kept).collect();
     Ok(SegmentView::new(reader, deleted.map(Arc::new), files, runtime))
 }
 
@@ -240,6 +234,12 @@ fn read_tombstones(file: &str, bytes: &[u8], doc_count: u32) -> Result<Tombstone
 
 fn damaged_tombstones(file: &str) -> IndexError {
     IndexError::CorruptTombstones { file: file.to_owned() }
+}
+
+/// The id of the segment that a file of this name belongs to; `None` for other files.
+pub(super) fn segment_of(name: &str) -> Option<u64> {
+    let rest = name.strip_prefix("seg-").or_else(|| name.strip_prefix("del-"))?.strip_suffix(".lam")?;
+    u64::from_str_radix(rest.get(..16)?, 16).ok()
 }
 
 /// Whether a file of this name is a manifest, or one that manifests name.

@@ -78,11 +78,11 @@ pub(super) fn publish(
         let renumber = |doc| segment.reader.doc_of_internal_id(source.reader.internal_id(doc));
         let patches = patched_since(source, current, renumber);
         if !patches.is_empty() {
-            *segment = segment.with_patches(&shared.directory, &patches)?;
+            *segment = segment.with_patches(&shared.directory, shared.options.first_number.get(), &patches)?;
         }
     }
     let mut new = (*now).clone();
-    new.generation += 1;
+    new.generation = shared.next_generation(&now);
     let place = now.segments.iter().position(|segment| segment.id() == source.id()).unwrap_or(0);
     new.segments.splice(place..=place, written);
     writer.publish(new)?;

@@ -10,6 +10,7 @@ use super::bulk::BulkActivity;
 use super::commit::persist;
 use super::error::IndexError;
 use super::expiry::View;
+use super::history::next_number;
 use super::kept::Kept;
 use super::lock::IndexLock;
 use super::merge_control::MergeControl;
@@ -18,6 +19,7 @@ use super::progress::Progress;
 use super::settings::Settings;
 use super::snapshot::Snapshot;
 use super::transaction::Resources;
+use crate::id::SegmentId;
 use crate::segment::StoreDictionary;
 use crate::storage::Directory;
 use crate::text::{Moment, Tokenizer};
@@ -81,11 +83,14 @@ impl Shared {
         cancelled: &'a AtomicBool,
         embeds_later: bool,
     ) -> Resources<'a> {
+        let first_number = self.options.first_number.get();
+        self.next_segment_id.fetch_max(first_number, Ordering::Relaxed);
         Resources {
             directory: &self.directory,
             runtime: &self.options.runtime,
             store_dictionary,
             next_segment_id: &self.next_segment_id,
+            first_number,
             thread_count: self.options.indexing_threads,
             memory_bytes: self.options.indexing_memory_bytes,
             list_thresholds: self.options.list_thresholds,
@@ -94,6 +99,17 @@ impl Shared {
             progress,
             cancelled,
         }
+    }
+
+    /// An id that no segment of the index has, or had.
+    pub(super) fn new_segment_id(&self) -> SegmentId {
+        self.next_segment_id.fetch_max(self.options.first_number.get(), Ordering::Relaxed);
+        SegmentId(self.next_segment_id.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The number of the state behind `before`.
+    pub(super) fn next_generation(&self, before: &Snapshot) -> u64 {
+        next_number(before.generation, self.options.first_number.get())
     }
 
     /// Waits for the writer before.
@@ -109,10 +125,11 @@ impl WriterGuard<'_> {
     /// Nothing has changed then.
     pub(super) fn publish(&self, new: Snapshot) -> Result<(), IndexError> {
         let shared = self.shared;
-        let next_segment_id = shared.next_segment_id.load(Ordering::Relaxed);
         let old = shared.snapshot();
-        debug_assert_eq!(new.generation, old.generation + 1, "snapshots follow each other");
-        persist(&shared.directory, &new, next_segment_id, shared.options.inline_tombstones_max)?;
+        debug_assert!(new.generation > old.generation, "snapshots follow each other");
+        let next_segment_id = shared.next_segment_id.load(Ordering::Relaxed);
+        let new = Snapshot { next_segment_id, ancestors: old.history().ancestors_of(new.generation), ..new };
+        persist(&shared.directory, &new, shared.options.inline_tombstones_max)?;
         self.replace(new);
         Ok(())
     }

@@ -49,7 +49,7 @@ pub struct Snapshot {
     /// All fields ever seen.
     pub fields: Arc<FieldMapSnapshot>,
     pub primary_key: Option<Arc<str>>,
-    /// Counts commits and merges; two snapshots of an index with the same generation are the same.
+    /// Counts commits and merges, from the [first number](super::first_number) of the writer on; two snapshots of an index with the same generation are the same.
     pub generation: u64,
     /// Generation of the last commit that changed what readers find; those since are merges of the same.
     pub(super) contents: u64,
@@ -61,6 +61,10 @@ pub struct Snapshot {
     pub(super) created_at_nanos: u64,
     pub(super) updated_at_nanos: u64,
     pub(super) next_internal_id: InternalId,
+    /// When it was committed: no segment of any state before has this id or a higher one.
+    pub(super) next_segment_id: u64,
+    /// See [`History::ancestors`](super::History::ancestors).
+    pub(super) ancestors: Arc<[u64]>,
     pub(super) last_batch: Option<u64>,
     pub(super) last_outcome: Arc<[u8]>,
 }

@@ -90,7 +90,8 @@ pub(super) fn verify_directory(
 /// What is wrong with states before the present one, whose files, but for those of the present one, are `current`.
 fn kept_damages(directory: &dyn Directory, current: &[&FileMeta]) -> Result<Vec<IndexError>, IndexError> {
     let mut damages = Vec::new();
-    let mut compared: HashSet<String> = current.iter().map(|file| file.name.clone()).collect();
+    // Another file of the same name is no kept one.
+    let mut compared: HashSet<FileMeta> = current.iter().map(|file| (*file).clone()).collect();
     for name in directory.list()? {
         let Some(generation) = kept_generation(&name) else { continue };
         let bytes = directory.open_read(&name).map_err(IndexError::from);
@@ -104,7 +105,7 @@ fn kept_damages(directory: &dyn Directory, current: &[&FileMeta]) -> Result<Vec<
         let generation = manifest.body.contents();
         let damaged = |error: IndexError| IndexError::DamagedGeneration { generation, reason: error.to_string() };
         let files = manifest.body.segments.iter().flat_map(|entry| entry.meta.files());
-        let files: Vec<&FileMeta> = files.filter(|file| compared.insert(file.name.clone())).collect();
+        let files: Vec<&FileMeta> = files.filter(|file| compared.insert((*file).clone())).collect();
         damages.extend(compare_files(directory, &files, &()).into_iter().flatten().map(damaged));
         let tombstones = tombstone_damages(directory, &manifest.body.segments, manifest.inline_tombstones);
         damages.extend(tombstones.into_iter().map(damaged));

@@ -216,7 +216,7 @@ pub(crate) fn segment_file_name(id: u64) -> String {
 }
 
 /// Name of the `number`-th file with added columns.
-pub(crate) fn column_file_name(id: u64, number: usize) -> String {
+pub(crate) fn column_file_name(id: u64, number: u64) -> String {
     format!("seg-{id:016x}-c{number}.lam")
 }
 

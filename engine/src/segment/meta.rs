@@ -27,7 +27,7 @@ impl TextFields {
 }
 
 /// A file of an index as the manifest names it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FileMeta {
     /// Name in the directory.
     pub name: String,

@@ -413,7 +413,7 @@ fn columns_can_be_added() {
                 writer.shape(&shape);
             }
         }
-        let added = writer.finish(&directory, &meta).unwrap();
+        let added = writer.finish(&directory, &meta, 0).unwrap();
         meta.column_files.push(added);
     }
     assert_eq!(directory.list().unwrap().len(), 3);

@@ -34,6 +34,9 @@ pub trait Directory: Send + Sync + Debug {
     /// Length of a file in bytes.
     fn len(&self, name: &str) -> io::Result<u64>;
 
+    /// Which file has this name now. Missing: [`io::ErrorKind::NotFound`].
+    fn identity(&self, name: &str) -> io::Result<FileIdentity>;
+
     /// Makes `target` (a path outside the directory, same file system) another name of the file, or a copy where the
     /// implementation or the file system has no links.
     fn hard_link_to(&self, name: &str, target: &Path) -> io::Result<()>;
@@ -41,6 +44,10 @@ pub trait Directory: Send + Sync + Debug {
     /// Makes created and deleted names durable.
     fn sync_directory(&self) -> io::Result<()>;
 }
+
+/// Tells a file from others that had its name before, or get it later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileIdentity(pub(super) [u64; 3]);
 
 /// A file being written, front to back.
 pub trait FileWriter: Write + Send {

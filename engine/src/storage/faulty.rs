@@ -5,7 +5,7 @@
 //! chosen step the directory stops: that step and all later ones fail. A test runs once to count the steps, then once
 //! per step, and opens what [`FaultyDirectory::after_crash`] gives back.
 
-use super::{Directory, FileWriter, MemoryDirectory, OwnedBytes};
+use super::{Directory, FileIdentity, FileWriter, MemoryDirectory, OwnedBytes};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -226,6 +226,12 @@ impl Directory for FaultyDirectory {
 
     fn len(&self, name: &str) -> io::Result<u64> {
         Ok(self.open_read(name)?.as_slice().len() as u64)
+    }
+
+    fn identity(&self, name: &str) -> io::Result<FileIdentity> {
+        let state = self.state.lock();
+        let inode = state.names.get(name).ok_or_else(|| not_found(name))?;
+        Ok(FileIdentity([*inode, 0, 0]))
     }
 
     fn hard_link_to(&self, name: &str, target: &Path) -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! A folder of the file system, read through memory maps.
 
-use super::{Directory, FileWriter, OwnedBytes, SteadyFile};
+use super::{Directory, FileIdentity, FileWriter, OwnedBytes, SteadyFile};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -110,6 +110,10 @@ impl Directory for MappedDirectory {
         Ok(self.existing(name)?.1.len())
     }
 
+    fn identity(&self, name: &str) -> io::Result<FileIdentity> {
+        identity(&self.existing(name)?.1)
+    }
+
     fn hard_link_to(&self, name: &str, target: &Path) -> io::Result<()> {
         let source = self.existing(name)?.0;
         match fs::hard_link(&source, target) {
@@ -127,6 +131,20 @@ impl Directory for MappedDirectory {
         File::open(&self.root)?.sync_all()?;
         Ok(())
     }
+}
+
+/// The number of a file may be given to another one once it is gone, which was written at another time.
+fn identity(metadata: &fs::Metadata) -> io::Result<FileIdentity> {
+    let written = metadata.modified()?.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let written = u64::try_from(written.as_nanos()).unwrap_or(u64::MAX);
+    #[cfg(unix)]
+    let number = {
+        use std::os::unix::fs::MetadataExt;
+        [metadata.dev(), metadata.ino()]
+    };
+    #[cfg(not(unix))]
+    let number = [metadata.len(), 0];
+    Ok(FileIdentity([number[0], number[1], written]))
 }
 
 /// Whether a link is refused because the file system has none, none to there, or no more of them.

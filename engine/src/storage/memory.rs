@@ -1,6 +1,6 @@
 //! A directory in memory, for tests and for indexes that need not survive.
 
-use super::{Directory, FileWriter, OwnedBytes};
+use super::{Directory, FileIdentity, FileWriter, OwnedBytes};
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -73,6 +73,12 @@ impl Directory for MemoryDirectory {
 
     fn len(&self, name: &str) -> io::Result<u64> {
         self.files.read().get(name).map(|bytes| bytes.len() as u64).ok_or_else(|| not_found(name))
+    }
+
+    fn identity(&self, name: &str) -> io::Result<FileIdentity> {
+        let files = self.files.read();
+        let bytes = files.get(name).ok_or_else(|| not_found(name))?;
+        Ok(FileIdentity([bytes.as_ptr().addr() as u64, bytes.len() as u64, 0]))
     }
 
     fn hard_link_to(&self, name: &str, target: &Path) -> io::Result<()> {

@@ -15,7 +15,7 @@ mod steady;
 #[cfg(test)]
 mod tests;
 
-pub use directory::{Directory, FileWriter, write_file};
+pub use directory::{Directory, FileIdentity, FileWriter, write_file};
 #[cfg(test)]
 pub(crate) use faulty::{Fault, FaultyDirectory, Survival};
 pub use mapped::MappedDirectory;

@@ -56,6 +56,11 @@ impl Instance {
         self
     }
 
+    /// No state of an index, and no segment, gets a number below this one from now on.
+    pub(crate) fn give_numbers_from(&self, first: u64) {
+        self.options.first_number.raise(first);
+    }
+
     /// The generation of an index, if it is open or that is known otherwise; reads at most the names in its folder.
     pub(crate) fn generation(&self, uid: &str) -> Option<u64> {
         let entry = self.entry(uid).ok()?;

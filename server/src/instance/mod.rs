@@ -93,10 +93,40 @@ impl Instance {
         options: IndexOptions,
         may_upgrade: bool,
     ) -> Result<(Instance, Store), InstanceError> {
+        Instance::open_as(folder, options, may_upgrade, false)
+    }
+
+    /// As [`Instance::open`], for a server that follows another one and finds [`InstanceError::OlderQueue`]: its indexes are fetched
+    /// again, and its tasks are not carried out.
+    ///
+    /// # Errors
+    /// As [`Instance::open`]
+    pub(crate) fn open_to_fetch(
+        folder: &Path,
+        options: IndexOptions,
+        may_upgrade: bool,
+    ) -> Result<(Instance, Store), InstanceError> {
+        Instance::open_as(folder, options, may_upgrade, true)
+    }
+
+    /// The uid of the database in `folder`.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn uid_in(folder: &Path) -> Result<Uuid, InstanceError> {
+        folder::instance_uid(folder)
+    }
+
+    fn open_as(
+        folder: &Path,
+        options: IndexOptions,
+        may_upgrade: bool,
+        is_fetched_again: bool,
+    ) -> Result<(Instance, Store), InstanceError> {
         let (lock, older) = folder::prepare(folder, may_upgrade)?;
         let uid = folder::instance_uid(folder)?;
         let opened = opening::open_store(folder, &lock)?;
-        let tasks_were_lost = names::settle(folder, &opened)?;
+        let tasks_were_lost = names::settle(folder, &opened, is_fetched_again)?;
         let store = opened.store;
         store.keep_marks(lock.try_clone().map_err(StoreError::from)?, opened.marks)?;
         let indexes = closed(store.indexes()?);

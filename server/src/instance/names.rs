@@ -100,10 +100,30 @@ impl Plan {
 ///
 /// # Errors
 /// What is there does not fit together, and what to do about it. Nothing has changed then.
-pub(super) fn settle(folder: &Path, opened: &Opened) -> Result<bool, InstanceError> {
-    let plan = Plan::make(folder, opened)?;
+/// `is_fetched_again`: nothing of the queue is carried out, for the server follows another one, which has all that is needed.
+pub(super) fn settle(folder: &Path, opened: &Opened, is_fetched_again: bool) -> Result<bool, InstanceError> {
+    let plan = match Plan::make(folder, opened) {
+        Err(error @ InstanceError::OlderQueue { .. }) if is_fetched_again => {
+            tracing::error!("{error}. This server follows another one, and fetches what it does not have");
+            pass_over_applied(folder, &opened.store)?;
+            Plan::make(folder, opened)?
+        }
+        plan => plan?,
+    };
     plan.carry_out(folder, opened)?;
     Ok(plan.was_lost)
+}
+
+/// Takes the batches and tasks that indexes have applied for given.
+fn pass_over_applied(folder: &Path, store: &Store) -> Result<(), InstanceError> {
+    let names = entries(&folder.join("indexes"))?;
+    let summaries = summaries(folder, names.iter().map(String::as_str));
+    let known = || summaries.values().filter_map(|summary| summary.as_ref().ok());
+    let above = |number: u64| u32::try_from(number.saturating_add(1)).unwrap_or(u32::MAX);
+    let (next_task, next_batch) = store.next_uids()?;
+    let batch = known().filter_map(|summary| summary.last_batch).max().map_or(0, above);
+    let task = known().flat_map(tasks_of).max().map_or(0, |task| above(task.into()));
+    Ok(store.settle_loss(&[], task.max(next_task), batch.max(next_batch))?)
 }
 
 /// Names of files and folders.

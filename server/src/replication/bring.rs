@@ -4,12 +4,12 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lamina_engine::index::{Followed, Index, ManifestContents, NamedFile, place_manifest};
+use lamina_engine::index::{Index, ManifestContents, NamedFile, Way, place_manifest};
 
 use super::brought::{Brought, FollowError, has_room, io};
 use super::carried::Carried;
 use super::follow::{Following, Run};
-use super::remembered::Local;
+use super::remembered::{Local, is_in_state};
 use super::root::{PublishedIndex, PublishedManifest, Root};
 use super::store::{ObjectError, Wanted, settle, unfinished_path};
 use super::unfinished::{link_clone, link_common};
@@ -56,28 +56,29 @@ impl Run {
         }
     }
 
-    /// Brings the indexes to a server that has nothing, small ones first, and shows each as soon as it is here: keys and what else
-    /// belongs to all of them come before. Each is durable a moment later; a machine that stops before that has nothing of it.
+    /// Brings the indexes to a server that has followed to no root yet, small ones first, and shows each as soon as it is here: keys and what
+    /// else belongs to all of them come before. Each is durable a moment later; a machine that stops before that has nothing of it.
     ///
     /// # Errors
-    /// The first one that kept an index from coming; the others are here.
-    pub(super) fn bring_one_by_one(&self, root: &Root, carried: Option<&Carried>) -> Result<Vec<Local>, FollowError> {
+    /// What keeps all of them from coming, or from being shown.
+    pub(super) fn bring_one_by_one(&self, root: &Root, carried: Option<&Carried>) -> Result<Brought, FollowError> {
         let (instance, queue) = (&self.following.instance, &self.following.queue);
-        // What an attempt before has brought is here.
+        // What an attempt before has brought is here, and what a former writer has of its own is shown until it is replaced.
         let is_published = |(uid, folder): &(String, FolderName)| {
-            root.indexes.iter().any(|index| (&index.uid, &index.folder) == (uid, folder))
+            let is_here = |index: &PublishedIndex| index.folder == *folder || self.local(index, folder).is_some();
+            root.indexes.iter().any(|index| index.uid == *uid && is_here(index))
         };
         let mut names: Vec<(String, FolderName)> = instance.folders().into_iter().filter(is_published).collect();
         names.iter().try_for_each(|(_, folder)| settle(&instance.index_folder(folder)))?;
-        let (sized, mut failure) = self.by_size(&root.indexes)?;
-        let mut brought: Vec<Local> = Vec::with_capacity(sized.len());
+        let (sized, failure) = self.by_size(&root.indexes)?;
+        let mut brought = Brought { failure, ..Brought::default() };
         for place in 0..=sized.len() {
             let is_coming = |published: &&PublishedIndex| names.iter().all(|(uid, _)| *uid != published.uid);
             let coming = root.indexes.iter().filter(is_coming).map(|published| published.uid.clone()).collect();
             let aliases = carried.map(Carried::aliases);
             self.unfinished.leave(instance.set_indexes(names.clone(), aliases.clone()));
             instance.expect(Coming::Indexes(coming));
-            let last = brought.last().map(|last: &Local| instance.index_folder(&last.folder));
+            let last = brought.indexes.last().map(|last: &Local| instance.index_folder(&last.folder));
             let settle_last = || {
                 last.as_deref().map_or(Ok(()), settle)?;
                 Ok::<_, FollowError>(queue.store().set_indexes(&names, aliases.as_ref())?)
@@ -97,13 +98,35 @@ impl Run {
                 Ok(folder) => {
                     names.retain(|(uid, _)| *uid != published.uid);
                     names.push((published.uid.clone(), folder.clone()));
-                    brought.push(Local { folder, published: (*published).clone() });
+                    brought.indexes.push(Local { folder, published: (*published).clone() });
                 }
                 Err(error) if self.bell.is_stopped() => return Err(error),
-                Err(error) => drop(failure.get_or_insert(error)),
+                Err(error) => drop(brought.failure.get_or_insert(error)),
             }
         }
-        failure.map_or(Ok(brought), Err)
+        self.leave_as_shown(root, names, &mut brought);
+        Ok(brought)
+    }
+
+    /// What was not brought stays as it is shown, if it is.
+    fn leave_as_shown(&self, root: &Root, names: Vec<(String, FolderName)>, brought: &mut Brought) {
+        for published in &root.indexes {
+            if brought.indexes.iter().any(|local| local.published.uid == published.uid) {
+                continue;
+            }
+            match names.iter().find(|(uid, _)| *uid == published.uid) {
+                None => drop(brought.missing.insert(published.uid.clone())),
+                Some((uid, folder)) => match self.local(published, folder) {
+                    Some(local) => brought.indexes.push(local.clone()),
+                    None => brought.own.push((uid.clone(), folder.clone())),
+                },
+            }
+        }
+    }
+
+    /// What was brought of a published index, if that is in `folder`.
+    fn local(&self, published: &PublishedIndex, folder: &FolderName) -> Option<&Local> {
+        self.has.indexes.iter().find(|local| local.published.folder == published.folder && local.folder == *folder)
     }
 
     /// The indexes with the bytes of their files and their manifests, small ones first; and why one is not among them.
@@ -134,32 +157,30 @@ impl Run {
     }
 
     /// What is here of an index, held open while its files arrive: opening an index removes what its manifest does not name.
-    fn open(&self, published: &PublishedIndex) -> Option<(Local, Arc<Index>)> {
+    fn open(&self, published: &PublishedIndex) -> Option<Here> {
         let instance = &self.following.instance;
-        let local = self.has.indexes.iter().find(|local| local.published.folder == published.folder).cloned();
+        let local = self.has.indexes.iter().find(|local| local.published.folder == published.folder);
         // A server that was the writer has it under the same name.
-        let local = local.or_else(|| {
-            let folder = published.folder.clone();
-            instance.uid_of(&folder)?;
-            let manifest = PublishedManifest { generation: 0, checksum: 0 };
-            Some(Local { published: PublishedIndex { manifest, ..published.clone() }, folder })
-        })?;
-        let index = instance.index(&instance.uid_of(&local.folder)?).ok()?;
-        Some((local, index))
+        let folder = local.map_or(&published.folder, |local| &local.folder).clone();
+        let manifest = local.map(|local| local.published.manifest.clone());
+        let path = instance.index_folder(&folder);
+        let is_published = manifest.as_ref().is_some_and(|manifest| is_in_state(&path, manifest));
+        let index = instance.index(&instance.uid_of(&folder)?).ok()?;
+        Some(Here { folder, index, is_published, manifest })
     }
 
     /// Brings an index to its published state; the folder that it is in, under which it may have no name yet.
     fn bring(&self, published: &PublishedIndex) -> Result<FolderName, FollowError> {
-        let open = self.open(published);
-        if let Some((local, _)) = &open
-            && local.published.manifest == published.manifest
+        let here = self.open(published);
+        if let Some(here) = &here
+            && here.manifest.as_ref() == Some(&published.manifest)
             && !self.is_first
         {
-            return Ok(local.folder.clone());
+            return Ok(here.folder.clone());
         }
         let manifest = self.store.read(&published.manifest_key())?;
-        let before = open.as_ref().map(|(local, _)| local.folder.clone());
-        let folder = self.bring_to(published, open, &manifest)?;
+        let before = here.as_ref().map(|here| here.folder.clone());
+        let folder = self.bring_to(published, here, &manifest)?;
         if before.as_ref() != Some(&folder) {
             settle(&self.following.instance.index_folder(&folder))?;
         }
@@ -171,41 +192,26 @@ impl Run {
     fn bring_to(
         &self,
         published: &PublishedIndex,
-        open: Option<(Local, Arc<Index>)>,
+        here: Option<Here>,
         manifest: &[u8],
     ) -> Result<FolderName, FollowError> {
         let files = contents(published, manifest)?.files;
-        let Following { instance, queue, .. } = &self.following;
-        let mut before = None;
-        match open.map(|(local, index)| (local.folder, index.snapshot().named_files(), index)) {
-            Some((folder, Ok(have), index)) => {
-                for path in self.fetch(published, &files, &folder, Some(&have))? {
-                    File::open(&path).and_then(|file| file.sync_all()).map_err(io(&path))?;
-                }
-                match index.follow(manifest) {
-                    Ok(Followed::Unchanged | Followed::Advanced) => {
-                        self.unfinished.arrived(&folder);
-                        return Ok(folder);
-                    }
-                    Ok(Followed::Diverged) => {
-                        tracing::info!(index = published.uid, "following another history of an index")
-                    }
-                    Err(error) => tracing::error!(index = published.uid, %error, "fetching an index again"),
-                }
-                before = Some((instance.index_folder(&folder), have));
-            }
-            // A damaged segment is set aside until the index is opened anew. What is sound is linked.
-            Some((folder, Err(_), _)) => before = Some((instance.index_folder(&folder), Vec::new())),
-            None => {}
+        if let Some(here) = &here
+            && self.bring_on(published, here, (manifest, &files))?
+        {
+            return Ok(here.folder.clone());
         }
-        let folder = self.unfinished.folder(&published.folder, instance);
+        let Following { instance, queue, .. } = &self.following;
+        let (folder, begun) = self.unfinished.folder(&published.folder, instance);
         // Until it has a name, the next start removes it.
         queue.store().intend_folder(&folder)?;
         let path = instance.index_folder(&folder);
         // What an attempt before has fetched is there.
         fs::create_dir_all(&path).map_err(io(&path))?;
-        if let Some((from, have)) = &before {
-            link_common(&files, (from, have), &path);
+        let of_name =
+            || instance.folders().into_iter().find(|(uid, _)| *uid == published.uid).map(|(_, folder)| folder);
+        for from in here.map(|here| here.folder).or_else(of_name).into_iter().chain(begun) {
+            link_common(&files, &instance.index_folder(&from), &path);
         }
         for file in &files {
             if let Some(origin) = published.shared.get(&file.name) {
@@ -215,6 +221,45 @@ impl Run {
         self.fetch(published, &files, &folder, None)?;
         place_manifest(&path, manifest)?;
         Ok(folder)
+    }
+
+    /// Brings an index to the state of a manifest in the folder where it is, if that state goes on from what is there. Whether it does.
+    ///
+    /// # Errors
+    /// What may go better the next time.
+    fn bring_on(
+        &self,
+        published: &PublishedIndex,
+        here: &Here,
+        (manifest, files): (&[u8], &[NamedFile]),
+    ) -> Result<bool, FollowError> {
+        let Here { folder, index, is_published, .. } = here;
+        let followed = match index.way_to(manifest, *is_published) {
+            Ok(Way::Apart) => {
+                tracing::info!(index = published.uid, "following another history of an index");
+                return Ok(false);
+            }
+            Ok(Way::On { in_use }) => {
+                for path in self.fetch(published, files, folder, Some(&in_use))? {
+                    File::open(&path).and_then(|file| file.sync_all()).map_err(io(&path))?;
+                }
+                index.follow(manifest, *is_published)
+            }
+            Ok(Way::Here) => index.follow(manifest, *is_published),
+            Err(error) => Err(error),
+        };
+        match followed {
+            Ok(()) => {
+                self.unfinished.arrived(folder);
+                Ok(true)
+            }
+            Err(error) if error.is_momentary() => Err(error.into()),
+            // A damaged segment is set aside until the index is opened anew. What is sound is linked.
+            Err(error) => {
+                tracing::error!(index = published.uid, %error, "fetching an index again");
+                Ok(false)
+            }
+        }
     }
 
     /// Where the index is here that is published in `folder`, if there is one.
@@ -233,7 +278,6 @@ impl Run {
         have: Option<&[NamedFile]>,
     ) -> Result<Vec<PathBuf>, FollowError> {
         let path = self.following.instance.index_folder(folder);
-        // One of the same name and another checksum is in use: the index says that it diverged.
         let is_in_use = |file: &&NamedFile| have.unwrap_or_default().iter().any(|have| have.name == file.name);
         let others: Vec<(&NamedFile, PathBuf)> =
             files.iter().filter(|file| !is_in_use(file)).map(|file| (file, path.join(&file.name))).collect();
@@ -261,6 +305,16 @@ impl Run {
         }
         Ok(others.into_iter().map(|(_, path)| path).collect())
     }
+}
+
+/// What is here of a published index.
+struct Here {
+    folder: FolderName,
+    index: Arc<Index>,
+    /// It is in a state that was followed.
+    is_published: bool,
+    /// That which was followed last, if any was.
+    manifest: Option<PublishedManifest>,
 }
 
 /// The bytes of the files of an index, and its manifest.

@@ -9,6 +9,7 @@ use thiserror::Error;
 use super::remembered::Local;
 use super::store::ObjectError;
 use crate::error::ApiError;
+use crate::stored_names::FolderName;
 use crate::tasks::StoreError;
 
 /// What files that are fetched leave free of a disk: the queue and what is remembered have to be written as well.
@@ -58,6 +59,8 @@ pub(super) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> FollowError + '_
 pub(super) struct Brought {
     /// In their new states; those that cannot be brought in the states that are here.
     pub(super) indexes: Vec<Local>,
+    /// Those that a former writer has of its own, and that are shown until the published ones are here: names and folders.
+    pub(super) own: Vec<(String, FolderName)>,
     /// Names of which there is no state here.
     pub(super) missing: BTreeSet<String>,
     /// Why the first one cannot be brought that cannot.

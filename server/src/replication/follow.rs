@@ -170,6 +170,15 @@ impl Run {
         if !is_due {
             return Ok(false);
         }
+        if let Some(other) = self.has.other_than_followed(&self.following.instance) {
+            let text = format!(
+                "the index `{}` is not in the state that was followed: it is fetched again, and this server does not take over \
+                 until then",
+                other.published.uid
+            );
+            (self.last, self.is_first) = (None, true);
+            return Err(FollowError::Api(text));
+        }
         match blocking(Chain::take_over(self.store.clone(), standby.who.clone(), root.clone())) {
             Ok(chain) => {
                 let root = chain.last().clone();
@@ -255,24 +264,26 @@ impl Run {
             Ok(carried) => (carried, None),
             Err(error) => (None, Some(error)),
         };
-        let Brought { indexes, missing, failure } = match self.has.root {
+        let Brought { indexes, own, missing, failure } = match self.has.root {
             0 => {
                 carried.as_ref().map_or(Ok(()), |carried| self.take(carried))?;
-                let indexes = self.bring_one_by_one(root, carried.as_ref())?;
-                Brought { indexes, ..Brought::default() }
+                self.bring_one_by_one(root, carried.as_ref())?
             }
             _ => self.bring_all(&root.indexes),
         };
         // They may name an index that is not here, in the place of one that is.
         let aliases = carried.as_ref().filter(|_| missing.is_empty()).map(Carried::aliases);
         let has_carried = lost.is_none() && missing.is_empty();
-        let names: Vec<(String, FolderName)> =
-            indexes.iter().map(|local| (local.published.uid.clone(), local.folder.clone())).collect();
+        let brought = indexes.iter().map(|local| (local.published.uid.clone(), local.folder.clone()));
+        let names: Vec<(String, FolderName)> = brought.chain(own).collect();
         let Following { instance, queue, .. } = &self.following;
         queue.store().set_indexes(&names, aliases.as_ref())?;
         let failure = lost.or(failure);
         let folders = instance.set_indexes(names, aliases);
-        folders.iter().for_each(|folder| instance.remove_index_folder(folder));
+        match self.has.root {
+            0 => self.unfinished.leave(folders),
+            _ => folders.iter().for_each(|folder| instance.remove_index_folder(folder)),
+        }
         if let Some(carried) = carried.filter(|_| self.has.root > 0) {
             self.take(&carried)?;
         }

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use lamina_engine::index::first_number;
 use parking_lot::Mutex;
 use uuid::Uuid;
 
@@ -12,7 +13,7 @@ use super::accepting::{Accepting, Place};
 use super::chain::{Chain, Holder, Setback, newest_root};
 use super::journal::{Journal, Ledger, Record, payload_key};
 use super::position::Position;
-use super::remembered::{followed_root, forget_following};
+use super::remembered::{Remembered, followed_root, forget_following};
 use super::root::Root;
 use super::store::{ObjectError, ObjectStore, blocking};
 use crate::counted::counted;
@@ -66,9 +67,11 @@ impl Prepared {
         let (uid, followed) = (instance.uid(), followed_root(instance.folder()));
         let (next_task, _) = queue.store().next_uids().map_err(of_queue)?;
         may_publish(&last, uid, followed, next_task)?;
+        has_what_it_followed(instance)?;
         let who = Holder::of(&options.replication, uid);
         let nonce = who.nonce;
         let mut chain = blocking(Chain::take_over(store.clone(), who, last)).map_err(refused)?;
+        give_numbers(instance, chain.last().epoch)?;
         blocking(chain.survey()).map_err(refused)?;
         let begins_again = options.replication.standby;
         let is_to_be_in_store = options.replication.is_to_be_in_store();
@@ -95,6 +98,28 @@ impl Prepared {
         forget_following(instance.folder()).map_err(|error| ObjectError::Refused(error.to_string()))?;
         Ok(Prepared { chain, ledger, begins_again })
     }
+}
+
+/// Refuses to publish indexes in other states than those that this server has followed: what was published would be lost.
+fn has_what_it_followed(instance: &Instance) -> Result<(), ObjectError> {
+    let has = Remembered::read(instance.folder()).unwrap_or_default();
+    has.other_than_followed(instance).map_or(Ok(()), |other| {
+        Err(ObjectError::Refused(format!(
+            "the index `{}` in this folder is not in the state that was published. Start this server with `--follow`: it fetches the \
+             index again",
+            other.published.uid
+        )))
+    })
+}
+
+/// Whatever is written from here on has numbers that no other writer gives.
+fn give_numbers(instance: &Instance, epoch: u64) -> Result<(), ObjectError> {
+    let first = first_number(epoch).ok_or_else(|| {
+        let text = format!("{epoch} servers have published to this store, and no more can: publish to another prefix");
+        ObjectError::Refused(text)
+    })?;
+    instance.give_numbers_from(first);
+    Ok(())
 }
 
 /// Ends what the writer before adds to the journal, and brings the tasks of it that no root covers.

@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use lamina_engine::index::newest_generation;
 use serde::{Deserialize, Serialize};
 
-use super::root::PublishedIndex;
-use crate::instance::write_durably;
+use super::root::{PublishedIndex, PublishedManifest};
+use crate::instance::{Instance, write_durably};
 use crate::stored_names::FolderName;
 
 const FILE: &str = "replica.json";
@@ -31,10 +32,21 @@ pub(super) struct Local {
     pub(super) folder: FolderName,
 }
 
+/// Whether the index in the folder at `path` is in exactly the state of this manifest.
+pub(super) fn is_in_state(path: &Path, manifest: &PublishedManifest) -> bool {
+    newest_generation(path) == Some(manifest.generation)
+        && fs::read(path.join(manifest.name())).is_ok_and(|bytes| crc32fast::hash(&bytes) == manifest.checksum)
+}
+
 impl Remembered {
     /// That of the database in `folder`. What cannot be read is nothing: it is fetched again.
     pub(super) fn read(folder: &Path) -> Option<Remembered> {
         serde_json::from_slice(&fs::read(path(folder)).ok()?).ok()
+    }
+
+    /// An index that is not in the state that was followed, in the database of `instance`.
+    pub(super) fn other_than_followed(&self, instance: &Instance) -> Option<&Local> {
+        self.indexes.iter().find(|local| !is_in_state(&instance.index_folder(&local.folder), &local.published.manifest))
     }
 
     /// Durable when this returns.

@@ -7,20 +7,19 @@ use super::super::damaged::{Damage, DamagedSegment};
 use super::super::error::IndexError;
 use super::super::files::FileGuard;
 use super::super::manifest::{Manifest, SegmentEntry, manifest_generation};
-use super::super::recovery::{Recovered, open, read_manifest};
+use super::super::recovery::{open, read_manifest, segment_of};
 use super::super::settings::Settings;
 use super::super::snapshot::{Snapshot, now_nanos};
 use super::report::ManifestFound;
 use crate::document::{FieldMap, document_id, infer_primary_key};
 use crate::runtime::Runtime;
-use crate::segment::{COMPARED_AT_OPENING_MAX, Salvage, SegmentMeta, meta_of_files};
+use crate::segment::{COMPARED_AT_OPENING_MAX, FileMeta, Salvage, SegmentMeta, meta_of_files};
 use crate::storage::Directory;
 
 /// What was found.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) snapshot: Snapshot,
-    pub(super) next_segment_id: u64,
     pub(super) manifest: ManifestFound,
 }
 
@@ -48,9 +47,9 @@ pub(super) fn find(directory: &Arc<dyn Directory>) -> Result<Found, IndexError> 
 }
 
 fn found(directory: &Arc<dyn Directory>, manifest: Manifest, reason: Option<String>) -> Result<Found, IndexError> {
-    let Recovered { snapshot, next_segment_id } = open(directory, manifest, &Runtime::new(), COMPARED_AT_OPENING_MAX)?;
+    let snapshot = open(directory, manifest, &Runtime::new(), COMPARED_AT_OPENING_MAX)?;
     let manifest = reason.map_or(ManifestFound::Sound, |reason| ManifestFound::Older { reason });
-    Ok(Found { snapshot, next_segment_id, manifest })
+    Ok(Found { snapshot, manifest })
 }
 
 /// All segments count as damaged: without a manifest no one knows what their field numbers mean.
@@ -62,7 +61,7 @@ fn of_files(
 ) -> Result<Found, IndexError> {
     let mut by_segment: BTreeMap<u64, Vec<String>> = BTreeMap::new();
     for name in names {
-        if let Some(id) = segment_of(name) {
+        if let Some(id) = segment_of(name).filter(|_| name.starts_with("seg-")) {
             by_segment.entry(id).or_default().push(name.clone());
         }
     }
@@ -70,12 +69,11 @@ fn of_files(
         return Err(IndexError::NotFound);
     }
     let (mut damaged, mut primary_key) = (Vec::new(), None);
-    let next_segment_id = by_segment.keys().next_back().map_or(0, |last| last + 1);
     // Newest first: of two documents with the same key the newer one stays.
     for (id, mut files) in by_segment.into_iter().rev() {
         // The file without a number first, then by number.
         files.sort_unstable_by_key(|name| (name.len(), name.clone()));
-        let guards = files.iter().map(|name| FileGuard::kept(directory.clone(), name.clone())).collect();
+        let guards = files.iter().map(|name| FileGuard::kept(directory.clone(), nothing_known(name))).collect();
         let (meta, damage) = match meta_of_files(&**directory, id, &files) {
             Ok(Some(meta)) => (meta, format!("{}: the manifest that says what it holds is damaged", files[0])),
             Ok(None) => (unreadable(id, &files[0]), format!("{}: section info is damaged", files[0])),
@@ -104,22 +102,22 @@ fn of_files(
         created_at_nanos: now_nanos(),
         updated_at_nanos: now_nanos(),
         next_internal_id: 0,
+        next_segment_id: 0,
+        ancestors: Arc::default(),
         last_batch: None,
         last_outcome: Arc::new([]),
     };
-    Ok(Found { snapshot, next_segment_id, manifest: ManifestFound::Lost { reason, primary_key } })
+    Ok(Found { snapshot, manifest: ManifestFound::Lost { reason, primary_key } })
 }
 
-/// `seg-<16 hex digits>` and whatever follows.
-fn segment_of(name: &str) -> Option<u64> {
-    let rest = name.strip_prefix("seg-")?.strip_suffix(".lam")?;
-    u64::from_str_radix(rest.get(..16)?, 16).ok()
+fn nothing_known(file: &str) -> FileMeta {
+    FileMeta { name: file.to_owned(), bytes: 0, checksum: 0 }
 }
 
 fn unreadable(id: u64, file: &str) -> SegmentMeta {
     SegmentMeta {
         id,
-        file: crate::segment::FileMeta { name: file.to_owned(), bytes: 0, checksum: 0 },
+        file: nothing_known(file),
         doc_count: 0,
         first_internal_id: 0,
         last_internal_id: 0,

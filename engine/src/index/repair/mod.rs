@@ -21,7 +21,7 @@ use super::error::IndexError;
 use super::lock::IndexLock;
 use super::manifest::manifest_generation;
 use super::options::INLINE_TOMBSTONES_MAX;
-use super::recovery::is_ours;
+use super::recovery::{is_ours, segment_of};
 use super::snapshot::{SegmentView, Snapshot};
 use super::transaction::count_fields;
 use crate::storage::{Directory, MappedDirectory};
@@ -54,7 +54,11 @@ pub fn repair(folder: &Path, options: RepairOptions<'_>) -> Result<RepairReport,
     }
     let directory: Arc<dyn Directory> = Arc::new(MappedDirectory::open(folder)?);
     let _lock = IndexLock::acquire(folder)?;
-    let Found { mut snapshot, mut next_segment_id, manifest } = find(&directory)?;
+    let Found { mut snapshot, manifest } = find(&directory)?;
+    let names = directory.list()?;
+    // A newer manifest, which is damaged, may have named others than this one knows of.
+    let highest = names.iter().filter_map(|name| segment_of(name)).max();
+    let mut next_segment_id = snapshot.next_segment_id.max(highest.map_or(0, |id| id.saturating_add(1)));
     set_unsound_aside(&mut snapshot);
     let mut report = RepairReport { manifest, sound_segments: snapshot.segments.len(), ..RepairReport::default() };
     if snapshot.damaged.is_empty() && report.manifest == ManifestFound::Sound {
@@ -74,14 +78,16 @@ pub fn repair(folder: &Path, options: RepairOptions<'_>) -> Result<RepairReport,
     snapshot.segments.extend(rebuilt.segments);
     snapshot.segments.retain(|segment| segment.live_count() > 0);
     snapshot.field_distribution = Arc::new(count_fields(&snapshot.segments)?);
-    let names = directory.list()?;
     // Damaged manifests may be newer than the one that counts.
     let newest = names.iter().filter_map(|name| manifest_generation(name)).max().unwrap_or(0);
-    snapshot.generation = newest.max(snapshot.generation) + 1;
+    let generation = newest.max(snapshot.generation) + 1;
+    snapshot.ancestors = snapshot.history().ancestors_of(generation);
+    snapshot.generation = generation;
     snapshot.contents = snapshot.generation;
+    snapshot.next_segment_id = next_segment_id;
     let replaced = replaced_files(names, &snapshot);
     link_aside(folder, aside, &replaced)?;
-    persist(&directory, &snapshot, next_segment_id, INLINE_TOMBSTONES_MAX)?;
+    persist(&directory, &snapshot, INLINE_TOMBSTONES_MAX)?;
     guards(&snapshot).for_each(|guard| guard.keep());
     // They are kept aside already; what cannot be removed is removed when the index is opened.
     replaced.iter().filter_map(|name| directory.delete(name).err()).for_each(|error| {

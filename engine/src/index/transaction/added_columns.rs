@@ -57,8 +57,8 @@ pub(super) fn add_columns_to(
         writer = writer.with_shapes();
     }
     let writer = gather(resources, reading, extraction, segment, writer)?;
-    let file = writer.finish(&**resources.directory, meta)?;
-    let added = FileGuard::provisional(resources.directory.clone(), file.file.name.clone());
+    let file = writer.finish(&**resources.directory, meta, resources.first_number)?;
+    let added = FileGuard::provisional(resources.directory.clone(), file.file.clone());
     let files = segment.files.iter().cloned().chain([added]).collect();
     let mut meta = meta.clone();
     meta.column_files.push(file);

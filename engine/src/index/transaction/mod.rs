@@ -29,6 +29,7 @@ use std::sync::Arc;
 use super::damaged::{Damage, DamagedSegment};
 use super::embedding::Embedded;
 use super::error::{IndexError, OperationError};
+use super::history::next_number;
 use super::operation::{Operation, Outcome, Selector};
 use super::settings::{Settings, SettingsPatch};
 use super::snapshot::{DocumentAddress, SegmentView, Snapshot};
@@ -129,7 +130,7 @@ impl<'a> Transaction<'a> {
     pub(super) fn into_snapshot(mut self, batch: u64, outcome: Vec<u8>, now_nanos: u64) -> Snapshot {
         debug_assert!(self.plan.is_empty(), "run() carries out the plan");
         let segments = mem::take(&mut self.state.segments);
-        let mut snapshot = Snapshot { segments, generation: self.base.generation + 1, ..self.snapshot() };
+        let mut snapshot = Snapshot { segments, generation: self.next_generation(), ..self.snapshot() };
         // A segment without live documents is of no use.
         snapshot.segments.retain(|segment| segment.live_count() > 0);
         if self.state.is_changed {
@@ -157,9 +158,13 @@ impl<'a> Transaction<'a> {
 
     /// The state as the next snapshot of a batch that was committed before: no document has changed, but vectors have.
     pub(super) fn into_completed_snapshot(self, now_nanos: u64) -> Snapshot {
-        let generation = self.base.generation + 1;
+        let generation = self.next_generation();
         let committed_at_nanos = now_nanos.max(self.base.committed_at_nanos);
         Snapshot { generation, contents: generation, committed_at_nanos, ..self.snapshot() }
+    }
+
+    fn next_generation(&self) -> u64 {
+        next_number(self.base.generation, self.resources.first_number)
     }
 
     /// The tokenizer of the settings as they are now.
@@ -184,6 +189,8 @@ impl<'a> Transaction<'a> {
             created_at_nanos: self.base.created_at_nanos,
             updated_at_nanos: self.base.updated_at_nanos,
             next_internal_id: self.state.next_internal_id,
+            next_segment_id: self.base.next_segment_id,
+            ancestors: self.base.ancestors.clone(),
             last_batch: self.base.last_batch,
             last_outcome: self.base.last_outcome.clone(),
         }

@@ -20,7 +20,10 @@ use crate::storage::Directory;
 pub(in super::super) struct Resources<'a> {
     pub(in super::super) directory: &'a Arc<dyn Directory>,
     pub(in super::super) runtime: &'a Arc<Runtime>,
+    /// Not below `first_number`.
     pub(in super::super) next_segment_id: &'a AtomicU64,
+    /// See [`IndexOptions::first_number`](super::super::IndexOptions::first_number).
+    pub(in super::super) first_number: u64,
     pub(in super::super) thread_count: usize,
     pub(in super::super) memory_bytes: usize,
     pub(in super::super) list_thresholds: ListThresholds,

@@ -219,7 +219,7 @@ impl Transaction<'_> {
         let gathered = std::mem::take(&mut self.gathered);
         for (segment, patches) in &gathered.patches {
             let view: &mut SegmentView = &mut self.state.segments[*segment as usize];
-            *view = view.with_patches(self.resources.directory, patches)?;
+            *view = view.with_patches(self.resources.directory, self.resources.first_number, patches)?;
             self.state.is_changed = true;
         }
         if !gathered.added.is_empty() {

@@ -89,12 +89,17 @@ impl ColumnFileWriter {
             + self.shapes.as_ref().map_or(0, ShapesBuilder::heap_bytes)
     }
 
-    /// Writes `seg-<id>-c<n>.lam`, where `n` is one more than the highest that `meta` names, synced. Add the answer
-    /// to `meta.column_files` and reopen the segment.
-    pub fn finish(self, directory: &dyn Directory, meta: &SegmentMeta) -> Result<ColumnFileMeta, SegmentError> {
+    /// Writes `seg-<id>-c<n>.lam`, where `n` is higher than the highest that `meta` names, and not below `first_number`, synced.
+    /// Add the answer to `meta.column_files` and reopen the segment.
+    pub fn finish(
+        self,
+        directory: &dyn Directory,
+        meta: &SegmentMeta,
+        first_number: u64,
+    ) -> Result<ColumnFileMeta, SegmentError> {
         assert_eq!(self.doc_count, meta.doc_count, "every document of the segment was begun");
         let (geo, shapes) = (self.geo.is_some(), self.shapes.is_some());
-        let (file, fields) = written(directory, next_file_name(directory, meta), |file| {
+        let (file, fields) = written(directory, next_file_name(directory, meta, first_number), |file| {
             let fields = self.columns.finish(file, None, self.doc_count)?;
             if let Some(geo) = &self.geo {
                 geo.finish(file, None, self.doc_count)?;
@@ -109,14 +114,14 @@ impl ColumnFileWriter {
 }
 
 /// Writes the vectors of embedders for the documents of an existing segment, as a file beside it, synced. Add the
-/// answer to `meta.column_files` and reopen the segment.
+/// answer to `meta.column_files` and reopen the segment. `first_number`: as for [`ColumnFileWriter::finish`].
 pub(crate) fn write_vector_file(
     embedders: &[VectorsBuilder],
     directory: &dyn Directory,
-    meta: &SegmentMeta,
+    (meta, first_number): (&SegmentMeta, u64),
     thresholds: &ListThresholds,
 ) -> Result<ColumnFileMeta, SegmentError> {
-    let (file, ()) = written(directory, next_file_name(directory, meta), |file| {
+    let (file, ()) = written(directory, next_file_name(directory, meta, first_number), |file| {
         let mut numbered = (0..).zip(embedders);
         numbered.try_for_each(|(number, vectors)| vectors.finish(file, number, None, meta.doc_count, thresholds))
     })?;
@@ -125,13 +130,14 @@ pub(crate) fn write_vector_file(
 }
 
 /// Writes patches of an existing segment, as a file beside it, synced. Add the answer to `meta.column_files`, in place of
-/// the files whose patches it has taken in.
+/// the files whose patches it has taken in. `first_number`: as for [`ColumnFileWriter::finish`].
 pub(crate) fn write_patch_file(
     patches: &NewLayer,
     directory: &dyn Directory,
     meta: &SegmentMeta,
+    first_number: u64,
 ) -> Result<ColumnFileMeta, SegmentError> {
-    let (file, ()) = written(directory, next_file_name(directory, meta), |file| {
+    let (file, ()) = written(directory, next_file_name(directory, meta, first_number), |file| {
         file.section(SectionKind::Patches, 0, &patches.bytes)
     })?;
     Ok(ColumnFileMeta { patches: true, ..ColumnFileMeta::of(file) })
@@ -151,15 +157,16 @@ fn written<T>(
     })
 }
 
-/// A name that no file has: states before the present one may have files that `meta` does not name.
-fn next_file_name(directory: &dyn Directory, meta: &SegmentMeta) -> String {
+/// A name that no file has: states before the present one may have files that `meta` does not name, and so may other writers, which
+/// give lower numbers.
+fn next_file_name(directory: &dyn Directory, meta: &SegmentMeta, first_number: u64) -> String {
     // Files in between may have been removed, but never the one that was added last without those before it.
     let last = meta.column_files.iter().filter_map(|file| file_number(&file.file.name)).max().unwrap_or(0);
-    let mut names = (last + 1..).map(|number| column_file_name(meta.id, number));
+    let mut names = ((last + 1).max(first_number)..).map(|number| column_file_name(meta.id, number));
     names.find(|name| directory.len(name).is_err()).expect("there are many names")
 }
 
 /// The `n` of `seg-<id>-c<n>.lam`.
-fn file_number(name: &str) -> Option<usize> {
+fn file_number(name: &str) -> Option<u64> {
     name.strip_suffix(".lam")?.rsplit_once("-c")?.1.parse().ok()
 }

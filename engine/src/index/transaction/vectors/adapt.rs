@@ -196,8 +196,9 @@ impl Adaptation<'_> {
             return Ok(segment.clone());
         }
         let (directory, reader) = (self.resources.directory, &segment.reader);
-        let file = write_vector_file(&beside.0, &**directory, reader.meta(), &self.resources.list_thresholds)?;
-        let added = FileGuard::provisional(directory.clone(), file.file.name.clone());
+        let (first, thresholds) = (self.resources.first_number, &self.resources.list_thresholds);
+        let file = write_vector_file(&beside.0, &**directory, (reader.meta(), first), thresholds)?;
+        let added = FileGuard::provisional(directory.clone(), file.file.clone());
         let files = segment.files.iter().cloned().chain([added]).collect();
         let mut meta = reader.meta().clone();
         meta.column_files.push(file);

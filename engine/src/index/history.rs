@@ -1,0 +1,172 @@
+//! Numbers that no two writers give, and which state another one goes on from.
+//!
+//! Several servers may write an index one after the other, and one that was the writer may have made commits that no other one knows. So
+//! the number of a state, and the ids of segments, begin with the epoch of the writer that gives them, of which each taker-over has one of
+//! its own: what a number meant once, it means for ever. A server without others has epoch 0, and counts from 0.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::snapshot::Snapshot;
+
+/// Bits of what one writer counts, below its epoch.
+const COUNT_BITS: u32 = 32;
+/// Numbers stay exact where all numbers are double-precision.
+const EPOCHS: u64 = 1 << (53 - COUNT_BITS);
+/// Writers before the present one that a state remembers: what comes from an earlier one is no state before it for all that is known.
+const ANCESTORS_MAX: usize = 32;
+
+/// The first number of the writer of an epoch; `None` for one that no number can hold.
+pub fn first_number(epoch: u64) -> Option<u64> {
+    (epoch < EPOCHS).then_some(epoch << COUNT_BITS)
+}
+
+/// The epoch of the writer that gave a number.
+fn epoch_of(number: u64) -> u64 {
+    number >> COUNT_BITS
+}
+
+/// The number behind `last`, of a writer that gives none below `first`.
+pub fn next_number(last: u64, first: u64) -> u64 {
+    (last + 1).max(first)
+}
+
+/// Whether `number` lies in a run of merges of the state `contents`, the last of which is `generation`. What lies between the numbers of two
+/// writers was given by one of them for something else, if it was.
+pub(super) fn is_same_state(number: u64, contents: u64, generation: u64) -> bool {
+    number == contents || (contents..=generation).contains(&number) && epoch_of(number) == epoch_of(generation)
+}
+
+/// The least number that indexes give: of all of a process, which learns it when it takes over. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct FirstNumber(Arc<AtomicU64>);
+
+impl FirstNumber {
+    /// No number below `first` is given from now on.
+    pub fn raise(&self, first: u64) {
+        self.0.fetch_max(first, Ordering::Relaxed);
+    }
+
+    /// That number.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A state of an index, and the states before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct History {
+    /// See [`Snapshot::generation`].
+    pub generation: u64,
+    /// When the index was made, in nanoseconds since 1970.
+    pub created_at: u64,
+    /// The last generation of each writer before the present one that this state goes on from, ascending.
+    pub ancestors: Arc<[u64]>,
+}
+
+impl History {
+    /// The writers before of a state `generation` that goes on from this one.
+    pub fn ancestors_of(&self, generation: u64) -> Arc<[u64]> {
+        if epoch_of(generation) == epoch_of(self.generation) {
+            return Arc::clone(&self.ancestors);
+        }
+        let surplus = (self.ancestors.len() + 1).saturating_sub(ANCESTORS_MAX);
+        self.ancestors.iter().skip(surplus).copied().chain([self.generation]).collect()
+    }
+
+    /// Whether this state goes on from `before`. `is_published`: `before` is known to be a published state, so that all published later go on
+    /// from it; it counts where numbers say nothing.
+    pub fn goes_on_from(&self, before: &History, is_published: bool) -> bool {
+        if self.generation <= before.generation || self.created_at != before.created_at {
+            return false;
+        }
+        let epoch = epoch_of(before.generation);
+        if epoch == epoch_of(self.generation) {
+            // Programs that knew no epochs gave the same numbers twice.
+            return epoch > 0 || is_published;
+        }
+        let last = self.ancestors.iter().find(|last| epoch_of(**last) == epoch);
+        last.map_or(is_published, |last| before.generation <= *last)
+    }
+}
+
+impl Snapshot {
+    /// What it comes from.
+    pub fn history(&self) -> History {
+        History {
+            generation: self.generation,
+            created_at: self.created_at_nanos,
+            ancestors: Arc::clone(&self.ancestors),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(generation: u64, ancestors: &[u64]) -> History {
+        History { generation, created_at: 7, ancestors: ancestors.into() }
+    }
+
+    fn first(epoch: u64) -> u64 {
+        first_number(epoch).unwrap()
+    }
+
+    #[test]
+    fn numbers_of_an_epoch_are_below_those_of_the_next_and_exact_as_doubles() {
+        assert_eq!((first(0), first(1)), (0, 1 << 32));
+        let last = first_number(EPOCHS - 1).unwrap() + u64::from(u32::MAX);
+        assert!(last < 1 << 53 && (last as f64) as u64 == last);
+        assert_eq!(first_number(EPOCHS), None);
+        assert_eq!(
+            (next_number(4, 0), next_number(4, first(3)), next_number(first(3) + 2, first(3))),
+            (5, first(3), first(3) + 3)
+        );
+    }
+
+    #[test]
+    fn a_number_between_two_writers_names_no_state() {
+        assert!(is_same_state(5, 5, 8) && is_same_state(6, 5, 8) && is_same_state(8, 5, 8) && !is_same_state(9, 5, 8));
+        // A merge of the next writer: 6 may have been a commit of the one before.
+        let merged = first(3) + 1;
+        assert!(is_same_state(5, 5, merged) && is_same_state(merged, 5, merged) && is_same_state(first(3), 5, merged));
+        assert!(!is_same_state(6, 5, merged) && !is_same_state(first(2), 5, merged));
+    }
+
+    #[test]
+    fn a_state_goes_on_from_what_its_writers_had() {
+        let before = state(9, &[]);
+        let taken_over = state(first(3), &before.ancestors_of(first(3)));
+        assert_eq!(*taken_over.ancestors, [9]);
+        assert!(taken_over.goes_on_from(&before, false));
+        assert!(taken_over.goes_on_from(&state(6, &[]), false));
+        // What the writer before committed and did not publish.
+        assert!(!taken_over.goes_on_from(&state(10, &[]), false) && !taken_over.goes_on_from(&state(10, &[]), true));
+        assert!(!taken_over.goes_on_from(&state(first(2), &[9]), false), "of a writer that it does not know");
+        let later = state(first(5) + 7, &state(first(3) + 4, &[9]).ancestors_of(first(5) + 7));
+        assert_eq!(*later.ancestors, [9, first(3) + 4]);
+        assert!(later.goes_on_from(&taken_over, false) && later.goes_on_from(&before, false));
+        assert!(!later.goes_on_from(&state(first(3) + 5, &[9]), false));
+        assert!(!before.goes_on_from(&taken_over, true), "no state goes back");
+        assert!(later.goes_on_from(&state(first(5) + 2, &[9, first(3) + 4]), false), "the same writer");
+        let other = History { created_at: 8, ..later.clone() };
+        assert!(!other.goes_on_from(&before, true), "another index of the name");
+    }
+
+    #[test]
+    fn numbers_without_epochs_say_nothing() {
+        assert!(!state(12, &[]).goes_on_from(&state(10, &[]), false));
+        assert!(state(12, &[]).goes_on_from(&state(10, &[]), true), "but that it was published does");
+    }
+
+    #[test]
+    fn a_state_remembers_so_many_writers() {
+        let mut now = state(0, &[]);
+        for epoch in 1..100 {
+            now = state(first(epoch), &now.ancestors_of(first(epoch)));
+        }
+        assert_eq!(now.ancestors.len(), ANCESTORS_MAX);
+        assert!(now.goes_on_from(&state(first(98), &[]), false) && !now.goes_on_from(&state(first(1), &[]), false));
+    }
+}
