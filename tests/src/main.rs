@@ -41,6 +41,7 @@ mod group_damage;
 mod group_tokens;
 mod groups;
 mod helm;
+mod histories;
 mod http;
 mod http2;
 mod import;

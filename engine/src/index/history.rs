@@ -22,7 +22,7 @@ pub fn first_number(epoch: u64) -> Option<u64> {
 }
 
 /// The epoch of the writer that gave a number.
-fn epoch_of(number: u64) -> u64 {
+pub fn epoch_of(number: u64) -> u64 {
     number >> COUNT_BITS
 }
 

@@ -56,7 +56,7 @@ pub use error::{GeoCoordinates, GeoError, IndexError, OperationError, ShapeError
 pub use expiry::expired;
 pub use follow::{ManifestContents, NamedFile, Way, kept_state_count, newest_generation, place_manifest};
 pub use handle::Index;
-pub use history::{FirstNumber, History, first_number, next_number};
+pub use history::{FirstNumber, History, epoch_of, first_number, next_number};
 pub use inspect::{DocumentReport, PostingReport, TermReport, TokenReport};
 pub use kept::{At, GenerationReport};
 pub use merge_policy::{MergePolicy, SegmentSize};

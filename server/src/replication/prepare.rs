@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use lamina_engine::index::first_number;
+use lamina_engine::index::{epoch_of, first_number, newest_generation};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
@@ -68,6 +68,7 @@ impl Prepared {
         let (next_task, _) = queue.store().next_uids().map_err(of_queue)?;
         may_publish(&last, uid, followed, next_task)?;
         has_what_it_followed(instance)?;
+        let last = above_numbers(instance, last);
         let who = Holder::of(&options.replication, uid);
         let nonce = who.nonce;
         let mut chain = blocking(Chain::take_over(store.clone(), who, last)).map_err(refused)?;
@@ -110,6 +111,13 @@ fn has_what_it_followed(instance: &Instance) -> Result<(), ObjectError> {
             other.published.uid
         )))
     })
+}
+
+/// The root with an epoch that is not below those in the numbers of indexes here, which may come from another store.
+fn above_numbers(instance: &Instance, last: Root) -> Root {
+    let folders = instance.folders().into_iter().map(|(_, folder)| instance.index_folder(&folder));
+    let highest = folders.filter_map(|path| newest_generation(&path)).max().map_or(0, epoch_of);
+    Root { epoch: last.epoch.max(highest), ..last }
 }
 
 /// Whatever is written from here on has numbers that no other writer gives.

@@ -96,8 +96,9 @@ fn whatever_the_store_does_nothing_that_was_published_is_lost() {
     // What is to be proved was met, and often.
     let Counts { roots, takeovers, refused, removed, followed, crashes, .. } = counts;
     let Counts { stale, moved, shared, acknowledged, replayed, trimmed, jumps, held_back, .. } = counts;
+    let Counts { tried_again, met_again, .. } = counts;
     let of_publishers = [roots, takeovers, refused, removed, followed, crashes, shared, held_back];
-    for count in of_publishers.into_iter().chain([acknowledged, replayed, trimmed, jumps]) {
+    for count in of_publishers.into_iter().chain([acknowledged, replayed, trimmed, jumps, tried_again, met_again]) {
         assert!(count > 100, "{counts:?}");
     }
     assert!(stale > 0 && moved > 0, "{stale} {moved}");

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
+use lamina_engine::index::first_number;
 use uuid::Uuid;
 
 use super::model::{Index, Indexes, is_of_books, names};
@@ -40,6 +41,14 @@ pub(super) struct Disk {
     indexes: Indexes,
     /// Tasks that were accepted and wait, by their uids.
     pub(super) queue: BTreeMap<u32, u32>,
+}
+
+impl Disk {
+    fn forget_following(&mut self) {
+        self.followed = None;
+        self.indexes.films.forget_following();
+        self.indexes.books.forget_following();
+    }
 }
 
 /// The servers of a schedule.
@@ -156,6 +165,8 @@ impl Process {
         let chain = Chain::take_over(self.store.clone(), self.who(), last).await;
         let mut chain = chain.inspect_err(|setback| self.note(setback))?.with_rules(RULES);
         self.world.is_believed(chain.last());
+        let first = first_number(chain.last().epoch).expect("few servers take over");
+        self.disk.borrow_mut().indexes.number_from(first);
         chain.survey().await?;
         // Now and then a server is started with other options.
         let accepts = self.world.is_journaled && self.world.below(8) > 0;
@@ -165,7 +176,7 @@ impl Process {
             let (desk, known) = taken.inspect_err(|setback| self.note(setback))?;
             ledger = Some((known, desk));
         }
-        self.disk.borrow_mut().followed = None;
+        self.disk.borrow_mut().forget_following();
         let queue = self.disk.borrow().queue.clone();
         self.trace(format_args!("writes, from {queue:?}, accepts: {accepts}, {:?}", chain.last()));
         let is_over = self.pulse(&chain);
@@ -246,8 +257,10 @@ impl Process {
             1 => disk.indexes.films.remove_clone(),
             2 | 3 => disk.indexes.films.merge(),
             4 => disk.indexes.books.merge(),
+            5 => disk.indexes.books.clear_and_restore(),
             _ => {}
         }
+        self.world.means(&disk.indexes);
         if self.world.below(16) == 0 {
             disk.indexes.is_damaged ^= true;
         }
@@ -308,14 +321,19 @@ impl Process {
 
     async fn follow(&self) -> Result<(), Setback> {
         self.disk.borrow_mut().queue.clear();
+        self.disk.borrow_mut().indexes.start();
         let (who, mut watch) = (self.who(), Watch::new(self.world.now(self.server)));
         let mut newest: Option<Root> = None;
         loop {
             let after = newest.as_ref().map_or(0, |root| root.number);
             let looked_at = self.world.now(self.server);
             if let Some(root) = newest_root(&self.store, after).await? {
-                self.bring(&root).await?;
-                newest = Some(root);
+                // It tries again, or the process ends.
+                match self.bring(&root).await {
+                    Ok(()) => newest = Some(root),
+                    Err(setback) if self.world.below(4) == 0 => return Err(setback),
+                    Err(_) => self.world.counts.borrow_mut().tried_again += 1,
+                }
             }
             if let Some(root) = &newest
                 && (root.holder == who.uid || watch.is_silent(&self.store, root, looked_at).await?)
@@ -348,26 +366,43 @@ impl Process {
         if root.indexes.iter().all(|index| index.uid != "books") {
             self.disk.borrow_mut().indexes.books = Index::new("books", Shared::next(&self.shared.folders));
         }
+        let mut failure = None;
         for index in &root.indexes {
-            let manifest = self.fetch(&index.manifest_key()).await?;
-            let mut files = Vec::new();
-            for file in names(&manifest).expect("a manifest") {
-                let bytes = self.fetch(&index.file_key(&file)).await?;
-                files.push((file, bytes));
-            }
-            let folder = Shared::next(&self.shared.folders);
-            let mut disk = self.disk.borrow_mut();
-            match index.uid.as_str() {
-                "clone" => disk.indexes.films.follow_clone(index, files, folder),
-                "books" => disk.indexes.books.follow(index, files, folder),
-                _ => disk.indexes.films.follow(index, files, folder),
+            // One that does not come keeps no other one from coming.
+            match self.bring_one(index).await {
+                Ok(()) => self.world.means(&self.disk.borrow().indexes),
+                Err(error) => failure = Some(error),
             }
         }
+        if let Some(failure) = failure {
+            return Err(failure.into());
+        }
         let mut disk = self.disk.borrow_mut();
+        disk.indexes.start();
         disk.next_task = disk.next_task.max(root.next_task);
         self.trace(format_args!("has followed to {root:?}"));
         disk.followed = Some(root.number);
         self.world.counts.borrow_mut().followed += 1;
+        Ok(())
+    }
+
+    async fn bring_one(&self, index: &PublishedIndex) -> Result<(), ObjectError> {
+        let manifest = self.fetch(&index.manifest_key()).await?;
+        let (mut files, folder) = (Vec::new(), Shared::next(&self.shared.folders));
+        for file in names(&manifest).expect("a manifest") {
+            if index.uid == "books" {
+                self.disk.borrow_mut().indexes.books.begin_to_fill(index, folder);
+            }
+            let bytes = self.fetch(&index.file_key(&file)).await?;
+            files.push((file, bytes));
+        }
+        let fetched = (manifest, files);
+        let mut disk = self.disk.borrow_mut();
+        match index.uid.as_str() {
+            "clone" => disk.indexes.films.follow_clone(index, fetched, folder),
+            "books" => disk.indexes.books.follow(index, fetched, folder),
+            _ => disk.indexes.films.follow(index, fetched, folder),
+        }
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use super::model::{keys_of, numbers, tasks_of};
+use super::model::{Indexes, keys_of, numbers, tasks_of};
 use crate::replication::chain::REMAINS;
 use crate::replication::journal::{Record, record_key, record_number};
 use crate::replication::root::{ROOTS, Root, root_number};
@@ -42,6 +42,10 @@ pub(super) struct Counts {
     pub(super) jumps: u64,
     /// Publications that held an index back.
     pub(super) held_back: u64,
+    /// Attempts to follow after one that failed in the same process.
+    pub(super) tried_again: u64,
+    /// Numbers of states that more than one server had.
+    pub(super) met_again: u64,
 }
 
 impl Counts {
@@ -60,6 +64,8 @@ impl Counts {
         self.crashes += other.crashes;
         self.jumps += other.jumps;
         self.held_back += other.held_back;
+        self.tried_again += other.tried_again;
+        self.met_again += other.met_again;
     }
 }
 
@@ -105,6 +111,8 @@ pub(super) struct World {
     pub(super) is_journaled: bool,
     /// Tasks that were acknowledged, and are in no root yet.
     acknowledged: RefCell<BTreeSet<u32>>,
+    /// What the number of a state of an index has meant, on any server.
+    meanings: RefCell<BTreeMap<(&'static str, u64), BTreeSet<u32>>>,
     pub(super) counts: RefCell<Counts>,
     /// Whether what happens is printed.
     is_traced: bool,
@@ -123,6 +131,7 @@ impl World {
             is_traced,
             is_journaled,
             acknowledged: RefCell::default(),
+            meanings: RefCell::default(),
             base,
             now: Cell::new(0),
             seed: Cell::new(seed),
@@ -282,6 +291,20 @@ impl World {
             }
         }
         assert!(lost.is_empty(), "{lost:?} were acknowledged, and are lost by {root:?}");
+    }
+
+    /// The number of a state means the same on all servers for ever; states that are kept can be read.
+    pub(super) fn means(&self, indexes: &Indexes) {
+        let mut meanings = self.meanings.borrow_mut();
+        for (uid, number, tasks) in indexes.films.readable().chain(indexes.books.readable()) {
+            match meanings.get(&(uid, number)) {
+                Some(before) => {
+                    assert_eq!(*before, tasks, "state {number} of {uid} was another one");
+                    self.counts.borrow_mut().met_again += 1;
+                }
+                None => drop(meanings.insert((uid, number), tasks)),
+            }
+        }
     }
 
     /// A client knows so.
