@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::action::Action;
 use super::key::{ApiKey, master_key_mark, rfc3339};
 use crate::error::{ApiError, ApiResult, Code};
-use crate::tasks::StoreError;
+use crate::tasks::{Durable, StoreError};
 use crate::timestamp::Timestamp;
 use crate::wire::keys::KeyPatch;
 
@@ -39,7 +39,7 @@ type Digest = [u8; 32];
 /// All keys of a server. Values are not among what is stored; see [`ApiKey::value`].
 pub(crate) struct KeyStore {
     /// Locked for the whole of a change, so that memory follows the table in order.
-    connection: Mutex<Connection>,
+    connection: Mutex<Durable>,
     live: RwLock<Arc<Live>>,
     master_key: Option<Box<str>>,
     digest_key: hmac::Key,
@@ -74,7 +74,7 @@ impl KeyStore {
     ///
     /// # Errors
     /// When the table cannot be used.
-    pub(crate) fn open(mut connection: Connection, master_key: Option<&str>) -> Result<KeyStore, StoreError> {
+    pub(crate) fn open(mut connection: Durable, master_key: Option<&str>) -> Result<KeyStore, StoreError> {
         let transaction = connection.transaction()?;
         transaction.execute_batch(TABLE)?;
         let is_empty: bool =
@@ -98,7 +98,7 @@ impl KeyStore {
             digest_key,
             master_digest,
         };
-        store.refresh(&store.connection.lock())?;
+        store.refresh(store.connection.lock().connection())?;
         Ok(store)
     }
 
@@ -151,15 +151,17 @@ impl KeyStore {
     /// # Errors
     /// `api_key_already_exists`, or what the store says; nothing has changed then.
     pub(crate) fn create(&self, key: ApiKey) -> ApiResult<Arc<ApiKey>> {
-        let connection = self.connection.lock();
+        let mut connection = self.connection.lock();
         if self.by_uid(key.uid).is_some() {
             return Err(ApiError::new(
                 Code::ApiKeyAlreadyExists,
                 format!("`uid` field value `{}` is already an existing API key.", key.uid),
             ));
         }
-        insert(&connection, &key)?;
-        self.refresh(&connection)?;
+        let transaction = connection.transaction()?;
+        insert(&transaction, &key)?;
+        transaction.commit()?;
+        self.refresh(connection.connection())?;
         Ok(Arc::new(key))
     }
 
@@ -168,7 +170,7 @@ impl KeyStore {
     /// # Errors
     /// `api_key_not_found`, or what the store says; nothing has changed then.
     pub(crate) fn update(&self, uid_or_value: &str, patch: KeyPatch) -> ApiResult<Arc<ApiKey>> {
-        let connection = self.connection.lock();
+        let mut connection = self.connection.lock();
         let old = self.find(uid_or_value)?;
         let key = ApiKey {
             name: patch.name.unwrap_or_else(|| old.name.clone()),
@@ -176,11 +178,11 @@ impl KeyStore {
             updated_at: Timestamp::now(),
             ..ApiKey::clone(&old)
         };
-        sql(connection.execute(
+        connection.execute(
             "UPDATE api_keys SET name = ?2, description = ?3, updated_at = ?4 WHERE uid = ?1",
             params![key.uid.hyphenated().to_string(), key.name, key.description, key.updated_at.nanos()],
-        ))?;
-        self.refresh(&connection)?;
+        )?;
+        self.refresh(connection.connection())?;
         Ok(Arc::new(key))
     }
 
@@ -189,10 +191,10 @@ impl KeyStore {
     /// # Errors
     /// `api_key_not_found`, or what the store says; nothing has changed then.
     pub(crate) fn delete(&self, uid_or_value: &str) -> ApiResult<()> {
-        let connection = self.connection.lock();
+        let mut connection = self.connection.lock();
         let key = self.find(uid_or_value)?;
-        sql(connection.execute("DELETE FROM api_keys WHERE uid = ?1", [key.uid.hyphenated().to_string()]))?;
-        Ok(self.refresh(&connection)?)
+        connection.execute("DELETE FROM api_keys WHERE uid = ?1", [key.uid.hyphenated().to_string()])?;
+        Ok(self.refresh(connection.connection())?)
     }
 
     /// Makes these all the keys that there are.
@@ -207,7 +209,7 @@ impl KeyStore {
             insert(&transaction, key)?;
         }
         transaction.commit()?;
-        self.refresh(&connection)
+        self.refresh(connection.connection())
     }
 
     /// Memory follows the table.
@@ -235,13 +237,13 @@ impl KeyStore {
 }
 
 /// Stores keys in a database that has none yet: no process has it open, so there is nothing in memory to follow.
-pub(super) fn import(mut connection: Connection, keys: &[ApiKey]) -> Result<(), StoreError> {
-    connection.execute_batch(TABLE)?;
+pub(super) fn import(mut connection: Durable, keys: &[ApiKey]) -> Result<(), StoreError> {
     let transaction = connection.transaction()?;
+    transaction.execute_batch(TABLE)?;
     for key in keys {
         insert(&transaction, key)?;
     }
-    Ok(transaction.commit()?)
+    transaction.commit()
 }
 
 fn digest(key: &hmac::Key, secret: &[u8]) -> Digest {
@@ -250,10 +252,6 @@ fn digest(key: &hmac::Key, secret: &[u8]) -> Digest {
 
 fn not_found(uid_or_value: &str) -> ApiError {
     ApiError::new(Code::ApiKeyNotFound, format!("API key `{uid_or_value}` not found."))
-}
-
-fn sql<T>(result: rusqlite::Result<T>) -> ApiResult<T> {
-    result.map_err(|error| StoreError::from(error).into())
 }
 
 fn insert(connection: &Connection, key: &ApiKey) -> Result<(), StoreError> {
@@ -305,7 +303,7 @@ mod tests {
     use crate::access::key::test_key;
 
     fn store(path: &std::path::Path, master_key: Option<&str>) -> KeyStore {
-        KeyStore::open(Connection::open(path).unwrap(), master_key).unwrap()
+        KeyStore::open(Durable::new(Connection::open(path).unwrap()).unwrap(), master_key).unwrap()
     }
 
     #[test]

@@ -6,11 +6,17 @@ use serde_json::{Value, json};
 
 use super::key::test_key;
 use super::*;
+use crate::tasks::Durable;
 
 const MASTER: &str = "a master key of many bytes";
 
+/// What a key for everything in these indexes permits.
+pub(crate) fn rights_of(indexes: &[&str]) -> Rights {
+    Rights::of_key(std::sync::Arc::new(test_key(&[Action::All], indexes)))
+}
+
 fn access(master_key: Option<&str>) -> Access {
-    Access::new(KeyStore::open(Connection::open_in_memory().unwrap(), master_key).unwrap())
+    Access::new(KeyStore::open(Durable::new(Connection::open_in_memory().unwrap()).unwrap(), master_key).unwrap())
 }
 
 fn ask(access: &Access, method: &str, path: &str, header: Option<&str>) -> Result<Rights, (Code, String)> {

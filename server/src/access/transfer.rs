@@ -1,6 +1,5 @@
 //! Keys on their way into a dump and out of one, in the public form of dumps: without their values.
 
-use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -9,7 +8,7 @@ use uuid::Uuid;
 use super::action::Action;
 use super::key::{ApiKey, rfc3339};
 use super::store::{KeyStore, import};
-use crate::tasks::StoreError;
+use crate::tasks::{Durable, StoreError};
 use crate::timestamp::Timestamp;
 
 /// A line of `keys.jsonl`. Names are written as dumps have them.
@@ -29,7 +28,7 @@ pub(crate) struct KeyLine {
 }
 
 /// All keys, the newest first.
-pub(crate) fn export_keys(connection: Connection) -> Result<Vec<KeyLine>, StoreError> {
+pub(crate) fn export_keys(connection: Durable) -> Result<Vec<KeyLine>, StoreError> {
     // Values are not exported, so the master key does not matter.
     Ok(key_lines(&KeyStore::open(connection, None)?))
 }
@@ -51,7 +50,7 @@ pub(crate) fn key_lines(store: &KeyStore) -> Vec<KeyLine> {
 }
 
 /// Stores keys in a database that has none. Actions that this server does not know are left out of them.
-pub(crate) fn import_keys(connection: Connection, lines: Vec<KeyLine>) -> Result<(), StoreError> {
+pub(crate) fn import_keys(connection: Durable, lines: Vec<KeyLine>) -> Result<(), StoreError> {
     import(connection, &keys_of(lines))
 }
 
@@ -93,7 +92,7 @@ mod tests {
     #[test]
     fn keys_survive_the_way_there_and_back() {
         let folder = tempfile::tempdir().unwrap();
-        let connect = |name: &str| Connection::open(folder.path().join(name)).unwrap();
+        let connect = |name: &str| Durable::new(rusqlite::Connection::open(folder.path().join(name)).unwrap()).unwrap();
         let made = export_keys(connect("one")).unwrap();
         assert_eq!(made.len(), 4, "the default ones");
         import_keys(connect("two"), made.clone()).unwrap();
@@ -106,7 +105,7 @@ mod tests {
             "actions":["documents.*","something.new"],"indexes":["doggos"],"expires_at":"2030-03-14T12:21:00Z",
             "created_at":"2020-11-15T00:00:00Z","updated_at":"2022-11-10T00:00:00Z"}"#;
         let folder = tempfile::tempdir().unwrap();
-        let connect = || Connection::open(folder.path().join("keys")).unwrap();
+        let connect = || Durable::new(rusqlite::Connection::open(folder.path().join("keys")).unwrap()).unwrap();
         import_keys(connect(), vec![serde_json::from_str(text).unwrap()]).unwrap();
         let keys = export_keys(connect()).unwrap();
         assert_eq!((keys.len(), &keys[0].actions), (1, &vec!["documents.*".to_owned()]));

@@ -10,8 +10,8 @@ use super::quarantine::{copy_aside, put_aside};
 use crate::access::{export_keys, import_keys};
 use crate::counted::counted;
 use crate::tasks::{
-    Check, LogCondition, LogReport, MarkFile, Marks, Store, StoreError, check_database, check_log, open_to_read,
-    read_aliases,
+    Check, Durable, LogCondition, LogReport, MarkFile, Marks, Store, StoreError, check_database, check_log,
+    open_to_read, read_aliases,
 };
 use crate::webhooks::{export_webhooks, import_webhooks};
 
@@ -133,8 +133,8 @@ fn open_checked(folder: &Path) -> Result<(Store, bool), InstanceError> {
         Check::Damaged(reason) => reason,
     };
     // Small tables that have nothing to do with the damage are read as they are.
-    let keys = open_to_read(&database).and_then(export_keys);
-    let webhooks = open_to_read(&database).map_err(Into::into).and_then(export_webhooks);
+    let keys = open_to_read(&database).and_then(Durable::new).and_then(export_keys);
+    let webhooks = open_to_read(&database).and_then(Durable::new).map_err(Into::into).and_then(export_webhooks);
     let aliases = open_to_read(&database).and_then(|connection| read_aliases(&connection));
     let mut aside = Vec::new();
     for name in [DATABASE, LOG] {

@@ -88,6 +88,8 @@ enum Refusal {
     Undone(String),
     /// It may be there.
     Unknown(String),
+    /// It is there, and could not be stored here.
+    Kept(String),
 }
 
 impl Acceptance for Accepting {
@@ -161,8 +163,8 @@ impl Accepting {
             Err(()) => return,
         };
         let carried = settled.and_then(|()| self.record(order, &tasks, deadline));
-        let results = match carried {
-            Ok(at) => store.enqueue_given(&tasks, at),
+        let at = match carried {
+            Ok(at) => at,
             Err(refusal) => {
                 if !matches!(refusal, Refusal::Unknown(_)) {
                     self.remove_payloads(&tasks);
@@ -172,15 +174,16 @@ impl Accepting {
                 return;
             }
         };
-        match results {
+        match store.enqueue_given(&tasks, at) {
             Ok(stored) => {
                 self.replication.journal().note_record(stored.len(), since.elapsed());
                 answers.iter().zip(stored).for_each(|(answer, task)| *answer.lock() = Some(Ok(task)));
             }
             Err(error) => {
-                let error = Arc::new(error);
-                let shared = || Some(Err(StoreError::Shared(Arc::clone(&error))));
-                answers.iter().for_each(|answer| *answer.lock() = shared());
+                // The record holds them for good: they are stored here before anything else is accepted, or by a start.
+                order.unsettled = Some(Unsettled { tasks, at, is_there: true });
+                let refusal = Refusal::Kept(error.to_string());
+                answers.iter().for_each(|answer| *answer.lock() = Some(Err(self.refused(&refusal))));
             }
         }
     }
@@ -313,6 +316,13 @@ impl Accepting {
                 let text =
                     format!("The store did not take this write, and it was not carried out: {reason}. Send it again.");
                 (Code::StoreNotReached, text)
+            }
+            Refusal::Kept(reason) => {
+                let text = format!(
+                    "The store has taken this write, but this server could not put it into its own queue: {reason}. It is \
+                     carried out as soon as the server can do so: look for it among the tasks, and do not send it again."
+                );
+                (Code::Internal, text)
             }
             Refusal::Unknown(reason) => {
                 let text = format!(

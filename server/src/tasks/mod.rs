@@ -27,7 +27,7 @@ pub(crate) use payload_check::{PayloadDamage, check_inline_payload, check_payloa
 pub(crate) use queue::Acceptance;
 pub(crate) use queue::{NewTask, TaskQueue};
 pub(crate) use store::{
-    Check, IndexChange, LogCondition, LogReport, MarkFile, Marks, Page, RuleChange, Store, StoreError,
+    Batch, Check, Durable, IndexChange, LogCondition, LogReport, MarkFile, Marks, Page, RuleChange, Store, StoreError,
     TransferredBatch, TransferredTask, check_log,
 };
 pub(crate) use store::{

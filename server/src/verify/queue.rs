@@ -88,7 +88,7 @@ impl QueueCopy {
             Ok(keys) => findings.all_right("API keys", keys.len()),
             Err(error) => findings.damage("API keys", error),
         }
-        match store.connect().and_then(|connection| read_aliases(&connection)) {
+        match store.connect().and_then(|connection| read_aliases(connection.connection())) {
             Ok(StoredAliases { aliases, damaged }) => {
                 findings.all_right("aliases", aliases.len());
                 damaged.iter().for_each(|damage| findings.damage("aliases", damage));

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 use reqwest::header::{HeaderName, HeaderValue};
-use rusqlite::{Connection, params};
+use rusqlite::params;
 use uuid::Uuid;
 
 use super::{Webhook, WebhookFile};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::outbound::{is_framing, parse_url};
-use crate::secret::shown_url;
-use crate::tasks::StoreError;
+use crate::secret::{have_same_origin, shown_url};
+use crate::tasks::{Durable, StoreError};
 use crate::wire::webhooks::WebhookPatch;
 
 const TABLE: &str = "
@@ -31,7 +31,7 @@ const HEADERS_MAX: usize = 200;
 #[derive(Debug)]
 pub(crate) struct Webhooks {
     /// Locked for the whole of a change, so that memory follows the table in order.
-    connection: Mutex<Connection>,
+    connection: Mutex<Durable>,
     /// By uuid; the one of the command line, which is not stored, comes first.
     live: RwLock<Arc<Vec<Arc<Webhook>>>>,
 }
@@ -41,10 +41,12 @@ impl Webhooks {
     ///
     /// # Errors
     /// When the table cannot be used.
-    pub(crate) fn open(connection: Connection, reserved: Option<Webhook>) -> Result<Webhooks, StoreError> {
-        connection.execute_batch(TABLE)?;
+    pub(crate) fn open(mut connection: Durable, reserved: Option<Webhook>) -> Result<Webhooks, StoreError> {
+        let transaction = connection.transaction()?;
+        transaction.execute_batch(TABLE)?;
+        transaction.commit()?;
         let mut all: Vec<Arc<Webhook>> = reserved.into_iter().map(Arc::new).collect();
-        let mut statement = connection.prepare("SELECT uuid, url, headers FROM webhooks ORDER BY uuid")?;
+        let mut statement = connection.connection().prepare("SELECT uuid, url, headers FROM webhooks ORDER BY uuid")?;
         let rows = statement.query_map([], |row| {
             let damaged = |column: usize, source: Box<dyn std::error::Error + Send + Sync>| {
                 rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, source)
@@ -94,7 +96,7 @@ impl Webhooks {
     /// # Errors
     /// As [`Webhooks::create`].
     pub(crate) fn insert(&self, uuid: Uuid, patch: WebhookPatch) -> ApiResult<Arc<Webhook>> {
-        let connection = self.connection.lock();
+        let mut connection = self.connection.lock();
         let webhook =
             patched(&Webhook { uuid, url: String::new(), headers: BTreeMap::new(), is_editable: true }, patch)?;
         if webhook.url.is_empty() {
@@ -110,10 +112,10 @@ impl Webhooks {
                 ),
             ));
         }
-        sql(connection.execute(
+        connection.execute(
             "INSERT INTO webhooks (uuid, url, headers) VALUES (?1, ?2, ?3)",
             params![uuid.to_string(), webhook.url, headers_text(&webhook)],
-        ))?;
+        )?;
         Ok(self.replace(uuid, Some(webhook)).expect("it was just put there"))
     }
 
@@ -122,12 +124,12 @@ impl Webhooks {
     /// # Errors
     /// `immutable_webhook`, `webhook_not_found`, or what is wrong with the change; nothing has changed then.
     pub(crate) fn update(&self, uuid: Uuid, patch: WebhookPatch) -> ApiResult<Arc<Webhook>> {
-        let connection = self.connection.lock();
+        let mut connection = self.connection.lock();
         let webhook = patched(&*self.editable(uuid)?, patch)?;
-        sql(connection.execute(
+        connection.execute(
             "UPDATE webhooks SET url = ?2, headers = ?3 WHERE uuid = ?1",
             params![uuid.to_string(), webhook.url, headers_text(&webhook)],
-        ))?;
+        )?;
         Ok(self.replace(uuid, Some(webhook)).expect("it was just put there"))
     }
 
@@ -136,9 +138,9 @@ impl Webhooks {
     /// # Errors
     /// `immutable_webhook`, `webhook_not_found`
     pub(crate) fn delete(&self, uuid: Uuid) -> ApiResult<()> {
-        let connection = self.connection.lock();
+        let mut connection = self.connection.lock();
         self.editable(uuid)?;
-        sql(connection.execute("DELETE FROM webhooks WHERE uuid = ?1", [uuid.to_string()]))?;
+        connection.execute("DELETE FROM webhooks WHERE uuid = ?1", [uuid.to_string()])?;
         self.replace(uuid, None);
         Ok(())
     }
@@ -151,7 +153,7 @@ impl Webhooks {
     pub(crate) fn follow(&self, file: WebhookFile) -> ApiResult<()> {
         let mut connection = self.connection.lock();
         let mut all: Vec<Arc<Webhook>> = self.all().iter().filter(|webhook| !webhook.is_editable).cloned().collect();
-        let transaction = sql(connection.transaction())?;
+        let transaction = connection.transaction()?;
         sql(transaction.execute("DELETE FROM webhooks", []))?;
         for webhook in file.into_webhooks().take(WEBHOOKS_MAX) {
             if let Err(error) = check(&webhook) {
@@ -164,7 +166,7 @@ impl Webhooks {
             ))?;
             all.push(Arc::new(webhook));
         }
-        sql(transaction.commit())?;
+        transaction.commit()?;
         all.sort_by_key(|webhook| webhook.uuid);
         *self.live.write() = Arc::new(all);
         Ok(())
@@ -208,6 +210,12 @@ fn missing_url(uuid: Uuid) -> ApiError {
 /// The webhook as the client wants it.
 fn patched(old: &Webhook, patch: WebhookPatch) -> ApiResult<Webhook> {
     let mut webhook = old.clone();
+    if let Some(Some(url)) = &patch.url
+        && !have_same_origin(&old.url, url)
+    {
+        // Any of them may be a secret, which was given for the receiver before.
+        webhook.headers.clear();
+    }
     match patch.headers {
         None => {}
         Some(None) => webhook.headers.clear(),
@@ -282,7 +290,7 @@ mod tests {
 
     fn open(path: &std::path::Path) -> Webhooks {
         let reserved = Webhook::of_command_line("http://localhost/".into(), None);
-        Webhooks::open(Connection::open(path).unwrap(), Some(reserved)).unwrap()
+        Webhooks::open(Durable::new(rusqlite::Connection::open(path).unwrap()).unwrap(), Some(reserved)).unwrap()
     }
 
     fn patch(url: &str, headers: &[(&str, Option<&str>)]) -> WebhookPatch {
@@ -319,6 +327,11 @@ mod tests {
         let again = open(&path);
         assert_eq!(again.all().iter().map(|webhook| webhook.uuid).collect::<Vec<_>>(), [Uuid::nil(), made.uuid]);
         assert_eq!(*again.find(made.uuid).unwrap(), *changed);
+        let moved = |url: &str| WebhookPatch { url: Some(Some(url.to_owned())), headers: None };
+        assert_eq!(again.update(made.uuid, moved("https://example.org/other")).unwrap().headers.len(), 1);
+        assert_eq!(again.update(made.uuid, moved("https://example.com/hook")).unwrap().headers.len(), 0);
+        let both = again.update(made.uuid, patch("http://example.com/hook", &[("x", Some("y"))])).unwrap();
+        assert_eq!(both.headers, BTreeMap::from([("x".to_owned(), "y".to_owned())]));
         let cleared = again.update(made.uuid, WebhookPatch { url: None, headers: Some(None) }).unwrap();
         assert!(cleared.headers.is_empty());
         again.delete(made.uuid).unwrap();

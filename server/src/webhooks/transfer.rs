@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::Webhook;
 use super::store::Webhooks;
 use crate::error::ApiResult;
+use crate::tasks::Durable;
 use crate::wire::webhooks::WebhookPatch;
 
 /// `webhooks.json`
@@ -53,12 +53,12 @@ struct WebhookEntry {
 }
 
 /// All webhooks that clients made, with their secrets.
-pub(crate) fn export_webhooks(connection: Connection) -> ApiResult<WebhookFile> {
+pub(crate) fn export_webhooks(connection: Durable) -> ApiResult<WebhookFile> {
     Ok(WebhookFile::of(&Webhooks::open(connection, None)?.all()))
 }
 
 /// Stores webhooks in a database that has none. One that this server would not take is left out.
-pub(crate) fn import_webhooks(connection: Connection, file: WebhookFile) -> ApiResult<()> {
+pub(crate) fn import_webhooks(connection: Durable, file: WebhookFile) -> ApiResult<()> {
     let webhooks = Webhooks::open(connection, None)?;
     for (uuid, WebhookEntry { url, headers }) in file.webhooks {
         let headers = headers.into_iter().map(|(name, value)| (name, Some(value))).collect();
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn webhooks_survive_the_way_there_and_back() {
         let folder = tempfile::tempdir().unwrap();
-        let connect = || Connection::open(folder.path().join("db")).unwrap();
+        let connect = || Durable::new(rusqlite::Connection::open(folder.path().join("db")).unwrap()).unwrap();
         let text = r#"{"webhooks":{"627ea538-733d-4545-8d2d-03526eb381ce":{"url":"https://example.org/","headers":{"Authorization":"TOKEN"}}}}"#;
         import_webhooks(connect(), serde_json::from_str(text).unwrap()).unwrap();
         assert_eq!(serde_json::to_string(&export_webhooks(connect()).unwrap()).unwrap(), text);

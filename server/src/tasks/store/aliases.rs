@@ -72,7 +72,7 @@ impl Store {
             put(&transaction, name, &alias.index_uid, alias.updated_at.nanos())?;
         }
         transaction.execute("DELETE FROM aliases WHERE alias IN (SELECT uid FROM indexes)", [])?;
-        Ok(transaction.commit()?)
+        transaction.commit()
     }
 }
 
@@ -163,10 +163,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = store(&folder);
         finish(&store, vec![aliased(&[("good", Some("one")), ("bad name", Some("one")), ("bad", Some("../one"))])]);
-        let connection = store.connect().unwrap();
+        let durable = store.connect().unwrap();
+        let connection = durable.connection();
         connection.execute("INSERT INTO indexes (uid, folder) VALUES ('taken', 'f')", []).unwrap();
         connection.execute("INSERT INTO aliases VALUES ('taken', 'one', 0)", []).unwrap();
-        let stored = read_aliases(&connection).unwrap();
+        let stored = read_aliases(connection).unwrap();
         assert_eq!(stored.damaged.len(), 3, "{:?}", stored.damaged);
         assert!(stored.damaged.iter().any(|damage| damage.contains("\"taken\" is passed over: an index is called so")));
         assert_eq!(shown(&store), pairs(&[("good", "one")]));
@@ -176,7 +177,12 @@ mod tests {
     fn aliases_of_another_database_hide_no_index() {
         let folder = tempfile::tempdir().unwrap();
         let store = store(&folder);
-        store.connect().unwrap().execute("INSERT INTO indexes (uid, folder) VALUES ('taken', 'f')", []).unwrap();
+        store
+            .connect()
+            .unwrap()
+            .connection()
+            .execute("INSERT INTO indexes (uid, folder) VALUES ('taken', 'f')", [])
+            .unwrap();
         let mut aliases = Aliases::default();
         for name in ["taken", "free"] {
             let alias = Alias { index_uid: "one".to_owned(), updated_at: Timestamp::from_nanos(3) };

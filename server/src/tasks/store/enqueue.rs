@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use rusqlite::{TransactionBehavior, params};
+use rusqlite::params;
 use serde_json::value::RawValue;
 
 use super::{Store, StoreError, Writer};
@@ -39,7 +39,7 @@ impl Store {
         let news: Vec<&NewTask> = waiting.iter().map(|one| &one.new).collect();
         match writer.insert(&news, Timestamp::now()) {
             Ok(results) => {
-                self.room.measure(&writer.connection);
+                self.room.measure(writer.connection.connection());
                 for (one, result) in waiting.iter().zip(results) {
                     *one.answer.lock() = Some(result);
                 }
@@ -64,7 +64,7 @@ impl Store {
     pub(crate) fn enqueue_given(&self, news: &[NewTask], at: Timestamp) -> Result<Vec<Task>, StoreError> {
         let mut writer = self.writer()?;
         let tasks = writer.insert(&news.iter().collect::<Vec<_>>(), at)?.into_iter().collect();
-        self.room.measure(&writer.connection);
+        self.room.measure(writer.connection.connection());
         tasks
     }
 
@@ -76,7 +76,7 @@ impl Store {
     pub(crate) fn enqueue_again(&self, accepted: &[(NewTask, Timestamp)]) -> Result<usize, StoreError> {
         let mut writer = self.writer()?;
         let Writer { connection, next_uid, marks, .. } = &mut *writer;
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let transaction = connection.transaction()?;
         let (mut count, mut next) = (0, *next_uid);
         for (new, at) in accepted {
             let uid = new.uid.unwrap_or_default();
@@ -128,7 +128,7 @@ impl Writer {
     fn insert(&mut self, news: &[&NewTask], at: Timestamp) -> Result<Vec<Result<Task, StoreError>>, StoreError> {
         self.be_synced()?;
         let Writer { connection, next_uid, marks, .. } = self;
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let transaction = connection.transaction()?;
         let mut tasks = Vec::with_capacity(news.len());
         let mut next = *next_uid;
         for new in news {

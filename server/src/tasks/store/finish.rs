@@ -1,6 +1,6 @@
 //! The end of a batch: everything that it changes in the store, in one transaction.
 
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -171,7 +171,7 @@ impl Store {
     }
 
     fn end(&self, writer: &mut Writer, batch: &FinishedBatch) -> Result<Vec<PayloadName>, StoreError> {
-        let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let transaction = writer.connection.transaction()?;
         let mut files = Vec::new();
         let mut summary = Summary::default();
         let deleted_counts = batch
@@ -211,7 +211,7 @@ impl Store {
             marks.allow_batches(batch.uid.saturating_add(1))?;
         }
         transaction.commit()?;
-        self.room.measure(&writer.connection);
+        self.room.measure(writer.connection.connection());
         Ok(files)
     }
 }
@@ -354,7 +354,7 @@ impl Store {
     /// Nothing has changed then.
     pub(crate) fn retry_failed_upgrade(&self) -> Result<Option<u32>, StoreError> {
         let mut writer = self.writer()?;
-        let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let transaction = writer.connection.transaction()?;
         let last: Option<(u32, u8, Option<String>)> = transaction
             .prepare_cached("SELECT uid, status, details FROM tasks WHERE kind = ?1 ORDER BY uid DESC LIMIT 1")?
             .query_row([Kind::UpgradeDatabase.number()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))

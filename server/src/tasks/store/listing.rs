@@ -54,6 +54,16 @@ pub(crate) struct Batch {
     batch_strategy: String,
 }
 
+impl Batch {
+    /// Changes its `details` and `stats` as they are shown.
+    pub(crate) fn reshow(&mut self, change: impl FnOnce(&mut Value, &mut Value)) {
+        let value = |text: &RawValue| serde_json::from_str(text.get()).unwrap_or_default();
+        let (mut details, mut stats) = (value(&self.details), value(&self.stats));
+        change(&mut details, &mut stats);
+        (self.details, self.stats) = (raw(&details), raw(&stats));
+    }
+}
+
 impl From<&LiveBatch> for Batch {
     fn from(live: &LiveBatch) -> Batch {
         Batch {

@@ -10,6 +10,7 @@
 mod aliases;
 mod copy;
 mod counts;
+mod durable;
 mod enqueue;
 mod finish;
 mod listing;
@@ -42,6 +43,7 @@ use enqueue::Waiting;
 use readers::Readers;
 use room::Room;
 
+pub(crate) use durable::Durable;
 pub(crate) use finish::FinishedBatch;
 pub(crate) use finish::IndexChange;
 pub(crate) use finish::{FinishedTask, TaskResult};
@@ -113,6 +115,12 @@ pub enum StoreError {
         /// The lowest that can be had.
         next: u32,
     },
+    /// A write was refused, and what it left in the log cannot be removed for certain.
+    #[error(
+        "{0}. The write was refused, but the disk did not confirm that nothing of it is left. If the server stops before it does, \
+         the next start may carry the write out: look at `GET /tasks` then, or at what was to change, before sending it again."
+    )]
+    Unsettled(Box<StoreError>),
     /// What is listed takes more memory than it may.
     #[error(transparent)]
     Memory(ApiError),
@@ -167,6 +175,7 @@ impl StoreError {
             ),
             StoreError::Io(error) => lamina_engine::index::is_momentary(error),
             StoreError::Shared(error) => error.is_momentary(),
+            StoreError::Unsettled(error) => error.is_momentary(),
             _ => false,
         }
     }
@@ -197,7 +206,7 @@ pub(crate) struct Store {
 
 #[derive(Debug)]
 struct Writer {
-    connection: Connection,
+    connection: Durable,
     /// Of the connection.
     log: Box<Path>,
     next_uid: u32,
@@ -213,7 +222,7 @@ impl Writer {
     fn set_synced(&mut self, is_synced: bool) -> Result<(), StoreError> {
         // Should this fail, what holds is not known.
         self.is_synced = false;
-        schema::set_synced(&self.connection, is_synced)?;
+        schema::set_synced(self.connection.connection(), is_synced)?;
         self.is_synced = is_synced;
         Ok(())
     }
@@ -259,7 +268,7 @@ impl Store {
         Ok(Store {
             room: Room::new(&connection),
             writer: Mutex::new(Writer {
-                connection,
+                connection: Durable::new(connection)?,
                 log: log_of(path).into(),
                 next_uid,
                 marks: None,
@@ -277,8 +286,8 @@ impl Store {
     ///
     /// # Errors
     /// When the file cannot be used.
-    pub(crate) fn connect(&self) -> Result<Connection, StoreError> {
-        schema::open_writer(&self.path)
+    pub(crate) fn connect(&self) -> Result<Durable, StoreError> {
+        Durable::new(schema::open_writer(&self.path)?)
     }
 
     /// The connection that writes. Its commits are durable when they return.

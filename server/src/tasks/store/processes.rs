@@ -70,8 +70,7 @@ impl Store {
     /// When the store cannot be written.
     pub(crate) fn process_attempts(&self, attempt: Option<&Attempt>) -> Result<(), StoreError> {
         let text = attempt.map(|attempt| serde_json::to_string(attempt).expect("plain data"));
-        self.writer()?.connection.execute("UPDATE process SET attempt = ?1", [text])?;
-        Ok(())
+        self.writer()?.connection.execute("UPDATE process SET attempt = ?1", [text])
     }
 
     /// The process ends by itself, or is about to because it was asked to.
@@ -79,8 +78,7 @@ impl Store {
     /// # Errors
     /// When the store cannot be written.
     pub(crate) fn process_ends(&self) -> Result<(), StoreError> {
-        self.writer()?.connection.execute("DELETE FROM process", [])?;
-        Ok(())
+        self.writer()?.connection.execute("DELETE FROM process", [])
     }
 }
 

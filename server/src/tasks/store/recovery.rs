@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, TransactionBehavior, params};
+use rusqlite::{Connection, ErrorCode, params};
 
 use super::mark::{Given, MarkFile, Marks};
 use super::{Store, StoreError, rows, rules, schema};
@@ -159,12 +159,7 @@ impl Store {
     /// # Errors
     /// The folder must not be made then.
     pub(crate) fn intend_folder(&self, folder: &FolderName) -> Result<(), StoreError> {
-        let writer = self.writer()?;
-        writer
-            .connection
-            .prepare_cached("INSERT OR REPLACE INTO folder_intents (folder) VALUES (?1)")?
-            .execute([folder])?;
-        Ok(())
+        self.writer()?.connection.execute("INSERT OR REPLACE INTO folder_intents (folder) VALUES (?1)", [folder])
     }
 
     /// The folders are gone, or have names.
@@ -176,11 +171,11 @@ impl Store {
             return Ok(());
         }
         let mut writer = self.writer()?;
-        let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let transaction = writer.connection.transaction()?;
         for folder in folders {
             transaction.prepare_cached("DELETE FROM folder_intents WHERE folder = ?1")?.execute([folder])?;
         }
-        Ok(transaction.commit()?)
+        transaction.commit()
     }
 
     /// Writes down what a loss comes to: indexes (names and folders) that come back, and the first uids that may be given from
@@ -195,7 +190,7 @@ impl Store {
         batches: u32,
     ) -> Result<(), StoreError> {
         let mut writer = self.writer()?;
-        let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let transaction = writer.connection.transaction()?;
         for (uid, folder) in indexes {
             transaction.execute("INSERT OR REPLACE INTO indexes (uid, folder) VALUES (?1, ?2)", (uid, folder))?;
             transaction.execute("DELETE FROM folder_intents WHERE folder = ?1", [folder])?;
@@ -221,7 +216,7 @@ impl Store {
         aliases: Option<&Aliases>,
     ) -> Result<(), StoreError> {
         let mut writer = self.writer()?;
-        let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let transaction = writer.connection.transaction()?;
         let gone = "INSERT OR REPLACE INTO folder_intents (folder) SELECT folder FROM indexes";
         transaction.execute(gone, [])?;
         transaction.execute("DELETE FROM indexes", [])?;
@@ -232,7 +227,7 @@ impl Store {
         if let Some(aliases) = aliases {
             super::aliases::replace(&transaction, aliases)?;
         }
-        Ok(transaction.commit()?)
+        transaction.commit()
     }
 
     /// Forgets all tasks and batches, for a server that follows another one from now on; their uids stay given. How many waited.
@@ -242,11 +237,11 @@ impl Store {
     pub(crate) fn forget_tasks(&self) -> Result<u32, StoreError> {
         let (tasks, batches) = self.next_uids()?;
         let count = "SELECT count(*) FROM tasks WHERE status = 0";
-        let waiting = self.writer()?.connection.query_row(count, [], |row| row.get(0))?;
+        let waiting = self.writer()?.connection.connection().query_row(count, [], |row| row.get(0))?;
         // The batch under way may be in its index already, and nothing says so once its tasks are forgotten.
         self.settle_loss(&[], tasks, batches.saturating_add(u32::from(waiting > 0)))?;
         let mut writer = self.writer()?;
-        let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let transaction = writer.connection.transaction()?;
         for table in ["tasks", "payloads", "batches"] {
             transaction.execute(&format!("DELETE FROM {table}"), [])?;
         }
@@ -269,7 +264,7 @@ impl Store {
     /// What the store says; nothing has changed then.
     pub(crate) fn fail_unreadable(&self) -> Result<Vec<u32>, StoreError> {
         let mut writer = self.writer()?;
-        let transaction = writer.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let transaction = writer.connection.transaction()?;
         let mut unreadable = Vec::new();
         {
             let mut statement = transaction.prepare("SELECT uid, content FROM tasks WHERE status = 0")?;

@@ -72,10 +72,10 @@ impl Store {
     /// # Errors
     /// What the store says; nothing is lost then.
     pub(crate) fn compact(&self) -> Result<(u64, u64), StoreError> {
-        let writer = self.writer()?;
+        let mut writer = self.writer()?;
         let before = self.disk_bytes();
-        writer.connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
-        self.room.measure(&writer.connection);
+        writer.connection.execute_alone("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
+        self.room.measure(writer.connection.connection());
         Ok((before, self.disk_bytes()))
     }
 }

@@ -83,7 +83,7 @@ impl Store {
         let mut writer = self.writer()?;
         let transaction = writer.connection.transaction()?;
         changes.iter().try_for_each(|one| change(&transaction, one))?;
-        Ok(transaction.commit()?)
+        transaction.commit()
     }
 }
 

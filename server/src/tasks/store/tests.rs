@@ -80,7 +80,7 @@ fn only_remembered_ends_are_left_to_be_synced() {
     let store = &fixture.store;
     let level = || {
         let writer = store.writer.lock();
-        let level: u8 = writer.connection.query_row("PRAGMA synchronous", [], |row| row.get(0)).unwrap();
+        let level: u8 = writer.connection.connection().query_row("PRAGMA synchronous", [], |row| row.get(0)).unwrap();
         (level, writer.unsynced_batch)
     };
     const NORMAL: u8 = 1;

@@ -1,6 +1,6 @@
 //! Tasks and batches on their way to another store and from one.
 
-use rusqlite::{Connection, TransactionBehavior, params};
+use rusqlite::{Connection, params};
 use serde_json::{Map, Value};
 
 use super::{Store, StoreError, listing, rows};
@@ -96,8 +96,7 @@ impl Store {
     ) -> Result<(), E> {
         let mut guard = self.writer()?;
         let writer = &mut *guard;
-        let transaction =
-            writer.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(StoreError::from)?;
+        let transaction = writer.connection.transaction()?;
         for (uid, folder) in indexes {
             transaction
                 .execute("INSERT INTO indexes (uid, folder) VALUES (?1, ?2)", [uid.as_str(), folder.as_str()])
@@ -116,7 +115,7 @@ impl Store {
         if let Some(marks) = &mut writer.marks {
             marks.allow_tasks(next_uid).map_err(StoreError::from)?;
         }
-        transaction.commit().map_err(StoreError::from)?;
+        transaction.commit()?;
         writer.next_uid = next_uid;
         if let Some(marks) = &mut writer.marks {
             marks.given_tasks(next_uid);

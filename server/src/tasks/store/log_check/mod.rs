@@ -47,6 +47,11 @@ pub(crate) enum LogCondition {
     Cut,
 }
 
+/// Where a log of so many frames ends.
+pub(super) fn end_of(frames: u64, page_bytes: u64) -> u64 {
+    HEADER_BYTES as u64 + frames * (FRAME_HEADER_BYTES as u64 + page_bytes)
+}
+
 /// What was found in a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LogReport {
@@ -416,7 +421,7 @@ impl Scan {
 
     /// Where a frame starts.
     fn position(&self, frame: u64) -> u64 {
-        HEADER_BYTES as u64 + frame * (FRAME_HEADER_BYTES + self.log.page_bytes) as u64
+        end_of(frame, self.log.page_bytes as u64)
     }
 
     fn finish(self) -> LogReport {
