@@ -175,6 +175,24 @@ impl Rights {
         Holder(Some((restricted.key.uid, restricted.rules.as_ref().map(of_rules))))
     }
 
+    /// Whether nothing can take these away while the server runs: those of the master key, or of a server without one.
+    pub(crate) fn are_all(&self) -> bool {
+        matches!(self.reach, Reach::Everything)
+    }
+
+    /// Whether the same key permits the same, whatever it is called and whatever aliases stand for.
+    pub(crate) fn permit_the_same_as(&self, other: &Rights) -> bool {
+        let permitted = |restricted: &Restricted| {
+            let key = &restricted.key;
+            (key.uid, key.actions.clone(), key.indexes.clone(), restricted.rules.clone())
+        };
+        match (&self.reach, &other.reach) {
+            (Reach::Everything, Reach::Everything) => true,
+            (Reach::Some(one), Reach::Some(other)) => permitted(one) == permitted(other),
+            _ => false,
+        }
+    }
+
     /// The filter that a search of this index must also obey, as its tenant token has it: of an alias, what is said of it
     /// and what is said of its index.
     pub(crate) fn imposed_filter(&self, index_uid: &str) -> Option<Cow<'_, Value>> {

@@ -119,16 +119,16 @@ fn held_bytes(value: &impl Serialize) -> usize {
 }
 
 impl Conversation {
-    /// Holds it, and sends what happens. Ends when the model is done, something fails, the client is gone, or `stopping` is ready.
+    /// Holds it, and sends what happens. Ends when the model is done, something fails, the client is gone, or `ending` says why it must end.
     pub(crate) async fn run<F: Future<Output = Result<SearchOutcome, String>>>(
         self,
         search: impl Fn(SearchCall) -> F,
-        stopping: impl Future<Output = ()>,
+        ending: impl Future<Output = Fault>,
     ) {
         let hold = async {
             tokio::select! {
                 held = self.hold(&search) => held,
-                () = stopping => Err(Fault::new("server_stops", "the server stops").into()),
+                fault = ending => Err(fault.into()),
             }
         };
         let held = async {

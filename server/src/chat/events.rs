@@ -18,7 +18,7 @@ pub(super) struct Gone;
 
 /// What a conversation failed with, as clients get it.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(crate) struct Fault {
     pub(super) kind: String,
     pub(super) code: Option<String>,
     pub(super) message: String,
@@ -26,7 +26,8 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    pub(super) fn new(code: &str, message: impl Into<String>) -> Fault {
+    /// With a code that programs can tell.
+    pub(crate) fn new(code: &str, message: impl Into<String>) -> Fault {
         let (kind, code) = ("invalid_request_error".to_owned(), Some(code.to_owned()));
         Fault { kind, code, message: message.into(), param: None }
     }

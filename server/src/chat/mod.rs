@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(crate) use conversation::{Conversation, SearchCall, SearchOutcome, TIME_MAX, check_size};
-pub(crate) use events::Events;
+pub(crate) use events::{Events, Fault};
 
 use crate::error::{ApiError, ApiResult, Code};
 use crate::instance::{keep_unreadable, write_durably};

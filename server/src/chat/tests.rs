@@ -143,7 +143,11 @@ fn stall(_: &mut TcpStream) -> io::Result<()> {
 #[tokio::test]
 async fn a_conversation_ends_with_the_server() {
     let (conversation, received) = conversation(provider(stall), TIME_MAX);
-    conversation.run(nothing, tokio::time::sleep(Duration::from_millis(20))).await;
+    let stops = async {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        Fault::new("server_stops", "the server stops")
+    };
+    conversation.run(nothing, stops).await;
     assert_eq!(error_code(received).await, "server_stops");
 }
 

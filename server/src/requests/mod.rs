@@ -5,9 +5,11 @@ pub(crate) mod metadata;
 mod replication;
 mod request;
 mod respond;
+mod standing;
 
 pub(crate) use body_memory::Counted;
 pub(crate) use replication::Replication;
 pub(crate) use request::Origin;
 pub(crate) use request::{Request, request};
 pub(crate) use respond::{accepted, error_answer, respond};
+pub(crate) use standing::Standing;

@@ -11,6 +11,7 @@ use warp::http::{HeaderMap, HeaderValue, Method, header};
 use warp::path::FullPath;
 
 use super::body_memory::{BodyMemory, Counted};
+use super::standing::Standing;
 use crate::access::Rights;
 use crate::app::AppState;
 use crate::budget::request_too_large;
@@ -129,6 +130,11 @@ impl Request {
     /// What the key of the request may touch; nothing before that was checked.
     pub(crate) fn rights(&self) -> &Rights {
         &self.rights
+    }
+
+    /// What it takes to see whether the request would still be allowed, for an answer that goes on.
+    pub(crate) fn standing(&self) -> Standing {
+        Standing::of(self)
     }
 
     /// The index that the uid in a path means, which may be an alias.

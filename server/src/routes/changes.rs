@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use lamina_engine::index::{At, Change, Snapshot};
 use serde_json::{Value, json};
 use warp::http::{HeaderName, HeaderValue, header};
@@ -51,7 +51,10 @@ async fn changes(uid: &str, request: &Request) -> ApiResult<Response> {
     let (lines, now) = first.await??;
     let lines = budget.body(lines);
     let mut response = match wants_events {
-        true => warp::reply::stream(events(feed, lines, now)).into_response(),
+        true => {
+            let events = events(feed, lines, now).take_until(Box::pin(request.standing().lost()));
+            warp::reply::stream(events).into_response()
+        }
         false => Response::new(lines.into()),
     };
     let kind = if wants_events { EVENTS } else { "application/x-ndjson" };

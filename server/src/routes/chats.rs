@@ -15,7 +15,7 @@ use super::embed::{embed, wanted};
 use super::search::context;
 use crate::app::AppState;
 use crate::budget::{VALUE_BYTES, json_heap_bytes};
-use crate::chat::{Conversation, Events, SearchCall, SearchOutcome, TIME_MAX, check_size, shown};
+use crate::chat::{Conversation, Events, Fault, SearchCall, SearchOutcome, TIME_MAX, check_size, shown};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
 use crate::http::json_answer;
@@ -123,7 +123,7 @@ async fn complete(uid: &str, request: Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(uid)?;
     let state = Arc::clone(request.state());
     check_feature(&state, USING)?;
-    let context = Context { rules: None, ..context(&request) };
+    let (context, standing) = (Context { rules: None, ..context(&request) }, request.standing());
     let completion = Completion::from_body(&*request.json().await?)?;
     check_size(&completion)?;
     let settings = state.chats.settings(&uid)?;
@@ -136,12 +136,20 @@ async fn complete(uid: &str, request: Request) -> ApiResult<Response> {
     let outbound = state.outbound.clone();
     let conversation = Conversation { outbound, settings, completion, indexes, events, time_max: TIME_MAX };
     tokio::spawn(async move {
-        let stopping = stopping(&state);
+        let ending = async {
+            tokio::select! {
+                () = stopping(&state) => Fault::new("server_stops", "the server stops"),
+                () = standing.lost() => {
+                    let message = "The API key or token of the conversation was deleted, has expired, or no longer permits it.";
+                    Fault::new("invalid_api_key", message)
+                }
+            }
+        };
         let search = |call: SearchCall| {
             let (state, context) = (Arc::clone(&state), context.clone());
             async move { search(&state, context, call).await.map_err(|error| error.message) }
         };
-        conversation.run(search, stopping).await;
+        conversation.run(search, ending).await;
         drop(turn);
     });
     Ok(streamed(received))

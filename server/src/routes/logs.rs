@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use futures_util::StreamExt;
 use tracing_subscriber::filter::Targets;
 use warp::http::{HeaderName, HeaderValue, StatusCode, header};
 use warp::reply::Response;
@@ -37,6 +38,7 @@ fn check_feature(state: &AppState) -> ApiResult<()> {
 async fn stream_logs(request: Request) -> ApiResult<Response> {
     let (mut target, mut mode) = (info(), LogsMode::Human);
     let state = Arc::clone(request.state());
+    let standing = request.standing();
     let body = request.json().await?;
     At::root(&body).given(&["target", "mode", "profileMemory"], &[], |name, field| {
         match name {
@@ -66,7 +68,7 @@ async fn stream_logs(request: Request) -> ApiResult<Response> {
         let line = listening.lines.recv().await?;
         Some((Ok::<_, Infallible>(line), listening))
     });
-    let mut response = warp::reply::stream(lines).into_response();
+    let mut response = warp::reply::stream(lines.take_until(Box::pin(standing.lost()))).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     // Proxies that collect an answer before passing it on would never pass on this one.
