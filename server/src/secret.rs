@@ -105,6 +105,13 @@ pub(crate) fn secrets_of_url(text: &str) -> Vec<String> {
     before_host.into_iter().chain(in_query).filter(|secret| !secret.is_empty()).collect()
 }
 
+/// Whether two addresses lead to the same server: the same scheme, host and port. What is given for one of them, as a key, is for no
+/// other.
+pub(crate) fn have_same_origin(one: &str, other: &str) -> bool {
+    let origin = |text: &str| Url::parse(text).ok().map(|url| url.origin()).filter(|origin| origin.is_tuple());
+    one == other || origin(one).is_some_and(|one| origin(other) == Some(one))
+}
+
 /// An address that can name a user at all.
 fn with_host(text: &str) -> Option<Url> {
     Url::parse(text).ok().filter(Url::has_host)
@@ -145,6 +152,19 @@ mod tests {
         for name in ["X-Of", "Accept-Language", "a"] {
             assert_eq!(shown_header(name, "value"), "value", "{name}");
         }
+    }
+
+    #[test]
+    fn an_origin_is_scheme_host_and_port() {
+        for same in ["https://h:443/other?q#f", "HTTPS://H/", "https://user:pass@h/a", "https://h/a"] {
+            assert!(have_same_origin("https://h/a", same), "{same}");
+        }
+        for other in
+            ["http://h/a", "https://h:444/a", "https://h.org/a", "https://x@h2/a", "h", "", "data:,h", "https://h@x/"]
+        {
+            assert!(!have_same_origin("https://h/a", other), "{other}");
+        }
+        assert!(!have_same_origin("data:a", "data:b"));
     }
 
     #[test]

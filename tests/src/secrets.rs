@@ -285,3 +285,49 @@ fn no_line_of_the_logs_carries_a_key() {
         }
     }
 }
+
+#[test]
+fn a_secret_does_not_follow_a_changed_address() {
+    let server = start(&["--experimental-allowed-ip-networks", "127.0.0.0/8"]).with_key(MASTER);
+    server.patch("/experimental-features", json!({"chatCompletions": true, "network": true})).ok();
+    let (mine, theirs) = (Receiver::start([]), Receiver::start([]));
+    let hook = server.post("/webhooks", json!({"url": mine.url, "headers": {"Authorization": MARK, "X-Any": MARK}}));
+    let of_hook = format!("/webhooks/{}", hook.body["uuid"].as_str().expect("a uuid"));
+    server.add("films", json!([{"id": 1}]));
+    assert_eq!(mine.next().header("authorization"), Some(MARK));
+    let moved = server.patch(&of_hook, json!({"url": theirs.url})).ok();
+    assert_eq!(moved["headers"], json!({}), "the answer says so");
+    server.add("films", json!([{"id": 2}]));
+    let received = theirs.next();
+    assert!(received.headers.iter().all(|(_, value)| !value.contains(MARK)), "{:?}", received.headers);
+
+    let own = json!({"source": "rest", "url": "http://127.0.0.1:1/a", "apiKey": MARK, "headers": {"X-Any": MARK},
+        "dimensions": 2, "request": "{{text}}", "response": "{{embedding}}"});
+    let reranker = json!({"url": "http://127.0.0.1:1/", "apiKey": MARK});
+    server.set("empty", json!({"embedders": {"own": own}, "rerankers": {"cross": reranker}}));
+    let change = json!({"embedders": {"own": {"url": "http://127.0.0.1:1/b"}}});
+    let kept = server.done(&server.patch("/indexes/empty/settings", change));
+    assert_eq!(kept["details"].get("forgottenSecrets"), None, "the same origin");
+    let change = json!({"embedders": {"own": {"url": "http://127.0.0.2:1/a"}}, "rerankers": {"cross": {"url": "https://127.0.0.1:1/"}}});
+    let moved = server.done(&server.patch("/indexes/empty/settings", change));
+    let forgotten = json!(["embedders.own.apiKey", "embedders.own.headers", "rerankers.cross.apiKey"]);
+    assert_eq!(moved["details"]["forgottenSecrets"], forgotten);
+    let shown = server.get("/indexes/empty/settings").ok();
+    assert_eq!((shown["embedders"]["own"].get("apiKey"), &shown["embedders"]["own"]["headers"]), (None, &json!({})));
+
+    server
+        .patch("/chats/talk/settings", json!({"source": "vLlm", "baseUrl": "http://127.0.0.1:1", "apiKey": MARK}))
+        .ok();
+    let moved = server.patch("/chats/talk/settings", json!({"baseUrl": "http://127.0.0.1:2"})).ok();
+    assert_eq!(moved["apiKey"], Value::Null);
+    let remote = |url: &str| json!({"remotes": {"there": {"url": url}}});
+    let with_key = json!({"self": "here", "remotes": {"there": {"url": "http://127.0.0.1:1", "searchApiKey": MARK, "writeApiKey": MARK}}});
+    server.patch("/network", with_key).ok();
+    assert_eq!(
+        server.patch("/network", remote("http://127.0.0.1:1/below")).ok()["remotes"]["there"]["searchApiKey"],
+        MARK
+    );
+    let moved = server.patch("/network", remote("http://127.0.0.1:2")).ok();
+    let there = &moved["remotes"]["there"];
+    assert_eq!((&there["searchApiKey"], &there["writeApiKey"]), (&Value::Null, &Value::Null));
+}

@@ -11,8 +11,6 @@ use crate::outbound::{Outbound, OutboundError};
 use crate::secret::{redacted, secrets_of_url};
 use crate::wire::chats::{ChatSettings, Source};
 
-const OPENAI_URL: &str = "https://api.openai.com/v1";
-const MISTRAL_URL: &str = "https://api.mistral.ai/v1";
 /// Of all that a provider sends for one turn.
 const TURN_BYTES_MAX: usize = 8 << 20;
 /// Of one event.
@@ -61,17 +59,16 @@ impl Provider<'_> {
 
     fn request(&self) -> Result<RequestBuilder, OutboundError> {
         let settings = self.settings;
-        let base = |default: &str| settings.base_url.as_deref().unwrap_or(default).trim_end_matches('/').to_owned();
+        let base = settings.address().trim_end_matches('/');
         let url = match settings.source {
-            Source::OpenAi | Source::VLlm => format!("{}/chat/completions", base(OPENAI_URL)),
-            Source::Mistral => format!("{}/chat/completions", base(MISTRAL_URL)),
+            Source::OpenAi | Source::Mistral | Source::VLlm => format!("{base}/chat/completions"),
             Source::AzureOpenAi => {
                 let part = |value: &Option<String>| {
                     let text = value.as_deref().unwrap_or_default();
                     percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
                 };
                 let (deployment, version) = (part(&settings.deployment_id), part(&settings.api_version));
-                format!("{}/openai/deployments/{deployment}/chat/completions?api-version={version}", base(""))
+                format!("{base}/openai/deployments/{deployment}/chat/completions?api-version={version}")
             }
         };
         let mut request = self.outbound.request(Method::POST, &url)?;

@@ -25,7 +25,7 @@ pub(crate) use search::{NetworkSearch, asks_network};
 use crate::error::{ApiError, ApiResult, Code};
 use crate::instance::{keep_unreadable, write_durably};
 use crate::outbound::parse_url;
-use crate::secret::{redacted, shown_url};
+use crate::secret::{have_same_origin, redacted, shown_url};
 use crate::wire::network::{NetworkPatch, RemotePatch};
 
 /// Another server.
@@ -192,6 +192,7 @@ impl Topology {
 
 fn patched(name: &str, old: Option<&Remote>, patch: RemotePatch) -> ApiResult<Remote> {
     let refuse = |code, message: String| Err(ApiError::new(code, message));
+    let has_moved = |url: &str| old.is_some_and(|old| !have_same_origin(&old.url, url));
     let url = match (patch.url, old) {
         (Some(Some(url)), _) => url,
         (Some(None), _) => {
@@ -207,6 +208,8 @@ fn patched(name: &str, old: Option<&Remote>, patch: RemotePatch) -> ApiResult<Re
             format!("Invalid `.remotes.{name}.url` (`{}`): {reason}", shown_url(&url)),
         );
     }
+    // What was given for one server is not sent to another.
+    let old = old.filter(|_| !has_moved(&url));
     let kept = |new: Option<Option<String>>, old: Option<&String>| new.unwrap_or_else(|| old.cloned());
     Ok(Remote {
         url,
@@ -239,11 +242,17 @@ mod tests {
         network.change(NetworkPatch { own_name: Some(Some("a".into())), remotes: None }).unwrap();
         let with_key = RemotePatch { search_api_key: Some(Some("k".into())), ..remote(Some("http://b.org")) };
         network.change(remotes(vec![("b", Some(with_key)), ("c", Some(remote(Some("http://c.org"))))])).unwrap();
-        let changed = network.change(remotes(vec![("b", Some(remote(Some("http://b2.org")))), ("c", None)])).unwrap();
+        let changed =
+            network.change(remotes(vec![("b", Some(remote(Some("http://b.org/below")))), ("c", None)])).unwrap();
         assert_eq!(changed.own_name.as_deref(), Some("a"));
-        let b = Remote { url: "http://b2.org".into(), search_api_key: Some("k".into()), write_api_key: None };
+        let b = Remote { url: "http://b.org/below".into(), search_api_key: Some("k".into()), write_api_key: None };
         assert_eq!(changed.remotes, BTreeMap::from([("b".to_owned(), b)]));
         assert_eq!(Network::open(folder.path()).topology(), changed);
+        let moved = network.change(remotes(vec![("b", Some(remote(Some("http://b2.org"))))])).unwrap();
+        assert_eq!(moved.remotes["b"].search_api_key, None, "it was for another server");
+        let with_key = RemotePatch { search_api_key: Some(Some("new".into())), ..remote(Some("http://b3.org")) };
+        let moved = network.change(remotes(vec![("b", Some(with_key))])).unwrap();
+        assert_eq!(moved.remotes["b"].search_api_key.as_deref(), Some("new"));
         let cleared = NetworkPatch { own_name: Some(None), remotes: Some(None) };
         assert_eq!(*network.change(cleared).unwrap(), Topology::default());
     }

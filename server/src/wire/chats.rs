@@ -8,6 +8,7 @@ use super::json::{At, required};
 use super::query_string::QueryString;
 use super::schema::{count, exactly, list, one_of, open, or_null, text};
 use crate::error::{ApiError, ApiResult, Code};
+use crate::secret::have_same_origin;
 
 /// Who completes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,8 +148,22 @@ impl ChatSettings {
             *place = sent.filter(|text| !text.is_empty());
             Ok(())
         })?;
+        // What was given for one provider is not sent to another.
+        if !have_same_origin(self.address(), new.address()) && body.get("apiKey").is_none() {
+            new.api_key = None;
+        }
         new.check()?;
         Ok(new)
+    }
+
+    /// Where completions are asked for; empty where nobody said.
+    pub(crate) fn address(&self) -> &str {
+        let of_source = match self.source {
+            Source::OpenAi => "https://api.openai.com/v1",
+            Source::Mistral => "https://api.mistral.ai/v1",
+            Source::VLlm | Source::AzureOpenAi => "",
+        };
+        self.base_url.as_deref().unwrap_or(of_source)
     }
 
     fn check(&self) -> ApiResult<()> {
@@ -352,7 +367,14 @@ mod tests {
         assert_eq!((one.source, one.prompts.system.as_str()), (Source::VLlm, "s"));
         assert_eq!(one.prompts.search_q_param, Prompts::default().search_q_param);
         let two = one.patched(&json!({"source": null, "baseUrl": null, "prompts": {"system": null}})).unwrap();
-        assert_eq!(two, ChatSettings { api_key: Some("k".into()), ..ChatSettings::default() });
+        assert_eq!(two, ChatSettings::default(), "the key was for another server");
+        let three = one.patched(&json!({"baseUrl": "http://a/v2"})).unwrap();
+        assert_eq!(three.api_key.as_deref(), Some("k"));
+        for change in [json!({"baseUrl": "http://b/v1"}), json!({"source": "mistral", "baseUrl": null})] {
+            assert_eq!(three.patched(&change).unwrap().api_key, None, "{change}");
+        }
+        let four = three.patched(&json!({"baseUrl": "http://b/v1", "apiKey": "new"})).unwrap();
+        assert_eq!(four.api_key.as_deref(), Some("new"));
         assert_eq!(one.patched(&json!({"prompts": null})).unwrap().prompts, Prompts::default());
         for (body, code) in [
             (json!({"source": "vLlm"}), Code::BadRequest),

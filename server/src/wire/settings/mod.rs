@@ -19,6 +19,7 @@ mod foreign_keys;
 mod kind;
 mod list;
 mod localized;
+mod moved;
 mod pagination;
 mod ranking_rules;
 #[cfg(test)]
@@ -39,6 +40,7 @@ use serde_json::{Map, Value};
 
 pub use embedder::schema as embedder_schema;
 pub use kind::{Figure, Figures, IsOn, Presence, SettingKind, WriteVerb};
+pub(crate) use moved::forget_moved_secrets;
 pub(crate) use secrets::remove_secrets;
 
 use super::json::At;

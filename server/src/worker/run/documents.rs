@@ -12,24 +12,29 @@ use lamina_engine::index::{
     CommitNote, Index, IndexError, Operation, OperationError, Outcome, Payload, Selector, Settings, Snapshot, Upsert,
     WriteMethod, expired,
 };
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::indexes::{check_no_alias, may_create_index};
 use super::record::Record;
-use super::{Context, Done, failed, succeeded};
+use super::{Context, Done, failed, reported, succeeded};
 use crate::engine_errors::operation_error;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::stored_names::FolderName;
 use crate::tasks::content::{self, Content, Method, PayloadPlace};
 use crate::tasks::payload_check::{PayloadDamage, check_inline_payload, check_payload_file};
 use crate::tasks::store::{FinishedBatch, FinishedTask, IndexChange, Queued};
-use crate::wire::settings::merged;
+use crate::wire::settings::{forget_moved_secrets, merged};
 
 /// What is known of a task before the engine ran: its end, or the operation that decides it.
 #[derive(Clone, Debug)]
 enum Prospect {
     Decided(FinishedTask),
-    Operation { uid: u32, is_payload: bool },
+    /// `forgotten`: secrets that were stored for another address than the settings name now.
+    Operation {
+        uid: u32,
+        is_payload: bool,
+        forgotten: Vec<String>,
+    },
 }
 
 /// What becomes a [`FinishedBatch`](crate::tasks::store::FinishedBatch) once the engine's results are known. Also made
@@ -53,10 +58,13 @@ impl Outline {
             .iter()
             .map(|prospect| match prospect {
                 Prospect::Decided(task) => task.clone(),
-                Prospect::Operation { uid, is_payload } => {
+                Prospect::Operation { uid, is_payload, forgotten } => {
                     match results.next().expect("the engine answers every operation") {
                         Ok(Outcome::Upserted { indexed, .. }) => succeeded(*uid, Some(*indexed)),
                         Ok(Outcome::Deleted { deleted }) => succeeded(*uid, Some(*deleted)),
+                        Ok(_) if !forgotten.is_empty() => {
+                            reported(*uid, Map::from_iter([("forgottenSecrets".to_owned(), json!(forgotten))]))
+                        }
                         Ok(_) => succeeded(*uid, None),
                         Err(error) => failed(*uid, &operation_error(&self.index_uid, *is_payload, error)),
                     }
@@ -186,7 +194,8 @@ fn operations(
             outline.prospects.push(Prospect::Decided(succeeded(task.uid, None)));
             continue;
         }
-        let operation = match operation(context, task, &mut settings) {
+        let mut forgotten = Vec::new();
+        let operation = match operation(context, task, &mut settings, &mut forgotten) {
             Ok(operation) => operation,
             // Damaged documents concern the task that brought them; what may be over in a moment is no fault of the task.
             Err(error) if (error.status() < 500 && !error.is_momentary()) || error.code == Code::InvalidStoreFile => {
@@ -197,14 +206,19 @@ fn operations(
             Err(error) => return Err(error),
         };
         let is_payload = matches!(operation, Operation::Upsert(_));
-        outline.prospects.push(Prospect::Operation { uid: task.uid, is_payload });
+        outline.prospects.push(Prospect::Operation { uid: task.uid, is_payload, forgotten });
         operations.push(operation);
     }
     Ok(operations)
 }
 
 /// `settings` are those of the index once the tasks before this one are done.
-fn operation(context: Context<'_>, task: &Queued, settings: &mut Cow<'_, Settings>) -> ApiResult<Operation> {
+fn operation(
+    context: Context<'_>,
+    task: &Queued,
+    settings: &mut Cow<'_, Settings>,
+    forgotten: &mut Vec<String>,
+) -> ApiResult<Operation> {
     Ok(match &task.content {
         Content::Upsert(upsert) => {
             let payload = payload(context, task.uid, upsert)?;
@@ -224,8 +238,10 @@ fn operation(context: Context<'_>, task: &Queued, settings: &mut Cow<'_, Setting
         }
         Content::Clear => Operation::Clear,
         Content::Settings { patch, .. } => {
-            *settings = Cow::Owned(merged(settings, patch)?);
-            Operation::Settings(patch.clone())
+            let mut patch = patch.clone();
+            *forgotten = forget_moved_secrets(settings, &mut patch);
+            *settings = Cow::Owned(merged(settings, &patch)?);
+            Operation::Settings(patch)
         }
         other => return Err(ApiError::internal(format!("a `{}` task is no change of documents", other.kind()))),
     })
