@@ -77,7 +77,7 @@ struct Publishing {
 enum BuildError {
     #[error("{path:?}: {source}")]
     Io { path: PathBuf, source: std::io::Error },
-    #[error("{0:?} already exists")]
+    #[error("{0:?} already exists: remove it, or choose another place")]
     Exists(PathBuf),
     #[error(
         "{0:?}: unknown format: expected a name ending in .ndjson, .jsonl, .json, .csv or .tsv, optionally followed by .gz or .zst"

@@ -38,12 +38,41 @@ pub fn says_json() -> bool {
 /// # Errors
 /// When it cannot be written, but for a reader that is gone.
 pub fn print(text: &str) -> io::Result<()> {
-    written(&mut io::stdout().lock(), text.as_bytes())
+    let printed: Vec<String> =
+        text.split(BOLD).map(|part| part.split(PLAIN).map(visible).collect::<Vec<_>>().join(PLAIN)).collect();
+    written(&mut io::stdout().lock(), printed.join(BOLD).as_bytes())
+}
+
+const BOLD: &str = "\u{1b}[1m";
+const PLAIN: &str = "\u{1b}[0m";
+
+/// For terminals only.
+pub(crate) fn bold(text: &str) -> String {
+    format!("{BOLD}{text}{PLAIN}")
+}
+
+/// A text of anybody as it is printed: what would steer a terminal, or turn the direction of the text around, is written as
+/// escapes of JSON. So JSON stays what it is.
+fn visible(text: &str) -> String {
+    if !text.contains(steers) {
+        return text.to_owned();
+    }
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if steers(letter) { shown.push_str(&format!("\\u{:04x}", u32::from(letter))) } else { shown.push(letter) }
+    }
+    shown
+}
+
+fn steers(letter: char) -> bool {
+    let turns =
+        matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}');
+    turns || (letter.is_control() && !matches!(letter, '\n' | '\t'))
 }
 
 /// Writes a line to standard error. A failure is ignored: there is no other place for it.
 pub fn line(line: fmt::Arguments<'_>) {
-    let _ = io::stderr().lock().write_all(format!("{line}\n").as_bytes());
+    let _ = io::stderr().lock().write_all((visible(&line.to_string()) + "\n").as_bytes());
 }
 
 /// Says on standard error why a command failed: `lamina COMMAND: REASON`, or for programs an object in a line. `code` is that of
@@ -123,6 +152,16 @@ mod tests {
         written(&mut Vec::new(), b"text").unwrap();
         written(&mut Broken(io::ErrorKind::BrokenPipe), b"text").unwrap();
         written(&mut Broken(io::ErrorKind::StorageFull), b"text").unwrap_err();
+    }
+
+    #[test]
+    fn nothing_that_is_printed_steers_a_terminal() {
+        let evil = "a\u{1b}]0;title\u{7}b\u{9b}2Jc\r\u{7f}\u{202e}d\te\nf é 日";
+        assert_eq!(visible(evil), "a\\u001b]0;title\\u0007b\\u009b2Jc\\u000d\\u007f\\u202ed\te\nf é 日");
+        let json = json!({ "a": evil }).to_string();
+        let printed = visible(&json);
+        assert!(!printed.contains(steers));
+        assert_eq!(serde_json::from_str::<Value>(&printed).unwrap(), json!({ "a": evil }));
     }
 
     #[test]

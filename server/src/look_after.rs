@@ -52,7 +52,7 @@ struct Place {
 
 #[derive(Debug, Error)]
 enum StoreError {
-    #[error("nothing has been published to this store")]
+    #[error("nothing has been published to this store: check its address, which is that of `--publish` of a server")]
     Empty,
     #[error(transparent)]
     Object(#[from] ObjectError),

@@ -1,16 +1,28 @@
 //! The HTTP client of all commands that speak to a running server: its address, a key, and errors that say what to do.
 
+mod reach;
+
 use std::time::Duration;
 
 use clap::Args;
 use reqwest::{Method, RequestBuilder, Response, Url};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use thiserror::Error;
 
 use crate::outbound::{NoCaCertificates, with_ca_certificates};
 
 const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// An answer is read up to here: whatever it comes from, it does not take all memory.
+const ANSWER_BYTES_MAX: usize = 256 << 20;
+/// And one with the status of an error, which is a sentence.
+const REFUSAL_BYTES_MAX: usize = 64 << 10;
+/// Of what is no error of this protocol, so much is shown.
+const SHOWN_MAX: usize = 1000;
+
+/// What the other side of a connection is heard of that speaks TLS.
+const OF_TLS: [&str; 2] = ["closed before message completed", "invalid HTTP version"];
 
 /// Which server, and as who.
 #[derive(Clone, Debug, Args)]
@@ -35,12 +47,16 @@ pub(crate) enum ClientError {
     Setup(reqwest::Error),
     #[error("the asynchronous runtime cannot be started: {0}")]
     Runtime(std::io::Error),
-    #[error(
-        "cannot connect to {url} ({reason}).\nStart a server with `lamina serve`, or choose another one with --url"
-    )]
-    Unreachable { url: String, reason: String },
+    #[error("cannot connect to {url} ({reason}).\n{advice}")]
+    Unreachable { url: String, reason: String, advice: &'static str },
     #[error("the connection to {url} was lost: {reason}")]
     Broken { url: String, reason: String },
+    #[error("the answer of {url} is larger than {} MiB, the most that this command reads: ask for less", .bytes_max >> 20)]
+    TooLarge { url: String, bytes_max: usize },
+    #[error(
+        "the answer of {url} is not what a server of this kind says ({reason}): check the address of --url (SVC_URL)"
+    )]
+    Unreadable { url: String, reason: String },
     #[error("the server refused: {status} {message}{}", advice(code))]
     Refused { status: u16, code: String, message: String },
 }
@@ -136,14 +152,34 @@ impl Client {
             let ErrorBody { message, code } = error_body(response).await;
             return Err(ClientError::Refused { status: status.as_u16(), code, message });
         }
-        let text = response.text().await.map_err(|error| self.unanswered(&error))?;
-        Ok(serde_json::from_str(&text).unwrap_or(Value::Null))
+        self.answer(response).await
+    }
+
+    /// What an answer says, as JSON; null where it says nothing.
+    ///
+    /// # Errors
+    /// It breaks off, is too large, or is no JSON of this form.
+    pub(crate) async fn answer<T: DeserializeOwned>(&self, response: Response) -> Result<T, ClientError> {
+        let (bytes, is_whole) = read(response, ANSWER_BYTES_MAX).await.map_err(|error| self.unanswered(&error))?;
+        let url = || self.base.to_string();
+        if !is_whole {
+            return Err(ClientError::TooLarge { url: url(), bytes_max: ANSWER_BYTES_MAX });
+        }
+        let text = if bytes.is_empty() { b"null" } else { &*bytes };
+        serde_json::from_slice(text).map_err(|error| ClientError::Unreadable { url: url(), reason: error.to_string() })
     }
 
     /// Why there is no answer.
     pub(crate) fn unanswered(&self, error: &reqwest::Error) -> ClientError {
         let (url, reason) = (self.base.to_string(), innermost(error));
-        if error.is_connect() { ClientError::Unreachable { url, reason } } else { ClientError::Broken { url, reason } }
+        if error.is_connect() {
+            ClientError::Unreachable { url, reason, advice: reach::advice(error) }
+        } else {
+            let may_be_tls = self.base.scheme() == "http" && OF_TLS.iter().any(|part| reason.contains(part));
+            let hint =
+                if may_be_tls { "\nIf the server expects TLS, begin the address of --url with https://" } else { "" };
+            ClientError::Broken { url, reason: reason + hint }
+        }
     }
 }
 
@@ -156,11 +192,27 @@ pub(crate) fn run_to_end<T, E: From<ClientError>>(work: impl Future<Output = Res
 /// What an answer with the status of an error says.
 pub(crate) async fn error_body(response: Response) -> ErrorBody {
     let status = response.status();
-    let text = response.text().await.unwrap_or_default();
-    serde_json::from_str(&text).unwrap_or_else(|_| ErrorBody {
-        message: if text.is_empty() { status.to_string() } else { text },
-        code: String::new(),
+    let (bytes, _) = read(response, REFUSAL_BYTES_MAX).await.unwrap_or_default();
+    serde_json::from_slice(&bytes).unwrap_or_else(|_| {
+        let text = String::from_utf8_lossy(&bytes);
+        let shown: String = text.chars().take(SHOWN_MAX).collect();
+        let rest = if shown.len() < text.len() { "…" } else { "" };
+        let message = if text.is_empty() { status.to_string() } else { shown + rest };
+        ErrorBody { message, code: String::new() }
     })
+}
+
+/// The body of an answer up to a number of bytes, and whether that is all of it.
+async fn read(mut response: Response, bytes_max: usize) -> reqwest::Result<(Vec<u8>, bool)> {
+    let mut bytes = Vec::new();
+    while let Some(piece) = response.chunk().await? {
+        let room = bytes_max - bytes.len();
+        bytes.extend_from_slice(&piece[..room.min(piece.len())]);
+        if piece.len() > room {
+            return Ok((bytes, false));
+        }
+    }
+    Ok((bytes, true))
 }
 
 /// The cause at the root ("connection refused") says more than the layers above it.
@@ -193,6 +245,58 @@ mod tests {
             let said = client(url).unwrap_err().to_string();
             assert!(said.contains(reason) && said.contains(url), "{said}");
         }
+    }
+
+    /// A server that says this, without an end if it is to say more than there is.
+    fn saying(head: &'static str, body: Vec<u8>, times: usize) -> String {
+        use std::io::{Read, Write};
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let _length = stream.read(&mut [0; 4096]).unwrap();
+                stream.write_all(head.as_bytes()).unwrap();
+                // Who has seen enough leaves.
+                (0..times).all(|_| stream.write_all(&body).is_ok());
+            }
+        });
+        url
+    }
+
+    async fn called(url: &str) -> Result<Value, ClientError> {
+        let client = client(url).unwrap();
+        client.call(Method::GET, client.route(&["health"]), None).await
+    }
+
+    #[tokio::test]
+    async fn an_answer_without_an_end_is_not_read_to_it() {
+        let url = saying("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", vec![b' '; 1 << 20], 300);
+        let said = called(&url).await.unwrap_err().to_string();
+        assert!(said.contains("larger than 256 MiB") && said.contains(&url), "{said}");
+        let url = saying("HTTP/1.1 500 X\r\nConnection: close\r\n\r\n", vec![b'x'; 1 << 16], usize::MAX);
+        let said = called(&url).await.unwrap_err().to_string();
+        assert!(said.len() < 1100 && said.ends_with('…'), "{said}");
+    }
+
+    #[tokio::test]
+    async fn what_is_no_server_of_this_kind_is_said() {
+        let url = saying("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", b"<html>".to_vec(), 1);
+        let said = called(&url).await.unwrap_err().to_string();
+        assert!(said.contains("check the address of --url"), "{said}");
+        let url = saying("HTTP/1.1 204 X\r\nConnection: close\r\n\r\n", Vec::new(), 1);
+        assert_eq!(called(&url).await.unwrap(), Value::Null);
+    }
+
+    #[tokio::test]
+    async fn a_server_without_tls_is_not_to_be_started_again() {
+        let url = saying("HTTP/1.1 400 X\r\nConnection: close\r\n\r\n", Vec::new(), 1).replace("http:", "https:");
+        let said = called(&url).await.unwrap_err().to_string();
+        assert!(said.contains("http://") && !said.contains("lamina serve"), "{said}");
+        // No one listens on what was free a moment ago.
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let said = called(&format!("http://{free}")).await.unwrap_err().to_string();
+        assert!(said.contains("Start a server with `lamina serve`"), "{said}");
     }
 
     #[test]

@@ -6,9 +6,10 @@ use clap::Args;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
-use super::table::{bold, cut, shown};
+use super::table::{cut, shown};
 use super::{CommandError, index_of};
 use crate::client::{Client, ServerArgs};
+use crate::console::bold;
 
 /// Columns of a line that is no terminal, and the most that a line has.
 const WIDTH: usize = 80;

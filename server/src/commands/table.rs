@@ -21,11 +21,6 @@ pub(super) fn cut(text: &str, width: usize) -> String {
     text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// For terminals only.
-pub(super) fn bold(text: &str) -> String {
-    format!("\u{1b}[1m{text}\u{1b}[0m")
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;

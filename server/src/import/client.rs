@@ -137,7 +137,7 @@ impl Client {
             struct Summary {
                 task_uid: u64,
             }
-            let Summary { task_uid } = response.json().await.map_err(|error| unreadable(status, &error))?;
+            let Summary { task_uid } = self.http.answer(response).await?;
             return Ok(Sent::Accepted { task_uid });
         }
         let ErrorBody { message, code } = error_body(response).await;
@@ -170,8 +170,8 @@ impl Client {
         if !status.is_success() {
             return Err(no_outcome(error_body(response).await.message));
         }
-        let List { results } = response.json().await.map_err(|error| no_outcome(error.to_string()))?;
-        Ok(results)
+        let answer: Result<List, ClientError> = self.http.answer(response).await;
+        answer.map(|list| list.results).map_err(|error| no_outcome(error.to_string()))
     }
 
     fn knows_server(&self) -> bool {
@@ -217,8 +217,4 @@ fn is_busy(status: StatusCode) -> bool {
 fn retry_after(response: &Response) -> Option<Duration> {
     let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
     Some(Duration::from_secs(seconds).clamp(BACKOFF_FIRST, RETRY_AFTER_MAX))
-}
-
-fn unreadable(status: StatusCode, error: &reqwest::Error) -> ImportError {
-    ImportError::Refused { status: status.as_u16(), message: error.to_string(), code: String::new() }
 }

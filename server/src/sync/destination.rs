@@ -175,9 +175,9 @@ impl Destination {
                         let ErrorBody { message, code } = error_body(response).await;
                         return Err(ClientError::Refused { status: status.as_u16(), code, message }.into());
                     }
-                    match response.text().await {
-                        Ok(text) => return Ok(serde_json::from_str(&text).unwrap_or_default()),
-                        Err(error) => self.client.unanswered(&error).to_string(),
+                    match self.client.answer(response).await {
+                        Err(error @ ClientError::Broken { .. }) => error.to_string(),
+                        answer => return Ok(answer?),
                     }
                 }
                 Err(error) if !self.has_answered.load(Ordering::Relaxed) => {

@@ -185,7 +185,10 @@ async fn key(connection: &mut Connection, oid: &str, table: &str) -> Result<Vec<
         ))
         .await?;
     match &keys[..] {
-        [] => Err(SyncError::Table(format!("the table `{table}` has no primary key: documents need one"))),
+        [] => Err(SyncError::Table(format!(
+            "the table `{table}` has no primary key, by which rows and documents are told apart: give it one with ALTER TABLE \
+             {table} ADD PRIMARY KEY (…)"
+        ))),
         keys => Ok(keys.iter().map(|key| text(key, 0)).collect()),
     }
 }
