@@ -12,6 +12,7 @@ mod export;
 mod fields;
 mod generations;
 mod health;
+mod hidden_names;
 mod html;
 mod indexes;
 mod keys;

@@ -16,7 +16,8 @@ use crate::app::AppState;
 use crate::budget::AnswerBudget;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
-use crate::requests::{Request, request, respond};
+use crate::requests::{Request, Standing, request, respond};
+use crate::routes::hidden_names::{hide_in_batch, hide_in_task};
 use crate::routes::{Routes, any_of};
 use crate::tasks::{
     Follower, Happening, LiveBatch, Mark, Missed, Page, Remembered, Status, Task, TaskFilter, blocking,
@@ -65,7 +66,7 @@ fn stream(request: &Request, subject: Subject) -> ApiResult<Response> {
     let last = request.header("last-event-id").and_then(Mark::parse);
     let (sender, events) = mpsc::channel(EVENTS_WAITING);
     let streaming = Streaming { state: Arc::clone(state), rights: request.rights().clone(), subject, sender };
-    tokio::spawn(streaming.run(listener, last));
+    tokio::spawn(streaming.run(listener, last, request.standing()));
     let pieces = futures_util::stream::unfold(events, async |mut events: mpsc::Receiver<Bytes>| {
         let event = events.recv().await?;
         Some((Ok::<_, Infallible>(event), events))
@@ -89,9 +90,12 @@ struct Streaming {
 }
 
 impl Streaming {
-    async fn run(self, mut listener: Follower, last: Option<Mark>) {
-        // Ends with the client.
-        let _ = self.follow(&mut listener, last).await;
+    async fn run(self, mut listener: Follower, last: Option<Mark>, standing: Standing) {
+        tokio::select! {
+            // Ends with the client.
+            _ = self.follow(&mut listener, last) => {}
+            () = standing.lost() => {}
+        }
     }
 
     async fn follow(&self, listener: &mut Follower, last: Option<Mark>) -> Result<(), Over> {
@@ -226,8 +230,9 @@ impl Streaming {
             let paging = Paging { limit: PAGE_TASKS, from, reverse: true };
             let page = self.state.queue.batches(filter.clone(), paging, AnswerBudget::UNLIMITED).await;
             let Ok(Page { results, next, .. }) = page else { return Ok(()) };
-            for batch in &results {
-                self.send_event(mark, &serde_json::to_string(batch).unwrap_or_default()).await?;
+            for batch in results {
+                let batch = hide_in_batch(batch, &self.rights);
+                self.send_event(mark, &serde_json::to_string(&batch).unwrap_or_default()).await?;
             }
             if next.is_none() {
                 return Ok(());
@@ -246,7 +251,7 @@ impl Streaming {
         let is_seen =
             self.rights.visible().is_none() || live.index_uid.as_deref().is_some_and(|uid| self.rights.admits(uid));
         let Ok(batch) = self.state.queue.batch(live.uid) else { return Ok(()) };
-        let text = serde_json::to_string(&batch).unwrap_or_default();
+        let text = serde_json::to_string(&hide_in_batch(batch, &self.rights)).unwrap_or_default();
         if !is_seen || text == *shown {
             return Ok(());
         }
@@ -265,6 +270,7 @@ impl Streaming {
         if !is_seen {
             return Ok(());
         }
+        let task = hide_in_task(task.clone(), &self.rights);
         let text = serde_json::to_string(&task.view(&self.state.error_docs)).unwrap_or_default();
         self.send_event(mark, &text).await
     }

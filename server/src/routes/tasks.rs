@@ -13,6 +13,7 @@ use warp::reply::Response;
 use warp::{Filter, Reply};
 
 use super::enqueue_as;
+use super::hidden_names::{hide_in_batch, hide_in_task};
 use crate::app::AppState;
 use crate::budget::AnswerBudget;
 use crate::error::{ApiError, ApiResult, Code};
@@ -65,7 +66,7 @@ fn visible_task(uid: u32, request: &Request) -> ApiResult<Task> {
     let task = request.state().queue.task(uid)?;
     let is_visible = request.rights().visible().is_none()
         || task.index_uid.as_deref().is_some_and(|index_uid| request.rights().admits(index_uid));
-    if is_visible { Ok(task) } else { Err(task_not_found(uid)) }
+    if is_visible { Ok(hide_in_task(task, request.rights())) } else { Err(task_not_found(uid)) }
 }
 
 /// The documents of an addition that is not finished, as they will be indexed, once their checksum is compared.
@@ -161,7 +162,8 @@ async fn list_tasks(request: Request) -> ApiResult<Response> {
     let filter = visible(asked, &request);
     let budget = state.budgets.answer();
     let page = state.queue.tasks(filter, paging, budget.clone()).await?;
-    let results: Vec<TaskView<'_>> = page.results.iter().map(|task| task.view(&state.error_docs)).collect();
+    let tasks: Vec<Task> = page.results.into_iter().map(|task| hide_in_task(task, request.rights())).collect();
+    let results: Vec<TaskView<'_>> = tasks.iter().map(|task| task.view(&state.error_docs)).collect();
     let page = Page { results, total: page.total, limit: page.limit, from: page.from, next: page.next };
     Ok(listed(&page, budget))
 }
@@ -206,7 +208,7 @@ async fn get_batch(uid: &str, request: &Request) -> ApiResult<Response> {
             return Err(batch_not_found(uid));
         }
     }
-    let batch = queue.batch(uid)?;
+    let batch = hide_in_batch(queue.batch(uid)?, request.rights());
     Ok(json_answer(StatusCode::OK, &batch))
 }
 
@@ -214,7 +216,8 @@ async fn list_batches(request: Request) -> ApiResult<Response> {
     let (asked, paging) = list_parameters(&request.query())?;
     let filter = visible(asked, &request);
     let budget = request.state().budgets.answer();
-    let page = request.state().queue.batches(filter, paging, budget.clone()).await?;
+    let mut page = request.state().queue.batches(filter, paging, budget.clone()).await?;
+    page.results = page.results.into_iter().map(|batch| hide_in_batch(batch, request.rights())).collect();
     Ok(listed(&page, budget))
 }
 
