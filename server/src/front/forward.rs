@@ -13,7 +13,7 @@ use crate::access;
 use crate::app::AppState;
 use crate::error::{ApiError, Code};
 use crate::http::Received;
-use crate::outbound::{OutboundError, is_framing};
+use crate::outbound::{OutboundError, followable, is_framing};
 use crate::replication::Role;
 use crate::requests::error_answer;
 
@@ -91,6 +91,11 @@ fn pieces(body: Received, patience: Duration) -> impl Stream<Item = Result<Bytes
 
 fn take_over(from: &HeaderMap, to: &mut HeaderMap) {
     for (name, value) in from {
+        // Of those that are no path: only where a client may be sent.
+        let target = value.to_str().unwrap_or_default();
+        if *name == header::LOCATION && !target.starts_with('/') && followable(Some(target.to_owned())).is_none() {
+            continue;
+        }
         if !is_framing(name.as_str()) && !OWN.contains(&name.as_str()) {
             to.insert(name.clone(), value.clone());
         }

@@ -127,7 +127,7 @@ pub struct Replication {
     pub publish_interval: Duration,
 
     /// Public address of this server: replicas redirect writes there, and error links point there.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = super::service::address_or_nothing)]
     pub public_url: Option<String>,
 
     /// As a replica, forward writes and other requests for the writer to it, instead of answering 307. This server

@@ -59,7 +59,7 @@ pub struct Service {
 
     /// Address of the documentation of error codes: the `link` of an error is this, `#`, and the code. By default
     /// `/docs/errors` below `--public-url` or `--http-addr`.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = address_or_nothing)]
     pub error_docs_url: Option<String>,
 
     /// Upgrade a database of an older version, with a task that checks all of it. The old version cannot open it
@@ -72,12 +72,12 @@ pub struct Service {
     upgrade_db: bool,
 
     /// Send anonymous usage figures to the collector at this address, once an hour. Without it, nothing is collected.
-    #[arg(long, value_name = "URL", value_parser = collector_url)]
+    #[arg(long, value_name = "URL", value_parser = address_or_nothing)]
     pub telemetry_url: Option<String>,
 
     /// Send a span of each request to the OpenTelemetry collector at this address (OTLP over HTTP, as JSON):
     /// `https://collector.example.org/v1/traces`.
-    #[arg(long, value_name = "URL", value_parser = collector_url)]
+    #[arg(long, value_name = "URL", value_parser = address_or_nothing)]
     pub trace_url: Option<String>,
 
     /// Send no usage figures, whatever else is set.
@@ -108,7 +108,7 @@ impl Service {
 }
 
 /// An address, or nothing.
-fn collector_url(text: &str) -> Result<String, String> {
+pub(super) fn address_or_nothing(text: &str) -> Result<String, String> {
     if !text.is_empty() {
         parse_url(text)?;
     }

@@ -145,6 +145,11 @@ pub(crate) fn parse_url(text: &str) -> Result<Url, String> {
     }
 }
 
+/// An address that others wrote, where a client may be sent there: no script, and nothing that would break a line.
+pub(crate) fn followable(address: Option<String>) -> Option<String> {
+    address.filter(|text| parse_url(text).is_ok() && !text.contains(|c: char| c.is_whitespace() || c.is_control()))
+}
+
 fn client(policy: &Arc<IpPolicy>, has_ca_certificates: bool) -> reqwest::Result<Client> {
     let builder = Client::builder()
         .user_agent(concat!("Lamina/", env!("CARGO_PKG_VERSION")))

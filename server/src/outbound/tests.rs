@@ -184,3 +184,23 @@ async fn without_ca_certificates_there_is_still_http() {
         assert!(error.to_string().contains("`ca-certificates`") && error.to_string().contains("`SSL_CERT_FILE`"));
     }
 }
+
+#[test]
+fn clients_are_sent_to_servers_only() {
+    let followed = |text: &str| followable(Some(text.to_owned())).is_some();
+    assert!(followed("https://search.example.org") && followed("http://10.0.0.1:7700/below/"));
+    for bad in [
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "file:///etc",
+        "//evil",
+        "/x",
+        "",
+        "http://a\r\nX: y",
+        " http://a",
+        "java\tscript:x",
+    ] {
+        assert!(!followed(bad), "{bad}");
+    }
+    assert_eq!(followable(None), None);
+}

@@ -45,6 +45,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
+use crate::outbound::followable;
+
 pub(crate) use built::BuiltStore;
 pub(crate) use carried::Carried;
 pub(crate) use follow::{Follower, Following};
@@ -198,6 +200,7 @@ impl Replication {
 
     /// Another server, which takes writes at `writer`, has taken over: no write is taken here any more.
     fn step_down(&self, writer: Option<String>, begins_again: bool) {
+        let writer = followable(writer);
         let at = writer.clone().unwrap_or_else(|| "an address that it does not say".to_owned());
         let what = match begins_again {
             true => "this one begins again, and follows it",
@@ -264,7 +267,7 @@ impl Replication {
         let mut state = self.state.lock();
         state.level_at = Some(at);
         state.is_level = self.role == Role::Publisher;
-        state.writer = writer;
+        state.writer = followable(writer);
         if state.failure.take().is_some() {
             tracing::info!("the store works again");
         }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::Replication;
 use super::store::{ObjectError, ObjectStore};
 use crate::options::Options;
-use crate::outbound::Outbound;
+use crate::outbound::{Outbound, followable};
 use crate::timestamp::Timestamp;
 
 const FOLDER: &str = "replica/";
@@ -143,7 +143,10 @@ fn signs(store: &ObjectStore) -> Result<Vec<Sign>, ObjectError> {
         last.clone_from(end);
         for key in keys.iter().take(LISTED_MAX - signs.len()) {
             match store.read(key) {
-                Ok(text) => signs.extend(serde_json::from_slice::<Sign>(&text)),
+                Ok(text) => {
+                    let sign = serde_json::from_slice::<Sign>(&text);
+                    signs.extend(sign.map(|sign| Sign { url: followable(sign.url), ..sign }));
+                }
                 Err(ObjectError::Missing(_)) => {}
                 Err(error) => return Err(error),
             }
