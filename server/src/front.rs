@@ -21,7 +21,7 @@ use uuid::Uuid;
 use crate::app::AppState;
 use crate::error::{ApiError, Code};
 use crate::features::Feature;
-use crate::http::{AnswerBody, Compressing, Origins, Received, Verdict};
+use crate::http::{AnswerBody, Compressing, Origins, Received, Verdict, check_host, without_body};
 use crate::observe::Seen;
 use crate::replication::Role;
 use crate::requests::error_answer;
@@ -53,6 +53,9 @@ impl<S> Front<S> {
         }
         if request.uri().path_and_query().is_none() {
             let message = "The target of the request has no path: it must begin with a slash.";
+            return Err(Box::new(error_answer(&self.state, &ApiError::new(Code::BadRequest, message))));
+        }
+        if let Err(message) = check_host(request) {
             return Err(Box::new(error_answer(&self.state, &ApiError::new(Code::BadRequest, message))));
         }
         let verdict = self.origins.judge(request);
@@ -136,6 +139,21 @@ where
     type Future = Answer;
 
     fn call(&self, mut request: Request<Incoming>) -> Answer {
+        if request.method() != Method::HEAD {
+            return self.answer(request);
+        }
+        *request.method_mut() = Method::GET;
+        let answer = self.answer(request);
+        Box::pin(async move { Ok(without_body(answer.await?)) })
+    }
+}
+
+impl<S> Front<S>
+where
+    S: Service<Request<Received>, Response = Response, Error = Infallible>,
+    S::Future: Send + 'static,
+{
+    fn answer(&self, mut request: Request<Incoming>) -> Answer {
         let request_id = request_id(request.headers());
         // Before the request is carried out: its answer could not be sent.
         let (compressing, verdict) = match Compressing::wanted_by(request.headers()) {
@@ -199,7 +217,9 @@ where
 /// Names the methods that a route has, in the answer to one that it has not.
 fn allow_others(answer: &mut Response, method: &Method, path: &str) {
     if answer.status() == StatusCode::METHOD_NOT_ALLOWED {
-        let allowed: Vec<&str> = methods_of(path).filter(|known| *known != method.as_str()).collect();
+        let allowed = methods_of(path).filter(|known| *known != method.as_str());
+        let allowed: Vec<&str> =
+            allowed.flat_map(|known| [Some(known), (known == "GET").then_some("HEAD")]).flatten().collect();
         let allowed = HeaderValue::from_str(&allowed.join(", ")).expect("methods are words");
         answer.headers_mut().insert(header::ALLOW, allowed);
     }

@@ -96,7 +96,7 @@ fn what_is_asked_for_by_name_is_used_for_every_answer_with_a_body() {
             assert!(read.contains(word), "{path}: {read}");
         }
         for (method, path, status) in
-            [(Method::HEAD, "/health", 405), (Method::DELETE, "/health", 405), (Method::GET, "/nowhere", 404)]
+            [(Method::HEAD, "/nowhere", 404), (Method::DELETE, "/health", 405), (Method::GET, "/nowhere", 404)]
         {
             let answer = asked(method, path, encoding);
             assert_eq!(answer.status(), status);
@@ -253,11 +253,11 @@ fn browsers_of_any_origin_may_ask() {
     assert_eq!(refused.status(), 401);
     assert_eq!(refused.headers()["access-control-allow-origin"], "*");
     for (method, path, status, allowed) in [
-        (Method::HEAD, "/health", 405, Some("GET")),
-        (Method::DELETE, "/health", 405, Some("GET")),
-        (Method::PATCH, "/indexes/films/documents/1", 405, Some("GET, DELETE")),
-        (Method::PUT, "/indexes/films/settings/faceting", 405, Some("GET, PATCH, DELETE")),
-        (Method::OPTIONS, "/keys", 405, Some("GET, POST")),
+        (Method::HEAD, "/indexes/films/compact", 405, Some("POST")),
+        (Method::DELETE, "/health", 405, Some("GET, HEAD")),
+        (Method::PATCH, "/indexes/films/documents/1", 405, Some("GET, HEAD, DELETE")),
+        (Method::PUT, "/indexes/films/settings/faceting", 405, Some("GET, HEAD, PATCH, DELETE")),
+        (Method::OPTIONS, "/keys", 405, Some("GET, HEAD, POST")),
         (Method::GET, "/nowhere", 404, None),
     ] {
         let answer = server.request(method, path).send().expect("an answer");
@@ -265,4 +265,104 @@ fn browsers_of_any_origin_may_ask() {
         assert_eq!(answer.headers().get("allow").map(|allow| allow.to_str().unwrap()), allowed, "{path}");
         assert_eq!(answer.text().unwrap(), "", "{path}");
     }
+}
+
+#[test]
+fn a_head_is_the_answer_to_get_without_its_body() {
+    let server = Server::start();
+    server.patch("/experimental-features", json!({"metrics": true, "tasksStreamingRoute": true})).ok();
+    server.add("films", (0..500).map(|id| json!({"id": id, "title": format!("film {id}")})).collect());
+    let generation = server.get("/indexes/films/generations").ok()["results"][0]["generation"].clone();
+    let tag = server.request(Method::GET, "/indexes/films/search").send().unwrap().headers()["etag"].clone();
+    for (path, encoding) in [
+        ("/health", None),
+        ("/", Some("gzip")),
+        ("/docs/errors", None),
+        ("/version", None),
+        ("/metrics", None),
+        ("/stats", Some("zstd")),
+        ("/indexes/films/search?q=film", None),
+        ("/indexes/films/search?q=film&limit=100", Some("gzip")),
+        ("/indexes/films/documents?limit=400", None),
+        ("/indexes/films/documents/7", None),
+        ("/indexes/films/settings", Some("br")),
+        ("/indexes/absent", None),
+        ("/indexes/films/search?limit=x", None),
+        ("/nowhere", None),
+        ("/tasks/stream", None),
+        (&format!("/indexes/films/changes?since={generation}"), None),
+    ] {
+        let asked = |method: Method| {
+            let request =
+                server.request(method, path).header("If-None-Match", "\"other\"").header("X-Request-Id", "one");
+            let request = encoding.into_iter().fold(request, |request, name| request.header("Accept-Encoding", name));
+            request.send().expect("an answer")
+        };
+        let (get, head) = (asked(Method::GET), asked(Method::HEAD));
+        assert_eq!(head.status(), get.status(), "{path}");
+        // How long a search took is one digit more or less.
+        for (name, value) in
+            get.headers().iter().filter(|(name, _)| !["date", "content-length"].contains(&name.as_str()))
+        {
+            if *name != "transfer-encoding" {
+                assert_eq!(head.headers().get(name), Some(value), "{path}: {name}");
+            }
+        }
+        let length =
+            |headers: &reqwest::header::HeaderMap| headers.get("content-length")?.to_str().ok()?.parse::<i64>().ok();
+        match (length(get.headers()), length(head.headers())) {
+            (Some(of_get), Some(of_head)) => assert!((of_get - of_head).abs() < 400, "{path}: {of_get} and {of_head}"),
+            (of_get, of_head) => assert_eq!(of_head, of_get, "{path}"),
+        }
+        assert_eq!(head.bytes().expect("no body").len(), 0, "{path}");
+    }
+    let known = server.request(Method::HEAD, "/indexes/films/search").header("If-None-Match", tag).send().unwrap();
+    assert_eq!(known.status(), 304);
+}
+
+/// What a connection is answered that says this.
+fn answered(server: &Server, sent: &str) -> String {
+    use std::io::{Read, Write};
+    let mut stream = std::net::TcpStream::connect(server.url.trim_start_matches("http://")).expect("a connection");
+    stream.write_all(sent.as_bytes()).expect("sent");
+    stream.shutdown(std::net::Shutdown::Write).expect("all is said");
+    let mut said = String::new();
+    stream.read_to_string(&mut said).expect("an answer");
+    said
+}
+
+#[test]
+fn heads_that_a_proxy_may_read_otherwise_are_refused() {
+    let server = Server::start();
+    let status = |sent: &str| answered(&server, sent).split(' ').nth(1).unwrap_or_default().to_owned();
+    for (sent, expected) in [
+        ("GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n", "200"),
+        ("\r\nGET /health HTTP/1.1\r\nHost: localhost\r\n\r\n", "200"),
+        ("GET /health HTTP/1.0\r\n\r\n", "200"),
+        ("GET /health HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n", "400"),
+        ("GET /health HTTP/1.1\r\nHost: localhost\r\nhost: other\r\n\r\n", "400"),
+        ("GET /health HTTP/1.1\r\n\r\n", "400"),
+        ("GET /health HTTP/1.1\r\nHost: localhost, other\r\n\r\n", "400"),
+        ("GET /health HTTP/1.1\nHost: localhost\n\n", "400"),
+        ("GET /health HTTP/1.1\r\nHost: localhost\nX: y\r\n\r\n", "400"),
+        ("GET /health HTTP/1.1\r\nHost: localhost\r\n\n", "400"),
+        ("\nGET /health HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"),
+    ] {
+        assert_eq!(status(sent), expected, "{sent:?}");
+    }
+    // In bodies they are what they are, and the next head is looked at again.
+    let body = "{\"id\": 1}\n{\"id\": 2}\n";
+    let post = "POST /indexes/films/documents HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n";
+    let (length, chunked) = (
+        format!("{post}Content-Length: {}\r\n\r\n{body}", body.len()),
+        format!("{post}Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n", body.len()),
+    );
+    for first in [length, chunked] {
+        let said = answered(&server, &format!("{first}GET /health HTTP/1.1\r\nHost: localhost\nX: y\r\n\r\n"));
+        assert!(said.contains("202 Accepted") && said.contains("400 Bad Request"), "{said}");
+        let said = answered(&server, &format!("{first}GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+        assert!(said.contains("202 Accepted") && said.contains("200 OK"), "{said}");
+    }
+    let refused = answered(&server, "GET /health HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n");
+    assert!(refused.contains("more than one `Host` header") && refused.contains("bad_request"), "{refused}");
 }

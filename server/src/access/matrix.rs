@@ -47,63 +47,59 @@ fn needed(method: &str, path: &[&str]) -> Option<Action> {
 /// Routes of one index; `path` is what follows its uid.
 fn in_index(method: &str, path: &[&str]) -> Option<Action> {
     Some(match (method, path) {
-        ("GET" | "HEAD", []) => Action::IndexesGet,
+        ("GET", []) => Action::IndexesGet,
         ("PATCH", []) => Action::IndexesUpdate,
         ("DELETE", []) => Action::IndexesDelete,
         ("POST", ["compact"]) => Action::IndexesCompact,
-        ("GET" | "HEAD", ["generations"]) => Action::IndexesGet,
-        ("GET" | "HEAD", ["changes"]) => Action::DocumentsGet,
+        ("GET", ["generations"]) => Action::IndexesGet,
+        ("GET", ["changes"]) => Action::DocumentsGet,
         ("POST", ["clone" | "attach"]) => Action::IndexesCreate,
         ("POST", ["restore"]) => Action::DocumentsAll,
         ("POST", ["fields"]) => Action::FieldsPost,
         ("POST" | "PUT" | "PATCH", ["documents"]) => Action::DocumentsAdd,
-        ("GET" | "HEAD", ["documents"] | ["documents", _]) | ("POST", ["documents", "fetch"]) => Action::DocumentsGet,
+        ("GET", ["documents"] | ["documents", _]) | ("POST", ["documents", "fetch"]) => Action::DocumentsGet,
         ("DELETE", ["documents"] | ["documents", _]) => Action::DocumentsDelete,
         ("POST", ["documents", "delete" | "delete-batch"]) => Action::DocumentsDelete,
         ("POST", ["documents", "edit"]) => Action::DocumentsAll,
-        ("GET" | "HEAD", ["settings"] | ["settings", _]) => Action::SettingsGet,
+        ("GET", ["settings"] | ["settings", _]) => Action::SettingsGet,
         ("PATCH" | "PUT" | "DELETE", ["settings"] | ["settings", _]) => Action::SettingsUpdate,
-        ("GET" | "HEAD", ["stats"]) => Action::StatsGet,
-        ("GET" | "HEAD" | "POST", ["search" | "similar"]) | ("POST", ["facet-search" | "completions"]) => {
-            Action::Search
-        }
+        ("GET", ["stats"]) => Action::StatsGet,
+        ("GET" | "POST", ["search" | "similar"]) | ("POST", ["facet-search" | "completions"]) => Action::Search,
         _ => return None,
     })
 }
 
 fn on_server(method: &str, path: &[&str]) -> Option<Action> {
     Some(match (method, path) {
-        ("GET" | "HEAD", ["indexes"]) => Action::IndexesGet,
+        ("GET", ["indexes"]) => Action::IndexesGet,
         ("POST", ["indexes"]) => Action::IndexesCreate,
         ("POST", ["swap-indexes"]) => Action::IndexesSwap,
-        ("GET" | "HEAD", ["aliases"] | ["aliases", _]) => Action::IndexesGet,
+        ("GET", ["aliases"] | ["aliases", _]) => Action::IndexesGet,
         ("PATCH", ["aliases"]) | ("PUT" | "DELETE", ["aliases", _]) => Action::IndexesSwap,
         ("POST", ["multi-search"]) => Action::Search,
         // Each call of a tool is checked as the request that it stands for.
         ("POST", ["mcp"]) => Action::Search,
-        ("GET" | "HEAD", ["stats"]) => Action::StatsGet,
-        ("GET" | "HEAD", ["tasks" | "batches"] | ["tasks" | "batches", _] | ["tasks", _, "documents"]) => {
-            Action::TasksGet
-        }
+        ("GET", ["stats"]) => Action::StatsGet,
+        ("GET", ["tasks" | "batches"] | ["tasks" | "batches", _] | ["tasks", _, "documents"]) => Action::TasksGet,
         ("POST", ["tasks", "cancel"]) => Action::TasksCancel,
         ("DELETE", ["tasks"]) => Action::TasksDelete,
         ("POST", ["tasks", "compact"]) => Action::TasksCompact,
-        ("GET" | "HEAD", ["keys"] | ["keys", _]) => Action::KeysGet,
+        ("GET", ["keys"] | ["keys", _]) => Action::KeysGet,
         ("POST", ["keys"]) => Action::KeysCreate,
         ("PATCH", ["keys", _]) => Action::KeysUpdate,
         ("DELETE", ["keys", _]) => Action::KeysDelete,
-        ("GET" | "HEAD", ["webhooks"] | ["webhooks", _]) => Action::WebhooksGet,
+        ("GET", ["webhooks"] | ["webhooks", _]) => Action::WebhooksGet,
         ("POST", ["webhooks"]) => Action::WebhooksCreate,
         ("PATCH", ["webhooks", _]) => Action::WebhooksUpdate,
         ("DELETE", ["webhooks", _]) => Action::WebhooksDelete,
         ("POST", ["dumps"]) => Action::DumpsCreate,
         ("POST", ["snapshots"]) => Action::SnapshotsCreate,
         ("POST", ["export"]) => Action::Export,
-        ("GET" | "HEAD", ["experimental-features"]) => Action::ExperimentalGet,
+        ("GET", ["experimental-features"]) => Action::ExperimentalGet,
         ("PATCH", ["experimental-features"]) => Action::ExperimentalUpdate,
-        ("GET" | "HEAD", ["network"] | ["replicas"]) => Action::NetworkGet,
+        ("GET", ["network"] | ["replicas"]) => Action::NetworkGet,
         ("PATCH", ["network"]) => Action::NetworkUpdate,
-        ("GET" | "HEAD", ["metrics"]) => Action::MetricsGet,
+        ("GET", ["metrics"]) => Action::MetricsGet,
         ("POST", ["network", "control"]) => Action::NetworkUpdate,
         ("GET", ["chats"] | ["chats", _]) => Action::ChatsGet,
         ("DELETE", ["chats", _]) => Action::ChatsDelete,
@@ -116,7 +112,7 @@ fn on_server(method: &str, path: &[&str]) -> Option<Action> {
         ("DELETE", ["dynamic-search-rules"] | ["dynamic-search-rules", _]) => Action::DynamicSearchRulesDelete,
         ("POST", ["render-template"]) => Action::SettingsGet,
         (_, ["logs", "stream" | "stderr"]) => Action::MetricsGet,
-        ("GET" | "HEAD", ["version"]) => Action::Version,
+        ("GET", ["version"]) => Action::Version,
         _ => return None,
     })
 }

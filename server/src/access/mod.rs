@@ -53,7 +53,7 @@ pub(crate) fn is_read(method: &Method, path: &str) -> bool {
             | Action::WebhooksGet,
         ) => true,
         Some(_) => false,
-        None => matches!(*method, Method::GET | Method::HEAD),
+        None => *method == Method::GET,
     }
 }
 

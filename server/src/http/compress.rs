@@ -92,6 +92,17 @@ impl Compressing {
     }
 }
 
+/// The answer to `HEAD`: that to `GET`, without its body.
+pub(crate) fn without_body(answer: Response<AnswerBody>) -> Response<AnswerBody> {
+    let (mut parts, body) = answer.into_parts();
+    let has_none = matches!(parts.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+    if let Some(length) = body.size_hint().exact().filter(|_| !has_none) {
+        parts.headers.insert(header::CONTENT_LENGTH, length.into());
+    }
+    let nothing = Full::new(Bytes::new()).map_err(|never| match never {}).boxed_unsync();
+    Response::from_parts(parts, AnswerBody::Plain(nothing))
+}
+
 /// Reads a short body and encodes all of it.
 async fn in_one_piece(coding: Coding, body: UnsyncBoxBody<Bytes, BoxError>) -> io::Result<AnswerBody> {
     let bytes = body.collect().await.map_err(io::Error::other)?.to_bytes();

@@ -11,6 +11,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::busy::Busy;
 use super::frames::Progress;
+use super::heads::Heads;
 
 /// What identifies the version of HTTP that a client speaks: the fixed text at the start of HTTP/2. Its reader does not look at a
 /// clock; behind it, heads of HTTP/1 requests have a time limit of their own.
@@ -31,6 +32,8 @@ pub(super) struct Impatient<S> {
     opening_bytes: usize,
     /// Whether they are those of HTTP/2 so far.
     is_http2: bool,
+    /// Of HTTP/1.
+    heads: Heads,
     /// Of HTTP/2, once it is known to be that.
     progress: Option<Watched>,
     busy: Busy,
@@ -51,24 +54,28 @@ impl<S> Impatient<S> {
     pub(super) fn new(stream: S, patience: Duration, busy: Busy) -> Impatient<S> {
         let opening = Box::pin(sleep(patience));
         let (opening_bytes, is_http2) = (OPENING_BYTES, true);
-        Impatient { stream, patience, opening_bytes, is_http2, progress: None, busy, opening, writing: None }
+        let (heads, progress) = (Heads::new(), None);
+        Impatient { stream, patience, opening_bytes, is_http2, heads, progress, busy, opening, writing: None }
     }
 
     /// Takes note of what the client sent.
-    fn received(&mut self, mut bytes: &[u8]) {
-        if self.opening_bytes > 0 {
-            let taken = self.opening_bytes.min(bytes.len());
+    fn received(&mut self, bytes: &mut [u8]) {
+        let (opening, rest) = bytes.split_at_mut(self.opening_bytes.min(bytes.len()));
+        if !opening.is_empty() {
             let from = OPENING_BYTES - self.opening_bytes;
-            self.is_http2 &= bytes[..taken] == OPENING[from..from + taken];
-            self.opening_bytes -= taken;
-            bytes = &bytes[taken..];
+            self.is_http2 &= *opening == OPENING[from..from + opening.len()];
+            self.opening_bytes -= opening.len();
             if self.opening_bytes == 0 && self.is_http2 {
                 let look = Box::pin(sleep(self.patience / LOOKS));
                 self.progress = Some(Watched { progress: Progress::new(Instant::now()), look });
             }
         }
-        if let Some(watched) = &mut self.progress {
-            watched.progress.received(bytes, Instant::now());
+        match &mut self.progress {
+            Some(watched) => watched.progress.received(rest, Instant::now()),
+            None => {
+                self.heads.look(opening);
+                self.heads.look(rest);
+            }
         }
     }
 
@@ -126,7 +133,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Impatient<S> {
         let filled = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         let this = &mut *self;
-        this.received(&buffer.filled()[filled..]);
+        this.received(&mut buffer.filled_mut()[filled..]);
         if read.is_pending() && this.opening_bytes > 0 && this.opening.as_mut().poll(context).is_ready() {
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client says nothing")));
         }
