@@ -51,7 +51,7 @@ pub(crate) fn bold(text: &str) -> String {
     format!("{BOLD}{text}{PLAIN}")
 }
 
-/// A text of anybody as it is printed: what would steer a terminal, or turn the direction of the text around, is written as
+/// Text of servers, stores and documents as it is printed: what would steer a terminal, or turn the direction of the text around, is written as
 /// escapes of JSON. So JSON stays what it is.
 fn visible(text: &str) -> String {
     if !text.contains(steers) {

@@ -126,7 +126,7 @@ fn wrong_options_are_explained() {
         (&["--http-payload-size-limit", "heavy"], "heavy"),
         (
             &["--max-indexing-threads", "many"],
-            "`many` is not a count: expected an integer of at least 1, or `unlimited`",
+            "`many` is not a count: expected an integer of at least 0, or `unlimited`",
         ),
         (&["--experimental-nb-searches-per-core", "0"], "`0` is not a count: expected an integer of at least 1"),
         (&["--experimental-search-queue-size", "-1"], "`-1` is not a count: expected an integer of at least 0"),

@@ -8,12 +8,13 @@ use crate::task_streams::Stream;
 
 const HIDDEN: &str = "s3cret";
 
-/// Index `films`, and tasks of it that name another one; the key of `films`.
+/// Two indexes, and the key for them.
 fn with_tasks() -> (Server, String) {
     let server = start(&[]).with_key(MASTER);
     server.patch("/experimental-features", json!({"tasksStreamingRoute": true})).ok();
     server.add("films", json!([{"id": 1}]));
-    let key = value(&make(&server, &["*"], &["films"]));
+    server.add("own", json!([{"id": 1}]));
+    let key = value(&make(&server, &["*"], &["films", "own"]));
     (server, key)
 }
 
@@ -33,10 +34,10 @@ fn make_tasks(server: &Server) {
     let renamed = format!("{HIDDEN}-renamed");
     server.done(&server.patch("/indexes/films", json!({"uid": renamed})));
     server.done(&server.patch(&format!("/indexes/{renamed}"), json!({"uid": "films"})));
-    // The history of the other index comes along.
+    // A history that comes along with another index.
     server
         .fails(&server.post(&format!("/indexes/{copy}/documents"), json!([{"title": "no id"}])), "missing_document_id");
-    server.done(&server.post("/swap-indexes", json!([{"indexes": ["films", copy]}])));
+    server.done(&server.post("/swap-indexes", json!([{"indexes": ["own", copy]}])));
     let held = server.hold_queue();
     let waiting = [server.delete("/indexes/films/documents/1"), server.delete(&format!("/indexes/{copy}/documents/1"))];
     let cancel = server.post(&format!("/tasks/cancel?indexUids=films,{copy}"), Value::Null);

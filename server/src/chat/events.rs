@@ -26,7 +26,7 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// With a code that programs can tell.
+    /// With a code for programs.
     pub(crate) fn new(code: &str, message: impl Into<String>) -> Fault {
         let (kind, code) = ("invalid_request_error".to_owned(), Some(code.to_owned()));
         Fault { kind, code, message: message.into(), param: None }

@@ -219,6 +219,9 @@ fn bad_numbers_are_refused_with_the_option_and_what_it_takes() {
 fn unlimited_threads_are_the_default() {
     let default = options(None, &[]).indexing.threads();
     assert_eq!(options(None, &["--max-indexing-threads", "unlimited"]).indexing.threads(), default);
+    for nothing in ["", "0", " 0 "] {
+        assert_eq!(options(None, &["--max-indexing-threads", nothing]).indexing.threads(), default, "{nothing:?}");
+    }
     assert_eq!(options(None, &["--max-indexing-threads", "99"]).indexing.threads(), 99);
 }
 

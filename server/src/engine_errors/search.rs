@@ -45,9 +45,13 @@ impl Sentence for BoostError {
     fn sentence(&self) -> String {
         match self {
             BoostError::NotReadable { attribute, available } => format!(
-                "Attribute `{attribute}` is neither filterable nor sortable, so boosts cannot read it. Available sortable \
-                 attributes are: `{}`.",
-                joined(available)
+                "Attribute `{attribute}` is neither filterable nor sortable, so boosts cannot read it: add it to \
+                 `sortableAttributes` or `filterableAttributes`.{}",
+                if available.is_empty() {
+                    String::new()
+                } else {
+                    format!(" Sortable attributes are: `{}`.", joined(available))
+                }
             ),
             BoostError::Filter(error) => format!("A boost has a filter that is not allowed: {}", error.sentence()),
             other => other.to_string(),

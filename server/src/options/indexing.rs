@@ -31,7 +31,7 @@ pub struct Indexing {
     #[arg(long, value_name = "SIZE")]
     max_indexing_memory: Option<ByteSize>,
 
-    /// Maximum number of threads for indexing, or `unlimited` for all cores (the default). Searches have priority.
+    /// Maximum number of threads for indexing, or `unlimited` for all cores (the default), as 0 is. Searches have priority.
     #[arg(long, default_value = "", hide_default_value = true, value_name = "COUNT")]
     max_indexing_threads: IndexingThreads,
 
@@ -122,8 +122,8 @@ impl FromStr for IndexingThreads {
             "" => Ok(IndexingThreads(None)),
             text if text.eq_ignore_ascii_case("unlimited") => Ok(IndexingThreads(None)),
             text => {
-                let count = super::count(text).map_err(|reason| format!("{reason}, or `unlimited`"))?;
-                Ok(IndexingThreads(Some(count)))
+                let count = super::count_or_none(text).map_err(|reason| format!("{reason}, or `unlimited`"))?;
+                Ok(IndexingThreads(NonZeroUsize::new(count)))
             }
         }
     }

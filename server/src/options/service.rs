@@ -107,7 +107,7 @@ impl Service {
     }
 }
 
-/// An address, or nothing.
+/// Reads where requests or clients may be sent: empty text is nowhere.
 pub(super) fn address_or_nothing(text: &str) -> Result<String, String> {
     if !text.is_empty() {
         parse_url(text)?;

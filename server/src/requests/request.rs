@@ -134,7 +134,8 @@ impl Request {
 
     /// What it takes to see whether the request would still be allowed, for an answer that goes on.
     pub(crate) fn standing(&self) -> Standing {
-        Standing::of(self)
+        let key = self.headers.get(header::AUTHORIZATION);
+        Standing::new(&self.state, (&self.method, self.path()), key, &self.rights)
     }
 
     /// The index that the uid in a path means, which may be an alias.

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use warp::http::{HeaderMap, Method, header};
+use warp::http::{HeaderMap, HeaderValue, Method, header};
 
-use super::request::Request;
 use crate::access::Rights;
 use crate::app::AppState;
 
@@ -23,14 +22,19 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
-    pub(super) fn of(request: &Request) -> Standing {
-        let key = request.headers().get(header::AUTHORIZATION).cloned().map(|key| (header::AUTHORIZATION, key));
+    /// `key` is the header that names it.
+    pub(super) fn new(
+        state: &Arc<AppState>,
+        (method, path): (&Method, &str),
+        key: Option<&HeaderValue>,
+        rights: &Rights,
+    ) -> Standing {
         Standing {
-            state: Arc::clone(request.state()),
-            method: request.method().clone(),
-            path: request.path().to_owned(),
-            headers: key.into_iter().collect(),
-            rights: request.rights().clone(),
+            state: Arc::clone(state),
+            method: method.clone(),
+            path: path.to_owned(),
+            headers: key.map(|key| (header::AUTHORIZATION, key.clone())).into_iter().collect(),
+            rights: rights.clone(),
         }
     }
 

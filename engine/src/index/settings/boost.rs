@@ -261,6 +261,13 @@ fn shaped<T: serde::de::DeserializeOwned>(value: &Value) -> Result<T, InvalidBoo
     let Value::Object(mut given) = value.clone() else { return Err(invalid("expected an object")) };
     // Null leaves the default.
     given.retain(|_, value| !value.is_null());
+    // The parser does not say which field has a wrong type.
+    if given.get("field").is_some_and(|field| !field.is_string()) {
+        return Err(invalid("`field` must be the name of an attribute"));
+    }
+    if let Some(name) = ["weight", "decay"].iter().find(|name| given.get(**name).is_some_and(|one| !one.is_number())) {
+        return Err(invalid(format!("`{name}` must be a number")));
+    }
     serde_json::from_value(Value::Object(given)).map_err(|error| invalid(error.to_string()))
 }
 
@@ -437,7 +444,8 @@ mod tests {
             (json!({"boost": "a"}), "`boost`: expected an object"),
             (json!({"boost": {"field": "a", "function": "cube"}}), "unknown variant `cube`, expected one of `linear`"),
             (json!({"boost": {"field": "a", "wieght": 1}}), "unknown field `wieght`"),
-            (json!({"boost": {"field": 1}}), "invalid type: integer `1`, expected a string"),
+            (json!({"boost": {"field": 1}}), "`boost`: `field` must be the name of an attribute"),
+            (json!({"boost": {"field": "n", "weight": "2"}}), "`boost`: `weight` must be a number"),
             (json!({"boost": {"function": "sqrt"}}), "missing field `field`"),
             (json!({"boost": {"field": "a", "weight": 0}}), "`weight` is 0"),
             (json!({"boost": {"field": "a", "weight": 1e9}}), "`weight` is 1000000000"),

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Deref;
 use std::path::Path;
+use std::sync::Arc;
 
 use rusqlite::{Connection, Params};
 
@@ -21,7 +22,7 @@ const LOOKS_MAX: u32 = 100;
 pub(crate) struct Durable {
     connection: Connection,
     /// Open from the start, so that a lack of descriptors is no hindrance. `None` where there is no log: in memory.
-    log: Option<File>,
+    log: Option<Arc<File>>,
     /// Whether a commit failed and what it wrote may still be in the log.
     has_leftover: bool,
 }
@@ -35,7 +36,7 @@ impl Durable {
         let log = match connection.path().filter(|path| !path.is_empty()) {
             None => None,
             Some(path) => match File::options().write(true).open(log_of(Path::new(path))) {
-                Ok(log) => Some(log),
+                Ok(log) => Some(Arc::new(log)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
                 Err(error) => return Err(error.into()),
             },
@@ -46,6 +47,11 @@ impl Durable {
     /// For reading, and for settings of the connection.
     pub(crate) fn connection(&self) -> &Connection {
         &self.connection
+    }
+
+    /// The log, open.
+    pub(super) fn log(&self) -> Option<Arc<File>> {
+        self.log.clone()
     }
 
     /// Begins to write: no other connection does so until the transaction ends.
@@ -102,7 +108,7 @@ impl Durable {
         for _ in 0..LOOKS_MAX {
             let (version, frames) = (self.version()?, self.frames()?);
             self.connection.execute_batch("BEGIN IMMEDIATE")?;
-            // Nobody writes now; but somebody may have, since the end was looked up.
+            // This connection has the lock of writers now. Another one may have had it since the end was looked up.
             let is_same = self.version().is_ok_and(|now| now == version);
             let cut = if is_same { self.cut(frames) } else { Ok(()) };
             self.connection.execute_batch("ROLLBACK")?;
@@ -145,7 +151,7 @@ pub(crate) struct Transaction<'a> {
 }
 
 impl Transaction<'_> {
-    /// Commits: durable when this returns, unless the connection was told otherwise.
+    /// Commits: durable when this returns, unless [`schema::set_synced`](super::schema::set_synced) says otherwise.
     ///
     /// # Errors
     /// What SQLite says: nothing has changed then, nor does it after a crash. [`StoreError::Unsettled`] where that is not certain.

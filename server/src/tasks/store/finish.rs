@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{RuleChange, Store, StoreError, Writer, aliases, listing, rows, rules, sync_log};
+use super::{RuleChange, Store, StoreError, Writer, aliases, listing, rows, rules};
 use crate::aliases::AliasMoves;
 use crate::stored_names::{FolderName, PayloadName};
 use crate::tasks::content::Content;
@@ -160,7 +160,7 @@ impl Store {
     /// What the file system says; the call can be repeated.
     pub(crate) fn sync(&self) -> Result<(), StoreError> {
         let Some((uid, log)) = self.writer.lock().unsynced() else { return Ok(()) };
-        sync_log(&log)?;
+        log.sync_data()?;
         let mut writer = self.writer.lock();
         writer.unsynced_batch = None;
         writer.given_batch(uid);

@@ -207,8 +207,6 @@ pub(crate) struct Store {
 #[derive(Debug)]
 struct Writer {
     connection: Durable,
-    /// Of the connection.
-    log: Box<Path>,
     next_uid: u32,
     /// `None` in copies, where no uid is given.
     marks: Option<MarkFile>,
@@ -233,13 +231,15 @@ impl Writer {
         if self.is_synced {
             return Ok(());
         }
-        sync_log(&self.log)?;
+        if let Some(log) = self.connection.log() {
+            log.sync_data()?;
+        }
         self.set_synced(true)
     }
 
     /// The last batch whose end is not durable yet, and the log that is to be synced for it.
-    fn unsynced(&self) -> Option<(u32, Box<Path>)> {
-        self.unsynced_batch.map(|uid| (uid, self.log.clone()))
+    fn unsynced(&self) -> Option<(u32, Arc<File>)> {
+        Some((self.unsynced_batch?, self.connection.log()?))
     }
 
     /// The end of this batch is stored, durably.
@@ -265,16 +265,15 @@ impl Store {
             Some(last) => last.checked_add(1).ok_or(StoreError::Exhausted)?,
         };
         let next_uid = next_uid.max(recovery::passed_over(&connection, recovery::TASKS)?);
+        let room = Room::new(&connection);
+        let connection = Durable::new(connection)?;
+        if connection.log().is_none() {
+            let reason = "SQLite keeps no log of the task store";
+            return Err(std::io::Error::new(std::io::ErrorKind::NotFound, reason).into());
+        }
         Ok(Store {
-            room: Room::new(&connection),
-            writer: Mutex::new(Writer {
-                connection: Durable::new(connection)?,
-                log: log_of(path).into(),
-                next_uid,
-                marks: None,
-                is_synced: true,
-                unsynced_batch: None,
-            }),
+            room,
+            writer: Mutex::new(Writer { connection, next_uid, marks: None, is_synced: true, unsynced_batch: None }),
             waiting: Mutex::default(),
             readers: Readers::default(),
             path: path.into(),
@@ -333,10 +332,6 @@ fn log_of(database: &Path) -> PathBuf {
     let mut log = database.as_os_str().to_owned();
     log.push("-wal");
     log.into()
-}
-
-fn sync_log(log: &Path) -> Result<(), StoreError> {
-    Ok(File::open(log)?.sync_data()?)
 }
 
 /// A row of the indexes whose folder can become part of a path.

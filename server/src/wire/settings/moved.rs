@@ -130,8 +130,9 @@ mod tests {
             let (forgotten, settings) = after(json!({"rerankers": {"cross": {"url": url}}}));
             assert_eq!(forgotten, ["rerankers.cross.apiKey", "rerankers.cross.headers"], "{url}");
             assert_eq!(settings.rerankers["cross"], json!({ "url": url }));
-            let (forgotten, settings) =
-                after(json!({"embedders": {"c": {"indexingEmbedder": {"source": "rest", "url": url}}}}));
+            let (forgotten, settings) = after(
+                json!({"embedders": {"c": {"indexingEmbedder": {"source": "rest", "url": url, "request": "{{text}}", "response": "{{embedding}}"}}}}),
+            );
             assert_eq!(forgotten.len(), 2, "{forgotten:?}");
             assert!(!settings.embedders["c"]["indexingEmbedder"].to_string().contains("KEY"));
         }

@@ -128,7 +128,8 @@ fn rule(at: At<'_>) -> ApiResult<RankingRule> {
     name.parse().map_err(|_| {
         at.invalid(format!(
             "`{name}` ranking rule is invalid. Valid ranking rules are words, typo, sort, proximity, attribute, \
-             exactness and custom ranking rules."
+             exactness and custom ranking rules. Custom ones are `ATTRIBUTE:asc` and `ATTRIBUTE:desc`; `attributeRank`, \
+             `wordPosition` and boosts, which are objects, are valid too."
         ))
     })
 }

@@ -152,7 +152,8 @@ fn ranking_rules() {
         (
             Code::InvalidSettingsRankingRules,
             "Invalid value at `.rankingRules[0]`: `x` ranking rule is invalid. Valid ranking rules are words, typo, \
-             sort, proximity, attribute, exactness and custom ranking rules."
+             sort, proximity, attribute, exactness and custom ranking rules. Custom ones are `ATTRIBUTE:asc` and \
+             `ATTRIBUTE:desc`; `attributeRank`, `wordPosition` and boosts, which are objects, are valid too."
                 .into()
         )
     );

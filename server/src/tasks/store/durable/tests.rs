@@ -95,7 +95,7 @@ fn a_log_that_begins_again_is_cut_as_well() {
 fn where_the_log_cannot_be_cut_the_answer_says_so_and_nothing_is_written() {
     let mut database = Database::new();
     database.leave("refused");
-    let log = database.durable.log.replace(File::open(database.log()).unwrap());
+    let log = database.durable.log.replace(Arc::new(File::open(database.log()).unwrap()));
     let error = database.durable.settle(failure()).unwrap_err();
     assert!(matches!(error, StoreError::Unsettled(_)) && error.is_momentary());
     assert!(error.to_string().contains("look at `GET /tasks`"), "{error}");
