@@ -316,6 +316,8 @@ fn a_head_is_the_answer_to_get_without_its_body() {
         let length =
             |headers: &reqwest::header::HeaderMap| headers.get("content-length")?.to_str().ok()?.parse::<i64>().ok();
         match (length(get.headers()), length(head.headers())) {
+            // Each request is counted.
+            _ if path == "/metrics" => {}
             (Some(of_get), Some(of_head)) => assert!((of_get - of_head).abs() < 400, "{path}: {of_get} and {of_head}"),
             (of_get, of_head) => assert_eq!(of_head, of_get, "{path}"),
         }
