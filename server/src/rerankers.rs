@@ -181,7 +181,7 @@ impl Provider {
         let left = deadline.saturating_duration_since(Instant::now());
         let request = outbound.request(Method::POST, &self.url).map_err(unreached)?;
         let mut request = request.timeout(left).json(&filled(&self.request, query, texts));
-        if let Some(key) = &self.key {
+        if let Some(key) = self.key.as_ref().filter(|key| !key.is_empty()) {
             request = request.bearer_auth(key);
         }
         for (name, value) in &self.headers {

@@ -1,6 +1,7 @@
 //! Snapshots and dumps: what a server that starts from one holds, and what is left when making one is interrupted.
 
 pub(crate) mod dumps;
+mod fields;
 mod form;
 mod form_of_tasks;
 mod way_back;

@@ -207,7 +207,7 @@ fn request(
 ) -> Result<RequestBuilder, OutboundError> {
     let left = deadline.map_or(CALL_TIME, |deadline| deadline.saturating_duration_since(Instant::now()));
     let mut request = outbound.request(Method::POST, &provider.url)?.timeout(left.min(CALL_TIME)).json(body);
-    if let Some(key) = &provider.key {
+    if let Some(key) = provider.key.as_ref().filter(|key| !key.is_empty()) {
         request = request.bearer_auth(key);
     }
     for (name, value) in &provider.headers {

@@ -84,7 +84,7 @@ pub(crate) fn is_known_elsewhere(kind: Kind) -> bool {
     )
 }
 
-/// The work of a finished task as far as its details tell it; `None` for kinds that only this program has.
+/// The work of a finished task as far as its details have it; `None` for kinds that only this program has.
 pub(crate) fn of_details(kind: Kind, details: &Map<String, Value>, index_uid: Option<&str>) -> Option<Value> {
     if !is_known_elsewhere(kind) {
         return None;
@@ -136,9 +136,9 @@ pub(crate) fn of_details(kind: Kind, details: &Map<String, Value>, index_uid: Op
     })
 }
 
-/// What is kept of the work of a task that ends: what its details do not tell, if that is little.
+/// What is kept of the work of a task that ends: what its details do not have, if that is little.
 pub(crate) fn kept(content: &Content) -> Option<String> {
-    let is_told = match content {
+    let is_in_details = match content {
         Content::Upsert(upsert) => {
             upsert.method == Method::Replace && upsert.primary_key.is_none() && upsert.may_create_index
         }
@@ -146,7 +146,7 @@ pub(crate) fn kept(content: &Content) -> Option<String> {
         Content::CancelTasks { tasks, .. } | Content::DeleteTasks { tasks, .. } => tasks.is_empty(),
         _ => true,
     };
-    if is_told {
+    if is_in_details {
         return None;
     }
     let work = of_content(content, None)?.to_string();
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_details_do_not_tell_is_kept() {
+    fn only_what_details_do_not_have_is_kept() {
         let upsert = |method, primary_key: Option<&str>| {
             let text = json!({
                 "do": "upsert", "method": method, "primaryKey": primary_key, "skipCreation": false,
@@ -254,6 +254,15 @@ mod tests {
         let secret =
             json!({"do": "settings", "patch": {"embedders": {"e": {"apiKey": "secret"}}}, "mayCreateIndex": true});
         assert_eq!(kept(&serde_json::from_value(secret).unwrap()), None, "secrets go with the task's end");
+    }
+
+    #[test]
+    fn kinds_have_a_form_in_dumps_or_are_ours() {
+        let details = json!({"upgradeFrom": "v1.0.0", "upgradeTo": "v1.0.1"});
+        for kind in Kind::ALL {
+            let work = of_details(*kind, details.as_object().unwrap(), Some("films"));
+            assert_eq!(work.is_some(), is_known_elsewhere(*kind), "{kind}");
+        }
     }
 
     #[test]

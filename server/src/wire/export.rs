@@ -54,7 +54,12 @@ pub fn export(body: &Value, contains_allowed: bool) -> ApiResult<Export> {
                     parse_url(&url).map_err(|reason| field.invalid(reason))?;
                 }
             }
-            "apiKey" => api_key = field.code(Code::InvalidExportApiKey).optional(|field| field.string())?,
+            "apiKey" => {
+                let sent = field.code(Code::InvalidExportApiKey).optional(|field| field.string())?;
+                api_key = sent.filter(|key| !key.is_empty());
+            }
+            // As clients send it that always send all fields.
+            "payloadSize" if field.value() == "" => {}
             "payloadSize" => {
                 payload_bytes = field.code(Code::InvalidExportPayloadSize).optional(|field| size(&field))?;
             }
@@ -148,5 +153,7 @@ mod tests {
             assert_eq!(export(&body, false).unwrap_err().code, code, "{body}");
         }
         assert_eq!(export(&json!({}), false).unwrap().url, "");
+        let empty = json!({"url": "", "apiKey": "", "payloadSize": "", "indexes": null});
+        assert_eq!(export(&empty, false), export(&json!({}), false));
     }
 }

@@ -40,8 +40,8 @@ pub fn patch(body: &Value) -> ApiResult<NetworkPatch> {
             "remotes" => {
                 patch.remotes = Some(field.code(Code::InvalidNetworkRemotes).optional(|field| remotes(&field))?);
             }
-            "self" => patch.own_name = Some(field.code(Code::InvalidNetworkSelf).optional(|field| field.string())?),
-            "leader" if field.code(Code::InvalidNetworkLeader).optional(|field| field.string())?.is_some() => {
+            "self" => patch.own_name = Some(said(&field.code(Code::InvalidNetworkSelf))?),
+            "leader" if said(&field.code(Code::InvalidNetworkLeader))?.is_some() => {
                 return Err(ApiError::new(
                     Code::RequiresEnterpriseEdition,
                     "Setting `network.leader` would shard indexes over the network, which this server does not do.",
@@ -72,10 +72,16 @@ fn remote(entry: &At<'_>) -> ApiResult<RemotePatch> {
             "searchApiKey" => (&mut patch.search_api_key, Code::InvalidNetworkSearchApiKey),
             _ => (&mut patch.write_api_key, Code::InvalidNetworkWriteApiKey),
         };
-        *place = Some(field.code(code).optional(|field| field.string())?);
+        let field = field.code(code);
+        *place = Some(if name == "url" { field.optional(|field| field.string())? } else { said(&field)? });
         Ok(())
     })?;
     Ok(patch)
+}
+
+/// A text. An empty one is as clients send it that always send all fields: nothing.
+fn said(field: &At<'_>) -> ApiResult<Option<String>> {
+    Ok(field.optional(|field| field.string())?.filter(|text| !text.is_empty()))
 }
 
 #[cfg(test)]
@@ -90,6 +96,8 @@ mod tests {
             "self": null, "leader": null, "shards": null, "previousRemotes": {},
             "remotes": {"a": {"url": "u", "searchApiKey": null}, "b": null}
         }));
+        let empty = json!({"self": "", "leader": "", "remotes": {"a": {"url": "u", "searchApiKey": ""}, "b": null}});
+        assert_eq!(patch(&empty), read);
         let a = RemotePatch { url: Some(Some("u".into())), search_api_key: Some(None), write_api_key: None };
         let remotes = vec![("a".to_owned(), Some(a)), ("b".to_owned(), None)];
         assert_eq!(read, Ok(NetworkPatch { own_name: Some(None), remotes: Some(Some(remotes)) }));

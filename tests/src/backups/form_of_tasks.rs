@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::form::{
+use super::fields::{
     Field, Result, exactly, is_anything, is_count, is_object, is_switch, is_text, is_text_or_null, is_texts, key,
     known, must, settings,
 };

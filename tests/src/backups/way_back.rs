@@ -230,7 +230,7 @@ fn everything_is_there(dumped: &Files) {
     for expected in ["indexClone", "aliasUpdate", "indexRestoration", "dsrUpdate"] {
         assert!(own.iter().any(|task| task["type"] == expected), "{expected} is missing");
     }
-    // What was done can be told from what is to be done.
+    // What was done is different from what is still to be done.
     let methods: Vec<&Value> = tasks.iter().filter_map(|task| task.pointer("/type/documentImport/method")).collect();
     assert!(
         methods.iter().any(|method| *method == "UpdateDocuments")

@@ -9,8 +9,14 @@ use flate2::write::GzEncoder;
 use serde::Serialize;
 
 use crate::backup::BackupError;
+use crate::tasks::LiveBatch;
 
 const BUFFER_BYTES: usize = 1 << 20;
+
+/// Ends an archive that is not wanted any more.
+pub(super) fn give_up_if_canceled(live: &LiveBatch) -> Result<(), BackupError> {
+    if live.is_cancelled() { Err(BackupError::Cancelled) } else { Ok(()) }
+}
 
 /// An archive under a temporary name. Dropped without [`Archive::finish`], it is removed.
 pub(super) struct Archive {
@@ -37,7 +43,7 @@ impl Archive {
         tar.append_data(&mut header, name, content).map_err(BackupError::io(&self.temporary))
     }
 
-    /// Adds a folder.
+    /// Adds a folder that may stay empty.
     pub(super) fn add_folder(&mut self, name: &str) -> Result<(), BackupError> {
         let mut header = tar::Header::new_gnu();
         header.set_entry_type(tar::EntryType::Directory);

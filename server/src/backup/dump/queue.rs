@@ -6,10 +6,9 @@ use std::io::{self, Read};
 
 use serde_json::{Value, json};
 
-use super::archive::Archive;
+use super::archive::{Archive, give_up_if_canceled};
 use super::layout::{BATCHES, OWN_BATCHES, OWN_TASKS, PAYLOADS, TASKS};
 use super::task_line::DumpedTask;
-use super::write::give_up_if_canceled;
 use crate::backup::BackupError;
 use crate::error::ErrorDocs;
 use crate::instance::Instance;
@@ -42,7 +41,7 @@ pub(super) fn add_queue(
         if let Some(line) = &line {
             lines.push(line)?;
         }
-        if !line.is_some_and(|line| tells_all(line, &transferred)) {
+        if !line.is_some_and(|line| says_all(line, &transferred)) {
             own_lines.push(&own_line(&transferred, &docs))?;
         }
         if let Some(Content::Upsert(upsert)) = transferred.content {
@@ -63,7 +62,7 @@ pub(super) fn add_queue(
 }
 
 /// Whether a task that is read from the line is the same again.
-fn tells_all(line: DumpedTask, transferred: &TransferredTask) -> bool {
+fn says_all(line: DumpedTask, transferred: &TransferredTask) -> bool {
     let Some(read) = line.translate() else { return false };
     let view = |task: &TransferredTask| {
         let mut view = serde_json::to_value(task.task.view(&ErrorDocs::default())).expect("tasks are plain JSON");

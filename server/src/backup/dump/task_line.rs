@@ -120,13 +120,13 @@ impl DumpedTask {
         Some(TransferredTask { task, content, work })
     }
 
-    /// What a final task did, unless its details tell it or it holds a secret.
+    /// What a final task did, unless its details have it or it holds a secret.
     fn work(&self, kind: Kind, details: Option<&RawValue>) -> Option<String> {
         let details = details.and_then(|details| serde_json::from_str(details.get()).ok()).unwrap_or_default();
         let has_secrets =
             self.r#type.get("export").is_some() || self.r#type.pointer("/settings/settings/embedders").is_some();
-        let is_told = work::of_details(kind, &details, self.index_uid.as_deref()).as_ref() == Some(&self.r#type);
-        let work = (!has_secrets && !is_told).then(|| self.r#type.to_string())?;
+        let is_in_details = work::of_details(kind, &details, self.index_uid.as_deref()).as_ref() == Some(&self.r#type);
+        let work = (!has_secrets && !is_in_details).then(|| self.r#type.to_string())?;
         (work.len() <= WORK_BYTES_MAX).then_some(work)
     }
 }

@@ -10,7 +10,7 @@ use lamina_engine::index::{DocumentAddress, IndexError, Snapshot};
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
 
-use super::archive::Archive;
+use super::archive::{Archive, give_up_if_canceled};
 use super::layout::{
     ALIASES, AliasLine, CHATS, DOCUMENTS, FEATURES, FOLDERS, GENERATOR, INDEX_METADATA, INDEXES, INSTANCE_UID,
     IndexMetadata, KEYS, LAYOUT, METADATA, Metadata, NETWORK, OTHER_CHATS, OWN, RULES, SETTINGS, VERSION, WEBHOOKS,
@@ -135,10 +135,6 @@ fn add_chats(archive: &mut Archive, database: &Path) -> Result<(), BackupError> 
         }
     }
     if others.is_empty() { Ok(()) } else { archive.add_text(OTHER_CHATS, &Value::Object(others).to_string()) }
-}
-
-pub(super) fn give_up_if_canceled(live: &LiveBatch) -> Result<(), BackupError> {
-    if live.is_cancelled() { Err(BackupError::Cancelled) } else { Ok(()) }
 }
 
 fn add_features(archive: &mut Archive, folder: &Path) -> Result<(), BackupError> {

@@ -99,7 +99,7 @@ fn messages() -> Value {
 
 /// Indexes that are sent to another server.
 fn export() -> Value {
-    let unit = r"^\s*([0-9][0-9_]*(\.[0-9_]*)?|\.[0-9][0-9_]*)\s*([bB]|[kKmMgGtT][iI]?[bB]?)?\s*$";
+    let unit = r"^$|^\s*([0-9][0-9_]*(\.[0-9_]*)?|\.[0-9][0-9_]*)\s*([bB]|[kKmMgGtT][iI]?[bB]?)?\s*$";
     let size = json!({ "type": ["integer", "string", "null"], "minimum": 1, "pattern": unit });
     // Without an address the task fails.
     let url = json!({ "anyOf": [url(), { "const": "" }] });
@@ -181,7 +181,7 @@ fn network() -> Value {
     let fields = [
         ("self", or_null(text())),
         ("remotes", or_null(map_of(or_null(remote)))),
-        ("leader", json!({ "type": "null" })),
+        ("leader", json!({ "enum": [null, ""] })),
         ("shards", anything()),
         ("previousShards", anything()),
         ("previousRemotes", anything()),

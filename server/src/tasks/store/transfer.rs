@@ -17,7 +17,7 @@ pub(crate) struct TransferredTask {
     pub task: Task,
     /// What it has to do; `None` once it is final.
     pub content: Option<Content>,
-    /// What it did, in the form of dumps; `None` where its details tell it.
+    /// What it did, in the form of dumps; `None` where its details have it.
     pub work: Option<String>,
 }
 
