@@ -14,7 +14,7 @@ use thiserror::Error;
 use crate::console;
 use crate::counted::{counted, noun_for};
 use crate::error::ApiError;
-use crate::instance::Instance;
+use crate::instance::{Aside, Instance, aside};
 use crate::options::human_size;
 use crate::timestamp::Timestamp;
 use crate::verify::{DatabaseArgs, OpenError, open};
@@ -85,6 +85,9 @@ fn describe(instance: &Instance, args: &InspectArgs) -> Result<String, InspectEr
                     human_size(report.segment_bytes)
                 ),
             );
+        }
+        for Aside { name, files, bytes } in aside(instance.folder()) {
+            line(&mut out, format_args!("quarantine: {name}, {}, {}", counted(files, "file"), human_size(bytes)));
         }
         return Ok(out);
     };

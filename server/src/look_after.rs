@@ -26,7 +26,8 @@ enum Action {
     Ls(Place),
     /// Read every object of the newest state, and compare it with its length and its checksum.
     Verify(Place),
-    /// Print the objects that the newest state does not refer to, or remove them.
+    /// Print the objects that the newest state does not refer to and files of uploads that were cut short more than a day ago, or
+    /// remove them.
     Gc {
         #[command(flatten)]
         place: Place,
@@ -119,6 +120,12 @@ fn list(place: &Place) -> Result<bool, StoreError> {
         }
         let objects = counted(found["objects"].as_u64().unwrap_or(0), "object");
         let _ = writeln!(out, "{objects}, {} of them not named by this root", found["unnamed"]);
+        let unfinished = |what: &str| found["unfinished"][what].as_u64().unwrap_or(0);
+        if unfinished("files") > 0 {
+            let (files, size) = (counted(unfinished("files"), "unfinished file"), human_size(unfinished("bytes")));
+            let old = unfinished("old");
+            let _ = writeln!(out, "{files} (unfinished-…, {size}), {old} of them left for more than a day");
+        }
         Ok(console::print(&out)?)
     })?;
     Ok(true)
@@ -150,14 +157,19 @@ fn verify(place: &Place) -> Result<bool, StoreError> {
 fn collect(place: &Place, apply: bool) -> Result<bool, StoreError> {
     with(place, |inventory| {
         let unnamed: Vec<String> = inventory.unnamed().into_iter().cloned().collect();
+        let unfinished: Vec<String> = inventory.unfinished().map(str::to_owned).collect();
         let removed = if apply { Some(inventory.remove_unnamed()?) } else { None };
         let text = match (place.json, removed) {
-            (true, removed) => format!("{:#}\n", json!({"unnamed": unnamed, "removed": removed.unwrap_or(0)})),
+            (true, removed) => format!(
+                "{:#}\n",
+                json!({"unnamed": unnamed, "unfinished": unfinished, "removed": removed.unwrap_or(0)})
+            ),
             (false, Some(removed)) => format!("{} removed\n", counted(removed, "object")),
             (false, None) => {
-                let mut out: String = unnamed.iter().map(|key| format!("{key}\n")).collect();
-                let _ =
-                    writeln!(out, "{}; --apply removes what is not named", counted(unnamed.len(), "unnamed object"));
+                let mut out: String = unnamed.iter().chain(&unfinished).map(|key| format!("{key}\n")).collect();
+                let objects = counted(unnamed.len(), "unnamed object");
+                let files = counted(unfinished.len(), "unfinished file");
+                let _ = writeln!(out, "{objects}, {files} of more than a day; --apply removes them");
                 out
             }
         };

@@ -5,6 +5,7 @@ mod as_json;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -12,18 +13,16 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use lamina_engine::index::IndexError;
 use lamina_engine::index::repair::{LostVectors, ManifestFound, RepairOptions, RepairReport, SegmentRepair, repair};
+use rustix::fs::Mode;
 use thiserror::Error;
 use time::OffsetDateTime;
 
 use crate::console;
 use crate::counted::counted;
-use crate::instance::Instance;
+use crate::instance::{Instance, QUARANTINE};
 use crate::stored_names::FolderName;
 use crate::timestamp::stamp;
 use crate::verify::{self, DatabaseArgs, OpenError};
-
-/// The folder for what is damaged, in that of the database.
-const QUARANTINE: &str = "quarantine";
 
 /// Heap for a segment that is written anew; what does not fit becomes another one.
 const MEMORY_BYTES: usize = 512 << 20;
@@ -72,6 +71,10 @@ pub fn run(args: &RepairArgs) -> ExitCode {
 /// Whether all indexes are whole in the end.
 fn repair_all(args: &RepairArgs) -> Result<bool, RepairError> {
     let (folder, as_json) = (args.database.path(), args.database.json);
+    // What is written is private to the user of the database, as all that a server writes. Another user leaves it readable for them.
+    if folder.metadata().is_ok_and(|metadata| metadata.uid() == rustix::process::geteuid().as_raw()) {
+        rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    }
     // Holds the lock of the folder.
     let instance = verify::open(folder)?;
     let mut indexes = indexes(&instance, folder)?;

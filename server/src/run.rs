@@ -190,18 +190,18 @@ fn open(options: &Options) -> Result<Opened, ServeError> {
     let index_options = index_options(options, &embedders);
     check_ours(&options.service.db_path)?;
     backup::import(options, &index_options)?;
-    let (mut instance, store, role) = open_instance(options, index_options, &outbound)?;
-    if role == Role::Replica {
+    let (mut instance, store, at_start) = open_instance(options, index_options, &outbound)?;
+    if at_start.role == Role::Replica {
         instance = instance.following();
     }
-    settle_role(role, &store, options)?;
+    settle_role(at_start, &store, options)?;
     if let Some(count) = options.indexing.max_open_indexes {
         instance = instance.keeping_open(count.get());
     }
     let queue = TaskQueue::new(store)
         .with_delay_max(options.indexing.queue_delay_max())
         .after_abort(crash_mark::watch(&options.service.db_path)?);
-    let (instance, queue) = (Arc::new(instance), Arc::new(queue));
+    let (instance, queue, replication) = (Arc::new(instance), Arc::new(queue), Replication::at_start(at_start).into());
     if let Some(older) = instance.older_version() {
         let upgrade = Content::UpgradeDatabase { from: older.to_owned(), to: VERSION.to_owned() };
         queue.enqueue_now(NewTask::global(upgrade))?;
@@ -210,7 +210,7 @@ fn open(options: &Options) -> Result<Opened, ServeError> {
     }
     let keys = KeyStore::open(queue.store().connect()?, options.service.master_key.as_deref())?;
     let webhooks = Arc::new(Webhooks::open(queue.store().connect()?, task_webhook(&options.outbound))?);
-    Ok(Opened { instance, queue, outbound, embedders, keys, webhooks, replication: Arc::new(Replication::new(role)) })
+    Ok(Opened { instance, queue, outbound, embedders, keys, webhooks, replication })
 }
 
 /// From here on, tasks are carried out.
@@ -221,7 +221,7 @@ fn start_scheduler(options: &Options, opened: &Opened) -> Result<Scheduler, Serv
         BackupPlaces::new(options, &opened.outbound)?,
         opened.outbound.clone(),
         Arc::clone(opened.embedders.requests()),
-        limits(options),
+        limits(options, opened.replication.holds_tasks()),
     )?;
     Ok(scheduler)
 }
@@ -444,12 +444,13 @@ fn look_up_words(snapshot: &Snapshot) {
     }
 }
 
-fn limits(options: &Options) -> Limits {
+fn limits(options: &Options, is_held: bool) -> Limits {
     Limits {
         tasks: options.indexing.experimental_max_number_of_batched_tasks,
         bytes: options.indexing.batch_bytes_max(),
         cleans_up: !options.experimental.experimental_replication_parameters,
         inline_bytes: options.indexing.inline_bytes_max(),
+        is_held,
     }
 }
 

@@ -80,6 +80,50 @@ fn files_and_the_manifest_are_described() {
     assert!(kinds.contains("manifest") && kinds.contains("seg"), "{kinds:?}");
 }
 
+/// A stopped server, with all that a client or an option can make it keep.
+fn full(store: &std::path::Path) -> Server {
+    let (address, key) = (format!("file://{}", store.display()), "a-master-key-of-a-publisher");
+    let mut server = Server::with_options(&["--master-key", key, "--publish", &address]).with_key(key);
+    let features = json!({"metrics": true, "network": true, "chatCompletions": true, "dynamicSearchRules": true});
+    server.patch("/experimental-features", features).ok();
+    server.add("films", json!([{"id": 1, "title": "Alien"}]));
+    server.set("films", json!({"completions": {"fromQueries": true, "minCount": 1}}));
+    server.search("films", json!({"q": "alien"}));
+    server.patch("/network", json!({"self": "a", "remotes": {"b": {"url": "http://127.0.0.1:1"}}})).ok();
+    server.patch("/chats/films/settings", json!({"source": "openAi", "apiKey": "a key"})).ok();
+    server.post("/webhooks", json!({"url": "https://example.org/hook"})).ok();
+    server.post("/keys", json!({"actions": ["search"], "indexes": ["*"], "expiresAt": null})).ok();
+    server.done(&server.put("/aliases/movies", json!({"indexUid": "films"})));
+    server.done(&server.patch("/dynamic-search-rules/one", json!({})));
+    server.set("films", json!({"embedders": {"own": {"source": "userProvided", "dimensions": 2}}}));
+    assert!(server.terminate().success());
+    server
+}
+
+/// Whoever adds a file or a table says what takes it along: `server/src/instance/parts.rs`.
+#[test]
+fn all_that_a_server_keeps_is_in_the_list() {
+    let store = tempfile::tempdir().expect("a temporary folder");
+    let (server, page) = (full(store.path()), page());
+    let section = page.split("## What is taken along").nth(1).expect("the section");
+    let folder = server.data_folder();
+    let mut parts: Vec<String> = fs::read_dir(&folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("a plain name"))
+        .filter(|name| name != "tasks.sqlite-wal" && name != "tasks.sqlite-shm")
+        .collect();
+    let database = rusqlite::Connection::open(folder.join("tasks.sqlite")).expect("a database");
+    let mut statement = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").expect("a query");
+    let tables = statement.query_map([], |row| row.get::<_, String>(0)).expect("rows");
+    parts.extend(tables.map(|table| format!("tasks.sqlite/{}", table.expect("a name"))));
+    for part in &parts {
+        assert!(section.contains(&format!("\n| `{part}` |")), "{part}");
+    }
+    for part in ["chats.json", "network.json", "asked-queries.json", "store.json", "tasks.sqlite/search_rules"] {
+        assert!(parts.iter().any(|found| found == part), "{part} is not used: {parts:?}");
+    }
+}
+
 /// What a server publishes for replicas: the keys of objects, and the fields of a root.
 #[test]
 fn the_store_of_replicas_is_described() {

@@ -21,7 +21,7 @@ fn member_with(store: &TempDir, more: &[&str]) -> Server {
 }
 
 /// Where the process listens now: another port once it has begun again.
-fn look_again(server: &mut Server) {
+pub(crate) fn look_again(server: &mut Server) {
     let log = server.log();
     let said = log.lines().rev().find_map(|line| line.strip_prefix("Listening on"));
     server.url = said.expect("an address").trim().to_owned();
@@ -29,7 +29,7 @@ fn look_again(server: &mut Server) {
 
 /// Tries until it works.
 #[track_caller]
-fn soon<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn soon<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
         if let Some(found) = attempt() {

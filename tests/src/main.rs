@@ -77,6 +77,7 @@ mod secrets;
 mod settings;
 mod starved;
 mod stopping;
+mod store_away;
 mod stores;
 mod suggestions;
 mod sync;

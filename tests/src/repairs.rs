@@ -54,6 +54,15 @@ fn damage(segment: &Path, kind: u16) {
 const TERMS: u16 = 3;
 const STORE: u16 = 20;
 
+/// The permissions of all files and folders.
+fn modes(folder: &Path) -> Vec<u32> {
+    use std::os::unix::fs::PermissionsExt;
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let below = |path: &PathBuf| if path.is_dir() { modes(path) } else { Vec::new() };
+    let own = |path: &PathBuf| path.metadata().unwrap().permissions().mode() & 0o777;
+    entries.flat_map(|path| below(&path).into_iter().chain([own(&path)]).collect::<Vec<_>>()).collect()
+}
+
 #[test]
 fn repair_says_first_what_it_does_and_the_server_goes_on() {
     let mut server = Server::start();
@@ -86,7 +95,12 @@ fn repair_says_first_what_it_does_and_the_server_goes_on() {
     let damaged = before.iter().find(|(path, _)| *path == largest).unwrap();
     assert!(kept.iter().any(|(_, bytes)| *bytes == damaged.1), "the damaged file is kept: {said}");
     let verified = Command::new(binary()).args(["verify", "--db-path"]).arg(server.data_folder()).output().unwrap();
-    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
+    let shown = String::from_utf8_lossy(&verified.stdout).into_owned();
+    assert!(verified.status.success() && shown.contains("put aside by a start or a repair"), "{shown}");
+    let inspected = Command::new(binary()).args(["inspect", "--db-path"]).arg(server.data_folder()).output().unwrap();
+    let shown = String::from_utf8_lossy(&inspected.stdout).into_owned();
+    assert!(shown.contains("\nquarantine: ") && shown.contains(" files, "), "{shown}");
+    assert!(modes(&server.data_folder()).iter().all(|mode| mode & 0o77 == 0), "private, as all that a server writes");
     assert!(repair(&server, &[]).0.status.success());
 
     server.start_again();

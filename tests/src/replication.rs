@@ -142,7 +142,9 @@ fn aliases_rules_switches_and_webhooks_come_over() {
     let (writer, mut replica) = (group.writer(), group.replica());
     writer.add("films-1", json!([film(1, "Alien")]));
     writer.add("films-2", json!([film(2, "Alien again"), film(3, "Aliens in the attic")]));
-    writer.patch("/experimental-features", json!({"dynamicSearchRules": true, "network": true})).ok();
+    let features = json!({"dynamicSearchRules": true, "network": true, "chatCompletions": true});
+    writer.patch("/experimental-features", features).ok();
+    writer.patch("/chats/help/settings", json!({"source": "openAi", "apiKey": "very secret"})).ok();
     let hook = json!({"url": "https://example.org/hook", "headers": {"Authorization": "very secret"}});
     writer.post("/webhooks", hook).ok();
     writer.patch("/network", json!({"self": "here", "remotes": {"here": {"url": "http://127.0.0.1:1"}}})).ok();
@@ -155,7 +157,8 @@ fn aliases_rules_switches_and_webhooks_come_over() {
     let task = writer.done(&writer.patch("/aliases", moves));
     assert_eq!(after(&replica, &task, "/indexes/films-2/search?q=alien")["hits"][0]["id"], 3, "pinned");
     assert_eq!(replica.get("/indexes/films/search?q=alien").ok()["hits"][0]["id"], 3, "by the alias");
-    for path in ["/aliases", "/webhooks", "/network", "/experimental-features", "/dynamic-search-rules/attic"] {
+    let paths = ["/aliases", "/webhooks", "/network", "/experimental-features", "/dynamic-search-rules/attic"];
+    for path in paths.into_iter().chain(["/chats", "/chats/help/settings"]) {
         assert_eq!(replica.get(path).ok(), writer.get(path).ok(), "{path}");
     }
     // An index that ends takes its aliases along, a rule that ends pins no more.
@@ -168,6 +171,7 @@ fn aliases_rules_switches_and_webhooks_come_over() {
     let taker = replica.with_other_options(&["--master-key", KEY, "--publish", &group.address()]);
     assert_eq!(taker.get("/webhooks").ok()["results"][0]["url"], "https://example.org/hook");
     assert_eq!(taker.get("/aliases/films").ok()["indexUid"], "films-2");
+    assert_eq!(taker.get("/chats/help/settings").ok()["source"], "openAi");
     taker.patch("/dynamic-search-rules/other", json!({})).ok();
 }
 

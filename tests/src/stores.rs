@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::replication::{Group, KEY, after, film};
-use crate::server::Server;
+use crate::server::{Server, binary};
 
 #[track_caller]
 fn until(server: &Server, mut is_so: impl FnMut() -> bool) {
@@ -128,10 +128,48 @@ fn a_store_that_goes_back_is_named_and_taken_over_by_none() {
     std::fs::rename(&store, &aside).unwrap();
     // As where a file system is no longer mounted.
     std::fs::create_dir(&store).unwrap();
-    standby.wait_for_log("to which this replica has followed");
+    standby.wait_for_log("to which this server has followed");
     std::thread::sleep(Duration::from_millis(1500));
     assert_eq!(std::fs::read_dir(&store).unwrap().count(), 0, "neither of them makes another store");
     assert_eq!(standby.document_count("films"), 1);
     assert_eq!(standby.get("/replicas").status, 200);
     assert!(!standby.log().contains("takes over"), "{}", standby.log());
+}
+
+/// What a store holds besides objects: files of uploads that were cut short, pipes.
+#[test]
+fn files_that_are_no_objects_are_named() {
+    let group = Group::new();
+    let mut writer = group.writer();
+    let task = writer.add("films", json!([film(1, "Alien")]));
+    let replica = group.replica();
+    after(&replica, &task, "/indexes");
+    assert!(writer.terminate().success());
+    let store = group.folder.path().join("store");
+    for (name, age) in [("unfinished-old", 25), ("unfinished-new", 1)] {
+        let file = std::fs::File::create(store.join(name)).unwrap();
+        file.set_modified(std::time::SystemTime::now() - Duration::from_secs(age * 3600)).unwrap();
+    }
+    let lamina = |arguments: &[&str]| {
+        let output = std::process::Command::new(binary()).arg("store").args(arguments).arg(group.address()).output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert!(lamina(&["ls"]).contains("2 unfinished files (unfinished-…, 0 B), 1 of them left"), "{}", lamina(&["ls"]));
+    assert!(lamina(&["gc"]).contains("unfinished-old\n") && store.join("unfinished-old").exists());
+    lamina(&["gc", "--apply"]);
+    assert!(!store.join("unfinished-old").exists() && store.join("unfinished-new").exists());
+    // A writer removes them as well.
+    let file = std::fs::File::create(store.join("unfinished-old")).unwrap();
+    file.set_modified(std::time::SystemTime::now() - Duration::from_secs(25 * 3600)).unwrap();
+    writer.start_again();
+    until(&writer, || !store.join("unfinished-old").exists());
+    // Nobody writes into the pipe: it is named, and nothing waits for it.
+    let pipe = store.join("root/00000000000000900000");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    replica.wait_for_log("this is a pipe, and no file");
+    std::fs::remove_file(&pipe).unwrap();
+    let task = writer.add("films", json!([film(2, "Brazil")]));
+    assert_eq!(after(&replica, &task, "/indexes/films/stats")["numberOfDocuments"], 2);
 }

@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 
 use time::OffsetDateTime;
 
-use super::copy::{copy_durably, is_lock, link_or_copy, sync_folder};
+use super::copy::{copy_durably, link_or_copy, sync_folder};
 use super::{BackupError, BackupPlaces};
-use crate::instance::Instance;
+use crate::instance::{Instance, is_in_snapshots};
 use crate::tasks::{LiveBatch, Store, copy_database};
 use crate::timestamp::stamp;
 
@@ -93,7 +93,7 @@ fn copy_top(source: &Path, target: &Path) -> Result<(), BackupError> {
         let is_file = entry.file_type().map_err(BackupError::io(&from))?.is_file();
         let extension = from.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         match extension {
-            _ if !is_file || is_lock(&from) => {}
+            _ if !is_file || !is_in_snapshots(&entry.file_name().to_string_lossy()) => {}
             "sqlite" => copy_database(&from, &to)?,
             "sqlite-wal" | "sqlite-shm" | "tmp" => {}
             _ => copy_durably(&from, &to).map_err(BackupError::io(&from))?,

@@ -32,7 +32,13 @@ const CONVERSATIONS_MAX: usize = 64;
 /// Workspaces at most.
 const WORKSPACES_MAX: usize = 1000;
 
-type Workspaces = BTreeMap<String, ChatSettings>;
+pub(crate) type Workspaces = BTreeMap<String, ChatSettings>;
+
+/// Those that can be read: what is none comes from a later program, or another one.
+fn readable(workspaces: impl IntoIterator<Item = (String, Value)>) -> Workspaces {
+    let read = |(uid, value): (String, Value)| Some((uid, serde_json::from_value::<ChatSettings>(value).ok()?));
+    workspaces.into_iter().filter_map(read).collect()
+}
 
 /// The workspaces and the file that remembers them.
 #[derive(Debug)]
@@ -60,6 +66,21 @@ impl Chats {
         };
         let turns = Arc::new(Semaphore::new(CONVERSATIONS_MAX));
         Chats { path, live: RwLock::new(Arc::new(workspaces)), writing: Mutex::new(()), turns }
+    }
+
+    /// All workspaces, with their secrets.
+    pub(crate) fn all(&self) -> Arc<Workspaces> {
+        Arc::clone(&self.live.read())
+    }
+
+    /// Takes those of the server that this one follows, as it stores them; blocks until the file is durable.
+    ///
+    /// # Errors
+    /// What the file system says; nothing changes then.
+    pub(crate) fn follow(&self, stored: &Value) -> ApiResult<()> {
+        let workspaces = readable(stored.as_object().cloned().unwrap_or_default());
+        let _one_at_a_time = self.writing.lock();
+        if workspaces != **self.live.read() { self.write(workspaces) } else { Ok(()) }
     }
 
     /// The uids of the workspaces, in their order.
@@ -149,8 +170,7 @@ pub(crate) fn export(folder: &Path) -> Value {
 /// # Errors
 /// What the file system says; what is no workspace is none.
 pub(crate) fn import(folder: &Path, workspaces: impl IntoIterator<Item = (String, Value)>) -> io::Result<()> {
-    let read = |(uid, value): (String, Value)| Some((uid, serde_json::from_value::<ChatSettings>(value).ok()?));
-    let workspaces: Workspaces = workspaces.into_iter().filter_map(read).collect();
+    let workspaces = readable(workspaces);
     if workspaces.is_empty() {
         return Ok(());
     }

@@ -24,6 +24,7 @@ mod generations;
 mod names;
 mod open_indexes;
 mod opening;
+mod parts;
 mod payloads;
 mod quarantine;
 mod strangers;
@@ -47,7 +48,8 @@ pub(crate) use following::Coming;
 pub(crate) use names::Plan;
 use open_indexes::{Entry, OpenIndexes};
 pub(crate) use opening::{DATABASE, LOG, Opened};
-pub(crate) use quarantine::{QUARANTINE, keep_unreadable};
+pub(crate) use parts::is_in_snapshots;
+pub(crate) use quarantine::{Aside, QUARANTINE, aside, keep_unreadable};
 pub(crate) use strangers::check_ours;
 pub(crate) use version::{VERSION, check_version};
 

@@ -35,6 +35,37 @@ pub(crate) fn keep_unreadable(folder: &Path, path: &Path, error: &io::Error) {
     }
 }
 
+/// Something in the quarantine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Aside {
+    pub(crate) name: String,
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
+}
+
+/// What was put aside in the database in `folder`, by a start or a repair, by name.
+pub(crate) fn aside(folder: &Path) -> Vec<Aside> {
+    let entries = fs::read_dir(folder.join(QUARANTINE)).into_iter().flatten().flatten();
+    let mut found: Vec<Aside> = entries
+        .map(|entry| {
+            let (files, bytes) = size(&entry.path());
+            Aside { name: entry.file_name().to_string_lossy().into_owned(), files, bytes }
+        })
+        .collect();
+    found.sort_by(|one, other| one.name.cmp(&other.name));
+    found
+}
+
+/// Files and bytes at `path` and below it.
+fn size(path: &Path) -> (u64, u64) {
+    let Ok(metadata) = path.symlink_metadata() else { return (0, 0) };
+    if !metadata.is_dir() {
+        return (1, metadata.len());
+    }
+    let below = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| size(&entry.path()));
+    below.fold((0, 0), |(files, bytes), (more, longer)| (files + more, bytes + longer))
+}
+
 /// Copies a file aside, which is about to be changed; where the copy is. Durable.
 pub(super) fn copy_aside(folder: &Path, path: &Path) -> Result<PathBuf, InstanceError> {
     let target = place(folder, path).map_err(io_error(path))?;
@@ -75,6 +106,9 @@ mod tests {
         fs::write(&path, "four").unwrap();
         places.push((copy_aside(folder.path(), &path).unwrap(), "four"));
         assert!(path.exists());
+        let all = aside(folder.path());
+        assert!(all.iter().all(|aside| aside.files == 1 && aside.name.starts_with("payload-")), "{all:?}");
+        assert_eq!(all.iter().map(|aside| aside.bytes).collect::<Vec<_>>(), [3, 3, 5, 4]);
         for (place, text) in places {
             assert_eq!(fs::read_to_string(&place).unwrap(), text);
             assert_eq!(place.parent(), Some(&*folder.path().join(QUARANTINE)));

@@ -5,29 +5,10 @@ use std::io;
 use std::path::Path;
 
 use super::error::{InstanceError, io_error};
+use super::parts::PARTS;
 
-/// What a folder of ours has at its top, whatever of it is lost. A lock alone is none: an earlier version left one anywhere.
-const OURS: [&str; 19] = [
-    "VERSION",
-    "asked-queries.json",
-    "chats.json",
-    "crashed",
-    "dumps",
-    "embeddings",
-    "experimental-features.json",
-    "import-unfinished",
-    "indexes",
-    "instance-uid",
-    "lock",
-    "models",
-    "network.json",
-    "payloads",
-    "quarantine",
-    "replica.json",
-    "snapshots",
-    "tasks.sqlite",
-    "unpacked-snapshot",
-];
+/// What a folder of ours may have at its top besides its parts: the default places of backups.
+const BESIDE: [&str; 2] = ["dumps", "snapshots"];
 /// What makes a folder one of ours for certain.
 const CERTAIN: [&str; 3] = ["tasks.sqlite", "payloads", "import-unfinished"];
 /// Stores of another server of the protocol, with the file that it keeps in each.
@@ -61,7 +42,7 @@ pub(crate) fn check_ours(folder: &Path) -> Result<(), InstanceError> {
     }
     names.sort_unstable();
     let is_strange = |name: &&String| {
-        let is_ours = OURS.contains(&name.as_str()) || name.starts_with("tasks.sqlite");
+        let is_ours = is_ours(name);
         // Hidden files are no data: `.gitkeep`, `.DS_Store`.
         !is_ours && !name.starts_with('.') && *name != OF_FILE_SYSTEMS
     };
@@ -69,6 +50,12 @@ pub(crate) fn check_ours(folder: &Path) -> Result<(), InstanceError> {
         Some(name) => Err(InstanceError::NotOurs { folder: folder.to_owned(), found: name.clone() }),
         None => Ok(()),
     }
+}
+
+/// Whether a folder of ours has something of this name at its top, whatever of it is lost. A lock alone is none: an earlier version
+/// left one anywhere.
+fn is_ours(name: &str) -> bool {
+    name.starts_with("tasks.sqlite") || BESIDE.contains(&name) || PARTS.iter().any(|part| part.name == name)
 }
 
 #[cfg(test)]
@@ -107,7 +94,7 @@ mod tests {
         let names: Vec<&str> = folder.lines().filter_map(|line| line.split([' ', '/', ',']).next()).collect();
         assert!(names.len() > 15, "{names:?}");
         for name in names {
-            assert!(OURS.contains(&name) || name.starts_with("tasks.sqlite"), "{name}");
+            assert!(is_ours(name), "{name}");
         }
     }
 

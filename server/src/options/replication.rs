@@ -1,5 +1,6 @@
 //! Replicas: what a server publishes, or follows.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -75,6 +76,23 @@ impl FromStr for StoreAddress {
         let prefix = prefix.trim_matches('/');
         let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
         Ok(StoreAddress::Bucket { kind, name: name.to_owned(), prefix })
+    }
+}
+
+impl fmt::Display for StoreAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // Without slashes that say nothing.
+            StoreAddress::Folder(path) => write!(f, "file://{}", path.components().collect::<PathBuf>().display()),
+            StoreAddress::Bucket { kind, name, prefix } => {
+                let scheme = match kind {
+                    BucketKind::S3 => "s3",
+                    BucketKind::Google => "gs",
+                    BucketKind::Azure => "az",
+                };
+                write!(f, "{scheme}://{name}/{}", prefix.trim_end_matches('/'))
+            }
+        }
     }
 }
 

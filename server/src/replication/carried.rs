@@ -32,6 +32,10 @@ pub(crate) struct Carried {
     pub(crate) webhooks: WebhookFile,
     /// Servers that searches are spread over, with their keys, as the server stores them.
     pub(crate) network: Value,
+    /// Workspaces of conversations with the keys of their providers, as the server stores them. An earlier program carries none: then
+    /// those of a follower stay as they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) chats: Option<Value>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

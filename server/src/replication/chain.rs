@@ -5,7 +5,10 @@
 //!   finds its next root refused.
 //! * After each creation the roots behind it are listed. A publisher that was stopped for so long that its number had been used
 //!   and removed again would create it a second time, and finds out by that.
+//! * Each root rests on the one before it: where that is not there any more, this is not the store of before.
 //! * An object that a publisher before may still remove is never relied on: the file gets another key.
+
+mod collecting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -13,6 +16,9 @@ use std::time::{Duration, Instant};
 use lamina_engine::index::{ManifestContents, NamedFile};
 use thiserror::Error;
 use uuid::Uuid;
+
+#[cfg(test)]
+pub(super) use collecting::REMAINS;
 
 use super::carried::carried_key;
 use super::position::Position;
@@ -22,10 +28,6 @@ use super::store::{Content, ObjectError, Objects};
 use crate::options::Replication as Options;
 use crate::stored_names::FolderName;
 
-/// An object that no root names any more stays for so long: replicas may be fetching it.
-pub(super) const REMAINS: Duration = Duration::from_secs(3600);
-/// A removal that failed may still be carried out for so long.
-const ON_ITS_WAY: Duration = Duration::from_secs(24 * 3600);
 /// Roots that stay for replicas and publishers that are slow to notice a newer one.
 const ROOTS_KEPT: u64 = 1000;
 
@@ -147,6 +149,9 @@ impl<S: Objects> Chain<S> {
             rules: Rules::default(),
             last,
         };
+        if chain.last.number > 0 {
+            chain.store.rest_on(chain.last.anchor());
+        }
         let root = chain.next(chain.last.clone());
         chain.create_root(root).await?;
         chain.confirm().await?;
@@ -189,6 +194,7 @@ impl<S: Objects> Chain<S> {
             epoch: self.epoch,
             nonce: self.who.nonce,
             holder: self.who.uid,
+            store: if self.last.number == 0 { Some(self.who.nonce) } else { self.last.store },
             writer: self.who.url.clone(),
             takeover_after_ms: self.who.takeover_after.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
             ..root
@@ -422,6 +428,7 @@ impl<S: Objects> Chain<S> {
             }
             Err(error) => return Err(error.into()),
         }
+        self.store.rest_on(self.last.anchor());
         self.is_confirmed = false;
         Ok(())
     }
@@ -437,63 +444,6 @@ impl<S: Objects> Chain<S> {
         self.is_confirmed = true;
         if let Some(old) = self.last.number.checked_sub(self.rules.roots_kept) {
             self.store.remove(&root_key(old)).await?;
-        }
-        Ok(())
-    }
-
-    /// Removes all objects that are not `named`, which are those that the newest root names, for nothing but that. How many.
-    ///
-    /// # Errors
-    /// What the store says, also of a server that publishes meanwhile.
-    pub(super) async fn remove_all_but(mut self, named: &BTreeSet<String>) -> Result<usize, Setback> {
-        let over: Vec<String> = self.unsure.keys().filter(|key| !named.contains(*key)).cloned().collect();
-        for key in &over {
-            // Before each: what is not named now may be in the next root.
-            self.is_confirmed = false;
-            self.confirm().await?;
-            self.store.remove(key).await?;
-        }
-        Ok(over.len())
-    }
-
-    /// Removes objects that no root has named for a while: what merges and deletions have left, and uploads that a crash cut
-    /// short. Does nothing once another server publishes. After a publication in which every index was put.
-    ///
-    /// # Errors
-    /// What the store says.
-    pub(super) async fn collect(&mut self, now: Instant) -> Result<(), Setback> {
-        self.puts.retain(|folder, _| self.last.indexes.iter().any(|index| index.folder == *folder));
-        let is_known = |index: &PublishedIndex| {
-            // Its name may be another one since.
-            let put = self.puts.get(&index.folder);
-            let parts = |index: &PublishedIndex| (index.manifest.clone(), index.moved.clone(), index.shared.clone());
-            put.is_some_and(|(put, _)| parts(put) == parts(index))
-        };
-        if !self.last.indexes.iter().all(is_known) {
-            return Ok(());
-        }
-        self.unsure.retain(|_, since| since.is_none_or(|since| now.duration_since(since) < ON_ITS_WAY));
-        let carried = self.last.carried.as_deref().map(carried_key);
-        let named: BTreeSet<&String> = self.puts.values().flat_map(|(_, keys)| keys).chain(&carried).collect();
-        self.gone.retain(|key, _| !named.contains(key));
-        let of_others = self.unsure.iter().filter(|(_, since)| since.is_none()).map(|(key, _)| key);
-        for key in self.sure.iter().chain(of_others).filter(|key| !named.contains(key)) {
-            self.gone.entry(key.clone()).or_insert(now);
-        }
-        let is_over = |since: &Instant| now.duration_since(*since) >= REMAINS;
-        let over: Vec<String> =
-            self.gone.iter().filter(|(_, since)| is_over(since)).map(|(key, _)| key.clone()).collect();
-        if over.is_empty() {
-            return Ok(());
-        }
-        self.is_confirmed = false;
-        self.confirm().await?;
-        for key in over {
-            // Whatever the answer is, it may vanish from now on.
-            self.sure.remove(&key);
-            self.unsure.insert(key.clone(), Some(now));
-            self.store.remove(&key).await?;
-            self.gone.remove(&key);
         }
         Ok(())
     }

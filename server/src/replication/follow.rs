@@ -7,9 +7,12 @@ use super::beat::{Watch, beat_interval};
 use super::brought::{Brought, FollowError, io};
 use super::carried::{Carried, carried_key};
 use super::chain::{Chain, Holder, Setback, newest_number, root_of};
+use super::known::Known;
 use super::remembered::Remembered;
+use super::role::forget_accepted;
 use super::root::Root;
 use super::roster::Signing;
+use super::seen::Seen;
 use super::store::{ObjectError, ObjectStore, blocking};
 use super::unfinished::Unfinished;
 use super::{Bell, Replication, Worker};
@@ -70,10 +73,15 @@ impl Follower {
             watch: Watch::new(Instant::now()),
         });
         let signing = Signing::new(&store, options, following.instance.uid());
+        let known = Known::read(following.instance.folder());
+        let (address, is_in_store) = (address.clone(), options.replication.is_to_be_in_store());
         let work = move |bell: &Arc<Bell>| {
             let (bell, unfinished) = (Arc::clone(bell), Unfinished::default());
             Run {
                 store,
+                address,
+                known,
+                is_in_store,
                 following,
                 has,
                 last: None,
@@ -95,6 +103,11 @@ impl Follower {
 /// The thread's own.
 pub(super) struct Run {
     pub(super) store: ObjectStore,
+    address: StoreAddress,
+    /// By which it knows the store again.
+    known: Option<Known>,
+    /// What a writer of the group acknowledges is in the store.
+    is_in_store: bool,
     pub(super) following: Following,
     pub(super) has: Remembered,
     /// The newest root, once all of it is here.
@@ -206,17 +219,29 @@ impl Run {
         // The one that is here is listed as well, for as long as no thousand others are behind it.
         let has = self.has.root;
         let root = match blocking(newest_number(&self.store, has.saturating_sub(1)))? {
-            None if has > 0 => return Err(FollowError::Api(went_back(has))),
+            None if self.known.is_some() => return Err(self.lost()),
             // After a start the last one is followed again: what is here may be less than what it was.
             Some(number) if number > has || self.is_first => Some(blocking(root_of(&self.store, number))?),
             _ => None,
         };
         let (generation, writer) = match &root {
+            Some(root) if self.is_writer_of(root) => {
+                tracing::info!("the store is there again, and this server is its writer");
+                self.following.replication.begin_again();
+                return Ok(false);
+            }
             Some(root) => {
                 self.last = None;
+                if let Some(known) = &self.known {
+                    blocking(known.is_continued(&self.store, root, &self.store.shown()))?;
+                }
+                if self.is_first {
+                    forget_accepted(self.following.queue.store(), self.is_in_store)?;
+                }
                 self.compare_master_keys(root);
                 self.follow(root)?;
                 self.last = Some(root.clone());
+                self.known = self.has.seen.clone().map(Known::of);
                 (root.generation, root.writer.clone())
             }
             None => {
@@ -228,6 +253,17 @@ impl Run {
         self.is_first = false;
         self.following.replication.level(start, generation, writer);
         Ok(root.is_some())
+    }
+
+    /// Whether this server was the writer and is it still: the store was away when it started.
+    fn is_writer_of(&self, root: &Root) -> bool {
+        self.has.root == 0 && self.standby.as_ref().is_some_and(|standby| standby.who.uid == root.holder)
+    }
+
+    /// Why nothing is followed where there is no root, or only older ones.
+    fn lost(&self) -> FollowError {
+        let known = self.known.as_ref().map(|known| known.lost(&self.store.shown()));
+        FollowError::Api(known.unwrap_or_default())
     }
 
     /// Says in the log whether the writer has another master key, once until that changes.
@@ -291,6 +327,7 @@ impl Run {
         if failure.is_none() {
             self.unfinished.named(instance);
             self.has.root = root.number;
+            self.has.seen = Some(Seen::of(root, &self.address));
         }
         if has_carried {
             self.has.carried.clone_from(&root.carried);
@@ -318,12 +355,4 @@ impl Run {
         instance.rules().follow(&changes);
         Ok(take_carried(carried)?)
     }
-}
-
-/// What a replica says that has followed to a root which the store does not have.
-fn went_back(root: u64) -> String {
-    format!(
-        "the store has no root {root}, to which this replica has followed, and none behind it: it is not the store of before, or \
-         was put back. This replica answers from what it has. Start it on an empty folder to follow what is there now"
-    )
 }

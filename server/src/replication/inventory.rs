@@ -13,7 +13,7 @@ use super::carried::{Carried, carried_key};
 use super::chain::{Chain, Holder, Setback, newest_root};
 use super::journal::{JOURNAL, PAYLOADS, Record, record_number};
 use super::root::{INDEXES, PublishedIndex, ROOTS, Root};
-use super::store::{ObjectError, ObjectStore, blocking};
+use super::store::{Leftover, ObjectError, ObjectStore, blocking};
 use crate::options::{ObjectStorageOptions, StoreAddress};
 use crate::outbound::Outbound;
 
@@ -25,6 +25,7 @@ pub(crate) struct Inventory {
     indexes: Vec<(PublishedIndex, Manifest)>,
     objects: BTreeSet<String>,
     journal: Waiting,
+    leftovers: Vec<Leftover>,
 }
 
 /// What the journal holds that the newest root does not cover.
@@ -94,7 +95,8 @@ impl Inventory {
         let root_count = keys(&store, ROOTS)?.len();
         let indexes = root.indexes.iter().map(|index| (index.clone(), manifest(&store, index))).collect();
         let journal = Waiting::read(&store, &root)?;
-        Ok(Some(Inventory { store, root, root_count, indexes, objects, journal }))
+        let leftovers = store.leftovers()?;
+        Ok(Some(Inventory { store, root, root_count, indexes, objects, journal, leftovers }))
     }
 
     /// What it is, as JSON.
@@ -105,7 +107,7 @@ impl Inventory {
                 "uid": index.uid,
                 "generation": index.manifest.generation,
                 "files": files.map_or(0, Vec::len),
-                "bytes": files.map_or(0, |files| files.iter().map(|file| file.bytes).sum::<u64>()),
+                "bytes": files.map_or(0, |files| total_bytes(files)),
                 "folder": index.folder,
             })
         });
@@ -126,6 +128,11 @@ impl Inventory {
             })),
             "objects": self.objects.len(),
             "unnamed": self.unnamed().len(),
+            "unfinished": {
+                "files": self.leftovers.len(),
+                "bytes": self.leftovers.iter().map(|file| file.bytes).fold(0, u64::saturating_add),
+                "old": self.unfinished().count(),
+            },
         })
     }
 
@@ -143,6 +150,11 @@ impl Inventory {
     pub(crate) fn unnamed(&self) -> Vec<&String> {
         let named = self.named();
         self.objects.iter().filter(|key| !named.contains(*key)).collect()
+    }
+
+    /// Files in a folder that never got their keys, and have not changed for a day.
+    pub(crate) fn unfinished(&self) -> impl Iterator<Item = &str> {
+        self.leftovers.iter().filter(|file| file.is_old).map(|file| file.name.as_str())
     }
 
     /// Number of objects that the newest root names.
@@ -190,7 +202,7 @@ impl Inventory {
         Err(ObjectError::Damaged { key: key.to_owned(), reason: "its checksum does not match" })
     }
 
-    /// Removes what the newest root does not name. First it creates a root of its own, which changes nothing but that a server
+    /// Removes what the newest root does not name, and what is [unfinished](Self::unfinished). First it creates a root of its own, which changes nothing but that a server
     /// which publishes at that moment does not any more. Returns how many objects.
     ///
     /// # Errors
@@ -216,9 +228,10 @@ impl Inventory {
             }
             Setback::Object(error) => error,
         };
-        let mut chain = blocking(Chain::take_over(self.store, who, self.root)).map_err(taken_over)?;
+        let mut chain = blocking(Chain::take_over(self.store.clone(), who, self.root)).map_err(taken_over)?;
         blocking(chain.survey()).map_err(taken_over)?;
-        blocking(chain.remove_all_but(&named)).map_err(taken_over)
+        let removed = blocking(chain.remove_all_but(&named)).map_err(taken_over)?;
+        Ok(removed + self.store.remove_leftovers()?)
     }
 }
 
@@ -239,6 +252,11 @@ fn manifest(store: &ObjectStore, index: &PublishedIndex) -> Manifest {
         return Err("its checksum does not match".to_owned());
     }
     ManifestContents::read(&bytes).map(|contents| contents.files).map_err(|error| error.to_string())
+}
+
+/// Of files that a manifest names, which may say anything.
+fn total_bytes(files: &[NamedFile]) -> u64 {
+    files.iter().map(|file| file.bytes).fold(0, u64::saturating_add)
 }
 
 /// All keys that begin with `folder`.

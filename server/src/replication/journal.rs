@@ -19,6 +19,7 @@ use uuid::Uuid;
 use super::apart::Concern;
 use super::chain::Setback;
 use super::position::Position;
+use super::root::number_of;
 use super::store::{Content, ObjectError, Objects};
 use crate::stored_names::PayloadName;
 use crate::tasks::{Content as Work, NewTask, UidSet};
@@ -40,9 +41,7 @@ pub(super) fn record_key(number: u64) -> String {
 
 /// The number of a record's key; `None` for other keys.
 pub(super) fn record_number(key: &str) -> Option<u64> {
-    let digits = key.strip_prefix(JOURNAL)?;
-    let is_number = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| digits.parse().ok())?
+    number_of(key.strip_prefix(JOURNAL)?)
 }
 
 /// The key of the documents of a task.
@@ -475,7 +474,8 @@ mod tests {
     #[test]
     fn keys_of_records_sort_like_their_numbers() {
         assert!(record_key(9) < record_key(10));
-        assert_eq!(record_number(&record_key(u64::MAX)), Some(u64::MAX));
+        assert_eq!(record_number(&record_key(i64::MAX as u64)), Some(i64::MAX as u64));
+        assert_eq!(record_number(&record_key(u64::MAX)), None);
         for other in ["journal/1", "journal-payload/0", "root/00000000000000000001"] {
             assert_eq!(record_number(other), None, "{other}");
         }

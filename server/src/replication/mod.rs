@@ -24,6 +24,7 @@ mod chain;
 mod follow;
 mod inventory;
 mod journal;
+mod known;
 mod position;
 mod prepare;
 mod publish;
@@ -31,6 +32,7 @@ mod remembered;
 mod role;
 mod root;
 mod roster;
+mod seen;
 #[cfg(test)]
 mod simulated;
 mod state;
@@ -53,7 +55,7 @@ pub(crate) use follow::{Follower, Following};
 pub(crate) use inventory::Inventory;
 pub(crate) use prepare::{Prepared, Taking};
 pub(crate) use publish::{FoundDamage, Published, Publisher};
-pub(crate) use role::{has_followed, role_at_start};
+pub(crate) use role::{AtStart, forget_accepted, has_followed, role_at_start};
 pub(crate) use roster::{Sign, replicas};
 pub(crate) use store::ObjectError;
 pub(crate) use store::{Call, Traffic};
@@ -62,6 +64,8 @@ pub(crate) use store::{Call, Traffic};
 #[derive(Debug)]
 pub(crate) struct Replication {
     role: Role,
+    /// It follows for now, and may turn out to be the writer: it carries nothing out, and forgets nothing.
+    is_undecided: bool,
     generation: watch::Sender<Option<u32>>,
     state: Mutex<State>,
     traffic: Arc<Traffic>,
@@ -173,6 +177,7 @@ impl Replication {
     pub(crate) fn new(role: Role) -> Replication {
         Replication {
             role,
+            is_undecided: false,
             generation: watch::Sender::new(None),
             state: Mutex::default(),
             traffic: Arc::default(),
@@ -180,6 +185,16 @@ impl Replication {
             journal: JournalCounts::default(),
             begins_again: watch::Sender::new(false),
         }
+    }
+
+    /// As [`Replication::new`], where the role may not be sure.
+    pub(crate) fn at_start(at_start: AtStart) -> Replication {
+        Replication { is_undecided: !at_start.is_sure, ..Replication::new(at_start.role) }
+    }
+
+    /// Whether tasks wait until it is known which server writes.
+    pub(crate) fn holds_tasks(&self) -> bool {
+        self.is_undecided
     }
 
     /// What this server is.

@@ -12,9 +12,11 @@ use super::Replication;
 use super::accepting::{Accepting, Place};
 use super::chain::{Chain, Holder, Setback, newest_root};
 use super::journal::{Journal, Ledger, Record, payload_key};
+use super::known::Known;
 use super::position::Position;
 use super::remembered::{Remembered, followed_root, forget_following};
 use super::root::Root;
+use super::seen::Seen;
 use super::store::{ObjectError, ObjectStore, blocking};
 use crate::counted::counted;
 use crate::instance::Instance;
@@ -62,8 +64,8 @@ impl Prepared {
     ) -> Result<Prepared, ObjectError> {
         let Taking { instance, queue, replication } = taking;
         let store = ObjectStore::open(address, &options.object_storage, outbound, replication.traffic())?;
+        let last = last_root(&store, instance, address)?;
         store.probe()?;
-        let last = blocking(newest_root(&store, 0))?.unwrap_or_else(Root::none);
         let (uid, followed) = (instance.uid(), followed_root(instance.folder()));
         let (next_task, _) = queue.store().next_uids().map_err(of_queue)?;
         may_publish(&last, uid, followed, next_task)?;
@@ -96,7 +98,10 @@ impl Prepared {
                 queue.accept_at(Arc::new(Accepting::new(place)));
             }
         }
-        forget_following(instance.folder()).map_err(|error| ObjectError::Refused(error.to_string()))?;
+        // Before it forgets what it has followed: there is no moment at which it knows nothing.
+        let seen = Seen::of(chain.last(), address).write(instance.folder());
+        seen.and_then(|()| forget_following(instance.folder()))
+            .map_err(|error| ObjectError::Refused(error.to_string()))?;
         Ok(Prepared { chain, ledger, begins_again })
     }
 }
@@ -128,6 +133,23 @@ fn give_numbers(instance: &Instance, epoch: u64) -> Result<(), ObjectError> {
     })?;
     instance.give_numbers_from(first);
     Ok(())
+}
+
+/// The newest root, on which all that is written from now on rests. None at all is one that this server may make a first one after.
+fn last_root(store: &ObjectStore, instance: &Instance, address: &StoreAddress) -> Result<Root, ObjectError> {
+    let (known, uid) = (Known::read(instance.folder()), instance.uid());
+    let Some(last) = blocking(newest_root(store, 0))? else {
+        return match known {
+            Some(known) if !known.is_elsewhere(address) => Err(ObjectError::Refused(known.lost(&store.shown()))),
+            _ => Ok(Root::none()),
+        };
+    };
+    // What this server published itself is in what it has.
+    if let Some(known) = known.filter(|known| last.holder != uid && !known.is_elsewhere(address)) {
+        blocking(known.is_continued(store, &last, &store.shown()))?;
+    }
+    store.rests_on(last.anchor());
+    Ok(last)
 }
 
 /// Ends what the writer before adds to the journal, and brings the tasks of it that no root covers.

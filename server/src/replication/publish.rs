@@ -22,11 +22,15 @@ use super::superseded::step_down;
 use super::{Bell, Replication, Worker};
 use crate::access::KeyLine;
 use crate::aliases::Aliases;
+use crate::counted::counted;
 use crate::error::Code;
 use crate::instance::Instance;
 use crate::options::Options;
 use crate::stored_names::FolderName;
 use crate::tasks::{Status, StoreError, TaskQueue};
+
+/// Between two looks for what killed processes have left.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Publishes while it lives, and once more when it is dropped.
 #[derive(Debug)]
@@ -117,6 +121,7 @@ impl Publisher {
             uncovered: BTreeSet::new(),
             carried: None,
             begins_again,
+            swept_at: None,
         };
         let interval = options.replication.publish_interval;
         let replication = Arc::clone(&run.published.replication);
@@ -184,6 +189,8 @@ struct Run {
     carried: Option<(Arc<Carried>, String)>,
     /// As a follower, once another server publishes.
     begins_again: bool,
+    /// When what killed processes have left in the store was looked for.
+    swept_at: Option<Instant>,
 }
 
 impl Run {
@@ -203,8 +210,22 @@ impl Run {
             if !goes_on {
                 return;
             }
+            self.sweep();
             // What is committed within an interval goes together; at once when nothing went before.
             goes_on = (!has_published || bell.pause(interval)) && bell.wait(interval);
+        }
+    }
+
+    /// Removes what killed processes have left in the store, now and then.
+    fn sweep(&mut self) {
+        if self.swept_at.is_some_and(|at| at.elapsed() < SWEEP_INTERVAL) {
+            return;
+        }
+        self.swept_at = Some(Instant::now());
+        match self.chain.store().remove_leftovers() {
+            Ok(0) => {}
+            Ok(count) => tracing::info!("removed {} of uploads that were cut short", counted(count, "file")),
+            Err(error) => tracing::warn!(%error, "cannot remove what uploads that were cut short have left"),
         }
     }
 

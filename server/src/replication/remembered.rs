@@ -7,6 +7,7 @@ use lamina_engine::index::newest_generation;
 use serde::{Deserialize, Serialize};
 
 use super::root::{PublishedIndex, PublishedManifest};
+use super::seen::Seen;
 use crate::instance::{Instance, write_durably};
 use crate::stored_names::FolderName;
 
@@ -22,6 +23,9 @@ pub(super) struct Remembered {
     #[serde(default)]
     pub(super) carried: Option<String>,
     pub(super) indexes: Vec<Local>,
+    /// More of the root; an earlier program did not remember that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) seen: Option<Seen>,
 }
 
 /// An index of the publisher, here.

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::position::Position;
-use super::store::ObjectError;
+use super::store::{Anchor, ObjectError};
 use crate::access::KeyLine;
 use crate::stored_names::FolderName;
 use crate::wire::identifier::check_index_uid;
@@ -33,6 +33,8 @@ const FORMAT_WITHOUT_CLONES: u32 = 2;
 const FORMAT_WITHOUT_JOURNAL: u32 = 1;
 /// What the end of a root begins with, before eight digits.
 const CHECKSUM: &str = ",\"checksum\":\"";
+/// The largest number of anything that counts up: what comes next is a number still.
+const MOST: u64 = i64::MAX as u64;
 /// What keys of indexes begin with.
 pub(super) const INDEXES: &str = "i/";
 /// What keys of roots begin with.
@@ -52,6 +54,9 @@ pub(super) struct Root {
     /// The database of that process.
     #[serde(default)]
     pub(super) holder: Uuid,
+    /// The identity of the store, made with its first root; one that an earlier program has begun has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) store: Option<Uuid>,
     /// Another server takes over when that process has shown no sign of life for so long; never, if it does not say.
     #[serde(default)]
     pub(super) takeover_after_ms: Option<u64>,
@@ -147,9 +152,14 @@ pub(super) fn root_key(number: u64) -> String {
 
 /// The number of a root's key; `None` for other keys.
 pub(super) fn root_number(key: &str) -> Option<u64> {
-    let digits = key.strip_prefix(ROOTS)?;
+    number_of(key.strip_prefix(ROOTS)?)
+}
+
+/// The number that these digits are at the end of a key: twenty, of one that has a next one.
+pub(super) fn number_of(digits: &str) -> Option<u64> {
     let is_number = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| digits.parse().ok())?
+    let number = is_number.then(|| digits.parse().ok())?;
+    number.filter(|number| *number <= MOST)
 }
 
 impl Root {
@@ -161,6 +171,7 @@ impl Root {
             epoch: 0,
             nonce: Uuid::nil(),
             holder: Uuid::nil(),
+            store: None,
             takeover_after_ms: None,
             writer: None,
             generation: None,
@@ -216,6 +227,12 @@ impl Root {
         checksum == format!("{:08x}\"}}", hasher.finalize()).as_bytes()
     }
 
+    /// What shows that the store in which it was created is still there.
+    pub(super) fn anchor(&self) -> Anchor {
+        let is_another = |bytes: &[u8]| Root::is_sound(bytes) && serde_json::from_slice::<Root>(bytes).is_ok();
+        Anchor { key: root_key(self.number), mark: format!("\"nonce\":\"{}\"", self.nonce), is_another }
+    }
+
     /// Reads what is stored under the key of root `number`.
     ///
     /// # Errors
@@ -237,7 +254,12 @@ impl Root {
         let has_bad_name = root.indexes.iter().any(|index| check_index_uid(&index.uid).is_err());
         let has_bad_key = root.carried.as_ref().is_some_and(|name| !is_addition(name))
             || root.indexes.iter().flat_map(|index| index.moved.values()).any(|addition| !is_addition(addition));
+        let generations = root.indexes.iter().map(|index| index.manifest.generation);
+        let journal = root.journal.iter().flat_map(|position| position.fences.iter().chain([&position.from]).copied());
+        let has_bad_number =
+            [root.number, root.epoch].into_iter().chain(generations).chain(journal).any(|number| number > MOST);
         match root {
+            _ if has_bad_number => Err(damaged("it has a number that is too large")),
             _ if has_bad_key => Err(damaged("it names an object that can be none")),
             _ if has_bad_name => Err(damaged("an index has a name that is none")),
             root if root.number != number => Err(damaged("it is another root")),
@@ -300,6 +322,30 @@ mod tests {
     }
 
     #[test]
+    fn numbers_that_have_no_next_one_are_refused() {
+        let with = |change: &dyn Fn(&mut Root)| {
+            let mut root = Root { journal: Some(Position { fences: vec![3], ..Position::default() }), ..root() };
+            change(&mut root);
+            Root::read(root.number, &root.to_bytes())
+        };
+        with(&|_| ()).unwrap();
+        let changes: [&dyn Fn(&mut Root, u64); 5] = [
+            &|root, number| root.number = number,
+            &|root, number| root.epoch = number,
+            &|root, number| root.indexes[0].manifest.generation = number,
+            &|root, number| root.journal.as_mut().unwrap().from = number,
+            &|root, number| root.journal.as_mut().unwrap().fences = vec![1, number],
+        ];
+        for (place, change) in changes.into_iter().enumerate() {
+            with(&|root| change(root, MOST)).unwrap();
+            for number in [MOST + 1, u64::MAX] {
+                let said = with(&|root| change(root, number)).unwrap_err().to_string();
+                assert!(said.contains("too large"), "{place}: {said}");
+            }
+        }
+    }
+
+    #[test]
     fn keys_name_checksums_and_what_was_added() {
         let index = root().indexes[0].clone();
         let file = |name: &str| NamedFile { name: name.into(), bytes: 1, checksum: 0x1f };
@@ -317,7 +363,10 @@ mod tests {
     #[test]
     fn keys_of_roots_sort_like_their_numbers() {
         assert!(root_key(9) < root_key(10));
-        assert_eq!(root_number(&root_key(u64::MAX)), Some(u64::MAX));
+        assert_eq!(root_number(&root_key(MOST)), Some(MOST));
+        for other in [root_key(MOST + 1), root_key(u64::MAX)] {
+            assert_eq!(root_number(&other), None, "{other}");
+        }
         for other in ["root/1", "root/0000000000000000000x", "i/a", ""] {
             assert_eq!(root_number(other), None, "{other}");
         }

@@ -32,7 +32,13 @@ async fn all(request: Request) -> ApiResult<Response> {
         })?;
         let (generation, now) = (replication.generation(), Timestamp::now());
         let shown = found.unwrap_or_default().iter().map(|sign| show(sign, generation, now)).collect::<Vec<_>>();
-        Ok::<_, ApiError>(json!({ "role": replication.role().name(), "generation": generation, "results": shown }))
+        Ok::<_, ApiError>(json!({
+            "role": replication.role().name(),
+            "generation": generation,
+            // Of this server, whatever its role is.
+            "failure": replication.failure(),
+            "results": shown,
+        }))
     });
     Ok(json_answer(StatusCode::OK, &body.await??))
 }

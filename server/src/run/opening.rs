@@ -6,7 +6,7 @@ use super::ServeError;
 use crate::instance::{Instance, InstanceError};
 use crate::options::Options;
 use crate::outbound::Outbound;
-use crate::replication::{Role, role_at_start};
+use crate::replication::{AtStart, Role, role_at_start};
 use crate::tasks::Store;
 
 /// Opens the database, and says what the server is.
@@ -14,24 +14,24 @@ pub(super) fn open_instance(
     options: &Options,
     index_options: IndexOptions,
     outbound: &Outbound,
-) -> Result<(Instance, Store, Role), ServeError> {
+) -> Result<(Instance, Store, AtStart), ServeError> {
     let (folder, upgrades) = (&options.service.db_path, options.service.upgrades());
-    let role = |uid| {
-        let role = role_at_start(options, outbound, folder, uid);
-        role.map_err(|error| ServeError::Replication(error.to_string()))
+    let at_start = |uid| {
+        let at_start = role_at_start(options, outbound, folder, uid);
+        at_start.map_err(|error| ServeError::Replication(error.to_string()))
     };
     match Instance::open(folder, index_options.clone(), upgrades) {
-        Err(error @ InstanceError::OlderQueue { .. }) => match role(Instance::uid_in(folder)?)? {
-            Role::Replica => {
+        Err(error @ InstanceError::OlderQueue { .. }) => match at_start(Instance::uid_in(folder)?)? {
+            at_start @ AtStart { role: Role::Replica, is_sure: true } => {
                 let (instance, store) = Instance::open_to_fetch(folder, index_options, upgrades)?;
-                Ok((instance, store, Role::Replica))
+                Ok((instance, store, at_start))
             }
             _ => Err(error.into()),
         },
         opened => {
             let (instance, store) = opened?;
-            let role = role(instance.uid())?;
-            Ok((instance, store, role))
+            let at_start = at_start(instance.uid())?;
+            Ok((instance, store, at_start))
         }
     }
 }

@@ -7,12 +7,13 @@ use serde_json::{Map, Value};
 use crate::access::{key_lines, replace_keys};
 use crate::aliases::Aliases;
 use crate::app::{AppState, Opened};
-use crate::counted::counted;
+use crate::chat::Workspaces;
 use crate::error::ApiError;
 use crate::network::Topology;
 use crate::options::{Options, StoreAddress};
 use crate::replication::{
-    Carried, Follower, Following, FoundDamage, ObjectError, Prepared, Published, Publisher, Role, Taking, has_followed,
+    AtStart, Carried, Follower, Following, FoundDamage, ObjectError, Prepared, Published, Publisher, Role, Taking,
+    forget_accepted, has_followed,
 };
 use crate::tasks::{Store, StoreError};
 use crate::webhooks::{Webhook, WebhookFile};
@@ -25,23 +26,10 @@ pub(super) struct Replicating {
 }
 
 /// What another role before has left: tasks that a replica does not carry out, uids that the writer before may have given.
-pub(super) fn settle_role(role: Role, store: &Store, options: &Options) -> Result<(), StoreError> {
+pub(super) fn settle_role(at_start: AtStart, store: &Store, options: &Options) -> Result<(), StoreError> {
+    let AtStart { role, is_sure } = at_start;
     match role {
-        Role::Replica => {
-            let waiting = store.forget_tasks()?;
-            if waiting > 0 && options.replication.is_to_be_in_store() {
-                tracing::warn!(
-                    "the new writer will carry out {}, which this server has accepted",
-                    counted(waiting, "task")
-                );
-            } else if waiting > 0 {
-                tracing::error!(
-                    "lost: {} that this server had accepted and not carried out when another server took over. Send \
-                     again what is missing",
-                    counted(waiting, "task")
-                );
-            }
-        }
+        Role::Replica if is_sure => forget_accepted(store, options.replication.is_to_be_in_store())?,
         Role::Publisher if has_followed(&options.service.db_path) => store.pass_over_uids()?,
         _ => {}
     }
@@ -105,7 +93,8 @@ fn note_damage(state: &AppState, damage: &FoundDamage<'_>) -> bool {
 fn take(state: &AppState, carried: &Carried) -> Result<(), ApiError> {
     state.features.follow(&carried.features, &state.options.preset_features())?;
     state.webhooks.follow(carried.webhooks.clone())?;
-    state.network.follow(&carried.network)
+    state.network.follow(&carried.network)?;
+    carried.chats.as_ref().map_or(Ok(()), |chats| state.chats.follow(chats))
 }
 
 /// What replicas get besides indexes and keys, made anew when something of it has changed.
@@ -122,6 +111,7 @@ struct Sources {
     features: Map<String, Value>,
     webhooks: Arc<Vec<Arc<Webhook>>>,
     network: Arc<Topology>,
+    chats: Arc<Workspaces>,
 }
 
 impl Carrying {
@@ -134,6 +124,7 @@ impl Carrying {
             features: state.features.show(),
             webhooks: state.webhooks.all(),
             network: state.network.topology(),
+            chats: state.chats.all(),
         };
         if let Some((last, carried)) = &self.last
             && *last == sources
@@ -145,6 +136,7 @@ impl Carrying {
             features: sources.features.clone(),
             webhooks: WebhookFile::of(&sources.webhooks),
             network: serde_json::to_value(&*sources.network).expect("names and texts are JSON"),
+            chats: Some(serde_json::to_value(&*sources.chats).expect("names and texts are JSON")),
             ..Carried::with_aliases(aliases)
         };
         let carried = Arc::new(carried);

@@ -7,7 +7,9 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::Findings;
-use crate::instance::{Opened, Plan, QUARANTINE};
+use crate::counted::counted;
+use crate::instance::{Aside, Opened, Plan, QUARANTINE, aside};
+use crate::options::human_size;
 use crate::stored_names::FolderName;
 
 /// Says what a start would do about folders without a name; the names that it would give back.
@@ -38,7 +40,8 @@ pub(super) fn check_names(folder: &Path, opened: &Opened, findings: &mut Finding
 
 /// Files that a server does without when they are damaged.
 pub(super) fn check_small_files(folder: &Path, findings: &mut Findings) {
-    for name in ["instance-uid", "experimental-features.json", "network.json"] {
+    let names = ["asked-queries.json", "chats.json", "experimental-features.json", "instance-uid", "network.json"];
+    for name in names.into_iter().chain(["replica.json", "store.json"]) {
         let is_whole = |text: &str| match name {
             "instance-uid" => Uuid::parse_str(text.trim()).is_ok(),
             _ => serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object()),
@@ -52,11 +55,9 @@ pub(super) fn check_small_files(folder: &Path, findings: &mut Findings) {
 
 /// What was put aside is no damage, but waits to be looked at.
 pub(super) fn mention_quarantine(folder: &Path, findings: &mut Findings) {
-    let Ok(entries) = fs::read_dir(folder.join(QUARANTINE)) else { return };
-    let mut names: Vec<String> =
-        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    for name in names {
-        findings.all_right(QUARANTINE, format!("{name}, moved there by an earlier start"));
+    for Aside { name, files, bytes } in aside(folder) {
+        let (files, size) = (counted(files, "file"), human_size(bytes));
+        let then = "nothing uses it: delete it when you no longer need it";
+        findings.all_right(QUARANTINE, format!("{name}, {files}, {size}, put aside by a start or a repair; {then}"));
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct Limits {
     pub inline_bytes: u64,
     /// Whether the queue deletes its oldest tasks when it holds very many.
     pub cleans_up: bool,
+    /// Nothing is carried out: another server writes, or may do so.
+    pub is_held: bool,
 }
 
 /// Why a batch holds no more tasks; shown to clients.

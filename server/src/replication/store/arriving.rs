@@ -176,8 +176,6 @@ pub(in crate::replication) fn settle(folder: &Path) -> Result<(), ObjectError> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
     const LARGE: usize = 2 * PIECE_BYTES as usize + 7;
@@ -192,7 +190,7 @@ mod tests {
             Wanted { key, bytes: bytes.len() as u64, checksum: crc32fast::hash(bytes), path }
         });
         let wanted = wanted.collect();
-        (ObjectStore { place: Place::Folder(place), traffic: Arc::default() }, wanted)
+        (ObjectStore::of_folder(&place), wanted)
     }
 
     fn large() -> Vec<u8> {

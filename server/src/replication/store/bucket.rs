@@ -5,13 +5,11 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::{Content, ObjectError};
+use super::{Content, ObjectError, SMALL_BYTES_MAX};
 use crate::object_storage::AnyBucket;
 
 /// Larger files are sent in parts of so many bytes.
 const PART_BYTES: u64 = 16 << 20;
-/// Of an object that is read as a whole.
-const SMALL_BYTES_MAX: usize = 64 << 20;
 
 pub(super) fn create(bucket: &AnyBucket, key: &str, content: Content<'_>) -> Result<(), ObjectError> {
     let exists = || ObjectError::Exists(key.to_owned());
@@ -40,6 +38,13 @@ pub(super) fn put(bucket: &AnyBucket, key: &str, bytes: &[u8]) -> Result<(), Obj
 pub(super) fn read(bucket: &AnyBucket, key: &str) -> Result<Vec<u8>, ObjectError> {
     let object = bucket.read(key, None, SMALL_BYTES_MAX)?;
     object.map(Vec::from).ok_or_else(|| ObjectError::Missing(key.to_owned()))
+}
+
+/// The first bytes of an object.
+pub(super) fn read_begin(bucket: &AnyBucket, key: &str, bytes: u64) -> Result<Vec<u8>, ObjectError> {
+    let bytes_max = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let begin = bucket.read(key, Some(0..bytes), bytes_max)?;
+    begin.map(Vec::from).ok_or_else(|| ObjectError::Missing(key.to_owned()))
 }
 
 pub(super) fn read_piece(bucket: &AnyBucket, key: &str, range: Range<u64>) -> Result<Bytes, ObjectError> {

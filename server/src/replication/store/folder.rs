@@ -3,16 +3,18 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use uuid::Uuid;
 
-use super::{Content, ObjectError, WrittenFile};
+use super::{Content, ObjectError, SMALL_BYTES_MAX, WrittenFile};
 
 /// What keys of objects begin with.
 const KINDS: [&str; 7] = ["root", "i", "beat", "replica", "journal", "journal-payload", "probe"];
+/// What names of objects begin with that have no key yet.
+pub(super) const UNFINISHED: &str = "unfinished-";
 /// What is compared with its checksum at a time: little enough to stay in the caches of a processor.
 const READ_BYTES: usize = 128 << 10;
 
@@ -39,7 +41,7 @@ fn place(root: &Path, key: &str) -> Result<(PathBuf, PathBuf), ObjectError> {
 pub(super) fn create(root: &Path, key: &str, content: Content<'_>) -> Result<(), ObjectError> {
     let (path, folder) = place(root, key)?;
     // Complete under another name first: a link to it appears as a whole, and not where there is such a name.
-    let unfinished = root.join(format!("unfinished-{}", Uuid::new_v4()));
+    let unfinished = unfinished_path(root);
     let created = write(&unfinished, content).and_then(|()| match fs::hard_link(&unfinished, &path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(ObjectError::Exists(key.to_owned())),
         linked => linked.map_err(ObjectError::io(&path)),
@@ -52,9 +54,16 @@ pub(super) fn create(root: &Path, key: &str, content: Content<'_>) -> Result<(),
 
 pub(super) fn put(root: &Path, key: &str, bytes: &[u8]) -> Result<(), ObjectError> {
     let (path, _) = place(root, key)?;
-    let unfinished = root.join(format!("unfinished-{}", Uuid::new_v4()));
-    write(&unfinished, Content::Bytes(bytes))?;
-    fs::rename(&unfinished, &path).map_err(ObjectError::io(&path))
+    let unfinished = unfinished_path(root);
+    let renamed = || fs::rename(&unfinished, &path).map_err(ObjectError::io(&path));
+    write(&unfinished, Content::Bytes(bytes)).and_then(|()| renamed()).inspect_err(|_| {
+        // It is named by nobody, and the next one has another name.
+        let _ = fs::remove_file(&unfinished);
+    })
+}
+
+fn unfinished_path(root: &Path) -> PathBuf {
+    root.join(format!("{UNFINISHED}{}", Uuid::new_v4()))
 }
 
 fn write(path: &Path, content: Content<'_>) -> Result<(), ObjectError> {
@@ -82,12 +91,29 @@ fn copy(source: &WrittenFile<'_>, (to, to_path): (&mut File, &Path)) -> Result<(
 }
 
 pub(super) fn read(root: &Path, key: &str) -> Result<Vec<u8>, ObjectError> {
-    let path = root.join(key);
-    fs::read(&path).map_err(missing(key, path))
+    let (file, path, bytes) = open(root, key)?;
+    let most = SMALL_BYTES_MAX as u64;
+    if bytes > most {
+        return Err(ObjectError::Damaged { key: key.to_owned(), reason: super::TOO_LONG });
+    }
+    begin(&file, most).map_err(ObjectError::io(&path))
+}
+
+/// The first bytes of an object.
+pub(super) fn read_begin(root: &Path, key: &str, bytes: u64) -> Result<Vec<u8>, ObjectError> {
+    let (file, path, _) = open(root, key)?;
+    begin(&file, bytes).map_err(ObjectError::io(&path))
+}
+
+/// At most so many bytes.
+fn begin(file: &File, bytes: u64) -> io::Result<Vec<u8>> {
+    let mut begin = Vec::new();
+    file.take(bytes).read_to_end(&mut begin)?;
+    Ok(begin)
 }
 
 pub(super) fn read_piece(root: &Path, key: &str, range: Range<u64>, bytes: u64) -> Result<Bytes, ObjectError> {
-    let (file, path) = open(root, key, bytes)?;
+    let (file, path) = open_whole(root, key, bytes)?;
     let length = usize::try_from(range.end - range.start).map_err(|_| other_length(key))?;
     let mut piece = vec![0; length];
     file.read_exact_at(&mut piece, range.start).map_err(ObjectError::io(&path))?;
@@ -101,7 +127,7 @@ pub(super) fn copy_piece(
     (range, bytes): (Range<u64>, u64),
     (to, to_path): (&File, &Path),
 ) -> Result<crc32fast::Hasher, ObjectError> {
-    let (file, path) = open(root, key, bytes)?;
+    let (file, path) = open_whole(root, key, bytes)?;
     let copy = |mut from: &File, mut to: &File| {
         from.seek(SeekFrom::Start(range.start))?;
         to.seek(SeekFrom::Start(range.start))?;
@@ -126,12 +152,31 @@ pub(super) fn copy_piece(
     Ok(hasher)
 }
 
-fn open(root: &Path, key: &str, bytes: u64) -> Result<(File, PathBuf), ObjectError> {
+/// An object of this length.
+fn open_whole(root: &Path, key: &str, bytes: u64) -> Result<(File, PathBuf), ObjectError> {
+    let (file, path, found) = open(root, key)?;
+    if found == bytes { Ok((file, path)) } else { Err(other_length(key)) }
+}
+
+/// The file of an object, its path and its length. What is no file, such as a pipe, is refused at once: nobody may ever write to it.
+fn open(root: &Path, key: &str) -> Result<(File, PathBuf, u64), ObjectError> {
     let path = root.join(key);
-    let file = File::open(&path).map_err(missing(key, path.clone()))?;
-    match file.metadata().map_err(ObjectError::io(&path))?.len() == bytes {
-        true => Ok((file, path)),
-        false => Err(other_length(key)),
+    let opened = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(&path);
+    let no_file = |kind: &str| {
+        let text = format!("this is {kind}, and no file: remove it from the store");
+        ObjectError::io(&path)(io::Error::new(io::ErrorKind::InvalidData, text))
+    };
+    let file = match opened {
+        Err(error) if error.raw_os_error() == Some(libc::ELOOP) => return Err(no_file("a link")),
+        Err(error) if error.raw_os_error() == Some(libc::ENXIO) => return Err(no_file("a socket or a device")),
+        opened => opened.map_err(missing(key, path.clone()))?,
+    };
+    let metadata = file.metadata().map_err(ObjectError::io(&path))?;
+    match metadata.file_type() {
+        kind if kind.is_file() => Ok((file, path, metadata.len())),
+        kind if kind.is_dir() => Err(no_file("a folder")),
+        kind if kind.is_fifo() => Err(no_file("a pipe")),
+        _ => Err(no_file("a device")),
     }
 }
 
@@ -174,5 +219,50 @@ pub(super) fn remove(root: &Path, key: &str) -> Result<(), ObjectError> {
     match fs::remove_file(&path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(ObjectError::Io { path, source: error }),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    /// Nobody ever writes into the pipe: opening it for reading waits for ever.
+    #[test]
+    fn what_is_no_file_is_named_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        prepare(root).unwrap();
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, root.join("root/pipe"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        fs::create_dir(root.join("root/folder")).unwrap();
+        let _socket = UnixListener::bind(root.join("root/socket")).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", root.join("root/link")).unwrap();
+        let kinds = [("pipe", "a pipe"), ("folder", "a folder"), ("socket", "a socket"), ("link", "a link")];
+        for (name, kind) in kinds {
+            let key = format!("root/{name}");
+            let mut target = tempfile::tempfile().unwrap();
+            let said = [
+                read(root, &key).map(drop),
+                read_begin(root, &key, 3).map(drop),
+                read_piece(root, &key, 0..3, 3).map(drop),
+                copy_piece(root, &key, (0..3, 3), (&mut target, Path::new("target"))).map(drop),
+            ];
+            for said in said {
+                let said = said.unwrap_err().to_string();
+                assert!(said.contains(&key) && said.contains(kind), "{said}");
+            }
+        }
+        assert!(matches!(read(root, "root/none"), Err(ObjectError::Missing(_))));
+    }
+
+    #[test]
+    fn an_object_that_is_read_as_a_whole_has_a_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        File::create(folder.path().join("large")).unwrap().set_len(SMALL_BYTES_MAX as u64 + 1).unwrap();
+        let said = read(folder.path(), "large").unwrap_err().to_string();
+        assert!(said.contains("`large`") && said.contains("longer"), "{said}");
+        assert_eq!(read_begin(folder.path(), "large", 4).unwrap(), [0; 4]);
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! The only primitive that safety rests on is [`ObjectStore::create`], which fails if there is such an object.
 
+mod anchor;
 mod arriving;
 mod bucket;
 mod folder;
 #[cfg(test)]
 mod held;
+mod leftovers;
 mod traffic;
 mod written;
 
@@ -20,11 +22,14 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use thiserror::Error;
 
+pub(super) use anchor::Anchor;
 pub(super) use arriving::{Wanted, settle, unfinished_path};
 #[cfg(test)]
 pub(super) use held::Held;
+pub(super) use leftovers::Leftover;
 pub(crate) use traffic::{Call, Traffic};
 pub(super) use written::{Checksum, WrittenFile};
 
@@ -41,6 +46,8 @@ pub(super) trait Objects {
     async fn read(&self, key: &str) -> Result<Vec<u8>, ObjectError>;
     async fn list(&self, folder: &str, after: &str) -> Result<Vec<String>, ObjectError>;
     async fn remove(&self, key: &str) -> Result<(), ObjectError>;
+    /// Creates nothing any more where this object is not there: then it is not the store of before.
+    fn rest_on(&self, _anchor: Anchor) {}
 }
 
 /// Waits for what needs a store that blocks. Not for threads of the runtime.
@@ -71,13 +78,25 @@ impl Objects for ObjectStore {
     async fn remove(&self, key: &str) -> Result<(), ObjectError> {
         ObjectStore::remove(self, key)
     }
+
+    fn rest_on(&self, anchor: Anchor) {
+        self.rests_on(anchor);
+    }
 }
+
+/// Of an object that is read as a whole.
+const SMALL_BYTES_MAX: usize = 64 << 20;
+const TOO_LONG: &str = "it is longer than anything that this program writes there";
+/// What makes objects visible to others, or promises that they stay.
+const ROOTS: &str = "root/";
+const RECORDS: &str = "journal/";
 
 /// A place for objects. Every call blocks; none is for threads of the runtime.
 #[derive(Clone, Debug)]
 pub(super) struct ObjectStore {
     place: Place,
     traffic: Arc<Traffic>,
+    anchor: Arc<Mutex<Option<Arc<Anchor>>>>,
 }
 
 #[derive(Clone, Debug)]
@@ -85,6 +104,11 @@ enum Place {
     Folder(PathBuf),
     Bucket { bucket: Box<AnyBucket>, prefix: String },
 }
+
+/// What is to be done where a store is not there any more.
+pub(super) const LOST: &str = "Its file system is not mounted, or it was emptied, put back or replaced. This server writes nothing to \
+     it. Mount it, or restore it: then all goes on by itself. If it is lost for good, start the server with the newest data with \
+     `--publish` and another address";
 
 /// Why the store does not do what it is asked.
 #[derive(Debug, Error)]
@@ -113,6 +137,14 @@ pub(crate) enum ObjectError {
         reason: &'static str,
         /// Bytes are missing.
         is_cut: bool,
+    },
+    /// This is not the store of before, or not all of it.
+    #[error("the store {place} is not the one of before, or is older: it has no `{key}`. {}", LOST)]
+    Gone {
+        /// Where it is.
+        place: String,
+        /// Of the object that shows it.
+        key: String,
     },
     /// A requirement of publishing that this store does not meet.
     #[error("this store cannot be used: {0}")]
@@ -178,7 +210,12 @@ impl ObjectStore {
                 Place::Bucket { bucket, prefix: prefix.clone() }
             }
         };
-        Ok(ObjectStore { place, traffic })
+        Ok(ObjectStore { place, traffic, anchor: Arc::default() })
+    }
+
+    #[cfg(test)]
+    pub(super) fn of_folder(folder: &Path) -> ObjectStore {
+        ObjectStore { place: Place::Folder(folder.to_owned()), traffic: Arc::default(), anchor: Arc::default() }
     }
 
     /// The same, whose calls fail after so long. A folder answers when it does.
@@ -189,12 +226,12 @@ impl ObjectStore {
                 Place::Bucket { bucket: Box::new(bucket.within(limit)), prefix: prefix.clone() }
             }
         };
-        ObjectStore { place, traffic: Arc::clone(&self.traffic) }
+        ObjectStore { place, ..self.clone() }
     }
 
     /// The same, whose calls are not counted: for what nothing rests on, which may be refused for good.
     pub(super) fn uncounted(&self) -> ObjectStore {
-        ObjectStore { place: self.place.clone(), traffic: Arc::default() }
+        ObjectStore { traffic: Arc::default(), ..self.clone() }
     }
 
     /// The store in the folder `name` of this one.
@@ -205,7 +242,12 @@ impl ObjectStore {
                 Place::Bucket { bucket: bucket.clone(), prefix: format!("{prefix}{name}/") }
             }
         };
-        ObjectStore { place, traffic: Arc::clone(&self.traffic) }
+        ObjectStore { place, traffic: Arc::clone(&self.traffic), anchor: Arc::default() }
+    }
+
+    /// Whether it is a folder that is a link: then it is wherever that leads.
+    pub(super) fn is_link(&self) -> bool {
+        matches!(&self.place, Place::Folder(folder) if folder.is_symlink())
     }
 
     fn counted<T>(&self, call: Call, bytes: (u64, u64), result: Result<T, ObjectError>) -> Result<T, ObjectError> {
@@ -218,11 +260,33 @@ impl ObjectStore {
     /// # Errors
     /// [`ObjectError::Exists`], [`ObjectError::DamagedFile`]; after any other error it may exist or not.
     pub(super) fn create(&self, key: &str, content: Content<'_>) -> Result<(), ObjectError> {
-        let created = match &self.place {
-            Place::Folder(folder) => folder::create(folder, key, content),
-            Place::Bucket { bucket, prefix } => bucket::create(bucket, &format!("{prefix}{key}"), content),
+        let create = || {
+            let created = match &self.place {
+                Place::Folder(folder) => folder::create(folder, key, content),
+                Place::Bucket { bucket, prefix } => bucket::create(bucket, &format!("{prefix}{key}"), content),
+            };
+            self.counted(Call::Create, (content.bytes(), 0), created)
         };
-        self.counted(Call::Create, (content.bytes(), 0), created)
+        match &self.place {
+            // Looking costs nothing, and is done once more when the object is there: nothing may be in its place since.
+            Place::Folder(_) => {
+                self.is_of_before()?;
+                create()?;
+                self.is_of_before()
+            }
+            // Beside it: clients wait for records.
+            Place::Bucket { .. } if key.starts_with(RECORDS) => std::thread::scope(|scope| {
+                let looking = scope.spawn(|| self.is_of_before());
+                let created = create();
+                looking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).and(created)
+            }),
+            Place::Bucket { .. } if key.starts_with(ROOTS) => {
+                self.is_of_before()?;
+                create()
+            }
+            // Nothing is visible by it.
+            Place::Bucket { .. } => create(),
+        }
     }
 
     /// Creates a small object, or takes the place of the one there is, as a whole.
@@ -231,7 +295,7 @@ impl ObjectStore {
     /// What the store says.
     pub(super) fn put(&self, key: &str, bytes: &[u8]) -> Result<(), ObjectError> {
         let put = match &self.place {
-            Place::Folder(folder) => folder::put(folder, key, bytes),
+            Place::Folder(folder) => self.is_of_before().and_then(|()| folder::put(folder, key, bytes)),
             Place::Bucket { bucket, prefix } => bucket::put(bucket, &format!("{prefix}{key}"), bytes),
         };
         self.counted(Call::Put, (bytes.len() as u64, 0), put)
@@ -316,7 +380,7 @@ impl ObjectStore {
     /// What the store says.
     pub(super) fn remove(&self, key: &str) -> Result<(), ObjectError> {
         let removed = match &self.place {
-            Place::Folder(folder) => folder::remove(folder, key),
+            Place::Folder(folder) => self.is_of_before().and_then(|()| folder::remove(folder, key)),
             Place::Bucket { bucket, prefix } => bucket::remove(bucket, &format!("{prefix}{key}")),
         };
         self.counted(Call::Remove, (0, 0), removed)
@@ -329,12 +393,17 @@ impl ObjectStore {
     /// [`ObjectError::Unfit`], or what the store says.
     pub(super) fn probe(&self) -> Result<(), ObjectError> {
         if let Place::Folder(root) = &self.place {
+            self.is_of_before()?;
             folder::prepare(root)?;
         }
         let folder = format!("probe/{}/", uuid::Uuid::new_v4());
         let (one, other) = (format!("{folder}1"), format!("{folder}2"));
         let found = self.try_out(&folder, &one, &other);
         let removed = [&one, &other].map(|key| self.remove(key));
+        if let Place::Folder(root) = &self.place {
+            // Empty, if both are removed.
+            let _ = std::fs::remove_dir(root.join(&folder));
+        }
         found?;
         removed.into_iter().collect()
     }

@@ -203,6 +203,7 @@ fn peers() -> Vec<(&'static str, Value)> {
             all_of([
                 ("role", one_of(&["alone", "writer", "replica", "superseded"])),
                 ("generation", or_null(count())),
+                ("failure", or_null(text())),
                 ("results", list(replica())),
             ]),
         ),

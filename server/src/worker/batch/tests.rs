@@ -6,7 +6,8 @@ use serde_json::json;
 use super::*;
 use crate::tasks::content::{Method, PayloadPlace};
 
-const NO_LIMITS: Limits = Limits { tasks: None, bytes: u64::MAX, inline_bytes: u64::MAX, cleans_up: true };
+const NO_LIMITS: Limits =
+    Limits { tasks: None, bytes: u64::MAX, inline_bytes: u64::MAX, cleans_up: true, is_held: false };
 
 fn facts(exists: bool, primary_key: Option<&str>) -> IndexFacts {
     IndexFacts { exists, primary_key: primary_key.map(str::to_owned) }

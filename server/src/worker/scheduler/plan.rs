@@ -27,6 +27,9 @@ impl Plan {
 impl Worker {
     /// What comes next, if anything.
     pub(super) fn plan(&mut self) -> Result<Option<Plan>, StoreError> {
+        if self.limits.is_held {
+            return Ok(None);
+        }
         let queue = Arc::clone(&self.queue);
         let store = queue.store();
         if let Some(cancelation) = store.enqueued_of_kind(Kind::TaskCancelation)?.pop() {

@@ -17,7 +17,7 @@ use crate::tasks::{NewTask, UidSet};
 mod deaths;
 mod power;
 
-const LIMITS: Limits = Limits { tasks: None, bytes: u64::MAX, inline_bytes: u64::MAX, cleans_up: true };
+const LIMITS: Limits = Limits { tasks: None, bytes: u64::MAX, inline_bytes: u64::MAX, cleans_up: true, is_held: false };
 
 /// A database folder and what a server has open of it.
 struct Server {

@@ -1,0 +1,174 @@
+//! What a server knows of its store, whatever it is at the moment: where a store is that a server has published to or followed, an
+//! empty one is none, and neither is another one.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use super::remembered::{self, Remembered};
+use super::root::{Root, root_key};
+use super::seen::{self, Seen};
+use super::store::{LOST, ObjectError, Objects};
+use crate::options::StoreAddress;
+
+/// What a server knows that has published to a store, or followed one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Known {
+    /// The store has had this root; 0 where that is not known any more.
+    root: u64,
+    /// More of it; an earlier program did not remember that.
+    seen: Option<Seen>,
+}
+
+impl Known {
+    /// Of the server with the database in `folder`. What cannot be read says at least that there is something to know.
+    pub(super) fn read(folder: &Path) -> Option<Known> {
+        let followed = Remembered::read(folder).filter(|remembered| remembered.root > 0);
+        let followed = followed.map(|remembered| Known { root: remembered.root, seen: remembered.seen });
+        let has_none = |path: &Path| path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound);
+        if followed.is_none() && has_none(&remembered::path(folder)) && has_none(&seen::path(folder)) {
+            return None;
+        }
+        Some(followed.or_else(|| Seen::read(folder).map(Known::of)).unwrap_or_default())
+    }
+
+    pub(super) fn of(seen: Seen) -> Known {
+        Known { root: seen.root, seen: Some(seen) }
+    }
+
+    /// Whether it is of a store that was elsewhere.
+    pub(super) fn is_elsewhere(&self, address: &StoreAddress) -> bool {
+        self.seen.as_ref().is_some_and(|seen| seen.address != address.to_string())
+    }
+
+    /// What is wrong with a store that has no root, or only older ones.
+    pub(super) fn lost(&self, place: &str) -> String {
+        format!(
+            "the store {place} has no root {}, to which this server has followed or which it has published, and none behind it. \
+             {LOST}",
+            self.root
+        )
+    }
+
+    /// Whether `root`, the newest one, goes on from what is known.
+    ///
+    /// # Errors
+    /// [`ObjectError::Refused`], or what the store says.
+    pub(super) async fn is_continued<S: Objects>(
+        &self,
+        store: &S,
+        root: &Root,
+        place: &str,
+    ) -> Result<(), ObjectError> {
+        let Some(seen) = &self.seen else { return Ok(()) };
+        if root.nonce == seen.nonce {
+            return Ok(());
+        }
+        let refused = |text: String| Err(ObjectError::Refused(text));
+        if let (Some(now), Some(before)) = (root.store, seen.store)
+            && now != before
+        {
+            return refused(format!("the store {place} is another one than that which this server knows. {LOST}"));
+        }
+        if root.number < seen.root {
+            return refused(self.lost(place));
+        }
+        // The same server goes on: what it has contains what it had.
+        if root.holder == seen.holder && root.next_task >= seen.next_task {
+            return Ok(());
+        }
+        let there = match store.read(&root_key(seen.root)).await {
+            Ok(bytes) => Root::read(seen.root, &bytes),
+            Err(error) => Err(error),
+        };
+        match there {
+            Ok(there) if (there.epoch, there.nonce) != (seen.epoch, seen.nonce) => refused(format!(
+                "the store {place} has gone back, and on from there with another history: its root {} is not the one that this \
+                 server knows. {LOST}. To follow what is there now, start this server on an empty folder",
+                seen.root
+            )),
+            // It was removed since, for it is old, or is damaged: nothing speaks against it.
+            Ok(_) | Err(ObjectError::Missing(_) | ObjectError::Damaged { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::super::store::{Content, Held, blocking};
+    use super::*;
+
+    fn root(number: u64, epoch: u64, nonce: u128) -> Root {
+        let (store, holder) = (Some(Uuid::from_u128(9)), Uuid::from_u128(nonce));
+        Root { number, epoch, nonce: Uuid::from_u128(nonce), holder, store, next_task: 10, ..Root::none() }
+    }
+
+    fn address(text: &str) -> StoreAddress {
+        text.parse().unwrap()
+    }
+
+    /// What a server that knows `before` says of a store with these roots, of which the last one is the newest.
+    fn said(before: &Root, roots: &[Root]) -> Option<String> {
+        let store = Held::default();
+        for root in roots {
+            blocking(store.create(&root_key(root.number), Content::Bytes(&root.to_bytes()))).unwrap();
+        }
+        let known = Known::of(Seen::of(before, &address("file:///store")));
+        blocking(known.is_continued(&store, roots.last().unwrap(), "there")).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_store_goes_on_or_is_another_one() {
+        let before = root(7, 2, 20);
+        let goes_on = [
+            &[before.clone()][..],
+            // Of the same process, of another one behind it, of one that began long after it.
+            &[root(9, 2, 20)],
+            &[before.clone(), root(8, 3, 30)],
+            &[root(2000, 4, 40)],
+            // What it has published was lost, and it has done so again.
+            &[Root { holder: before.holder, next_task: 11, ..root(7, 3, 31) }],
+            // By a program that knows of no identity.
+            &[before.clone(), Root { store: None, ..root(8, 3, 30) }],
+        ];
+        for roots in goes_on {
+            assert_eq!(said(&before, roots), None, "{roots:?}");
+        }
+        let other = Root { store: Some(Uuid::from_u128(8)), ..root(9, 3, 30) };
+        for (roots, text) in [
+            (&[before.clone(), other][..], "is another one"),
+            (&[root(6, 1, 10)], "has no root 7"),
+            (&[root(7, 2, 30), root(9, 2, 30)], "with another history"),
+            // The same server, which was put back as well.
+            (&[Root { holder: before.holder, next_task: 9, ..root(7, 3, 31) }], "with another history"),
+        ] {
+            let said = said(&before, roots).unwrap_or_default();
+            assert!(said.contains(text) && said.contains("not mounted"), "{roots:?}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_has_published_or_followed_knows_it() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(Known::read(folder.path()), None);
+        let seen = Seen::of(&root(7, 2, 20), &address("file:///store/"));
+        seen.write(folder.path()).unwrap();
+        let known = Known::read(folder.path()).unwrap();
+        assert_eq!(known, Known::of(seen.clone()));
+        assert!(!known.is_elsewhere(&address("file:///store")) && known.is_elsewhere(&address("s3://store/")));
+        // What it follows now is newer.
+        let seen = Seen { root: 8, ..seen };
+        let remembered = Remembered { root: 8, seen: Some(seen.clone()), ..Remembered::default() };
+        remembered.write(folder.path()).unwrap();
+        assert_eq!(Known::read(folder.path()), Some(Known::of(seen)));
+        // What cannot be read is no reason to take an empty store for a new one.
+        for path in [remembered::path(folder.path()), seen::path(folder.path())] {
+            std::fs::write(path, "{").unwrap();
+        }
+        assert_eq!(Known::read(folder.path()), Some(Known::default()));
+        std::fs::remove_file(remembered::path(folder.path())).unwrap();
+        assert_eq!(Known::read(folder.path()), Some(Known::default()));
+    }
+}
