@@ -231,6 +231,115 @@ fn what_cannot_be_attached_is_refused_with_its_reason() {
     assert_eq!(server.document_count("films"), 500);
 }
 
+/// Links lead anywhere, and a pipe never answers.
+#[test]
+fn links_and_pipes_are_not_attached() {
+    use std::os::unix::fs::symlink;
+    let (folder, server) = setup();
+    let at = |name: &str| folder.path().join(name);
+    assert!(build(&[&at("films.ndjson")], &at("films-1"), &[]).status.success());
+    let refused = |name: &str| {
+        let task = server.fails(&server.post("/indexes/other/attach", json!({"folder": name})), "invalid_index_folder");
+        task["error"]["message"].as_str().unwrap().to_owned()
+    };
+    symlink(at("films-1"), at("link")).unwrap();
+    assert!(refused("link").contains("it is a link"), "{}", refused("link"));
+    let copy = |name: &str, replace: &dyn Fn(&Path)| {
+        fs::create_dir(at(name)).unwrap();
+        for entry in fs::read_dir(at("films-1")).unwrap() {
+            let path = entry.unwrap().path();
+            let target = at(name).join(path.file_name().unwrap());
+            fs::copy(&path, &target).unwrap();
+            if target.file_name().unwrap().to_string_lossy().starts_with("seg-") {
+                fs::remove_file(&target).unwrap();
+                replace(&target);
+            }
+        }
+    };
+    let segment = || {
+        let files = fs::read_dir(at("films-1")).unwrap().map(|entry| entry.unwrap().path());
+        files.into_iter().find(|path| path.to_string_lossy().contains("seg-")).unwrap()
+    };
+    copy("with-a-link", &|target| symlink(segment(), target).unwrap());
+    copy("with-a-pipe", &|target| assert!(Command::new("mkfifo").arg(target).status().unwrap().success()));
+    for name in ["with-a-link", "with-a-pipe"] {
+        let said = refused(name);
+        assert!(said.contains("seg-") && said.contains("not a plain file"), "{said}");
+    }
+    // In a store, too.
+    let built = format!("file://{}/built", folder.path().display());
+    assert!(build_into(folder.path(), &format!("{built}/films"), &[]).status.success());
+    symlink(at("built/films"), at("built/link")).unwrap();
+    let server = Server::with_options(&["--attach-dir", &built]);
+    let task = server.fails(&server.post("/indexes/other/attach", json!({"folder": "link"})), "invalid_index_folder");
+    assert!(task["error"]["message"].as_str().unwrap().contains("it is a link"), "{task}");
+}
+
+/// A manifest in a store, and a root that names it, with right checksums: whoever made them says what they like.
+#[test]
+fn lengths_that_a_store_makes_up_take_no_memory() {
+    let folder = files();
+    let built = format!("file://{}/built", folder.path().display());
+    assert!(build_into(folder.path(), &format!("{built}/films"), &[]).status.success());
+    let store = folder.path().join("built/films");
+    let only = |within: &Path, begins: &str| {
+        let mut paths: Vec<_> = fs::read_dir(within).unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        paths.retain(|path| path.file_name().unwrap().to_string_lossy().starts_with(begins));
+        paths.pop().unwrap()
+    };
+    let (root, index) = (only(&store.join("root"), ""), only(&store.join("i"), ""));
+    let manifest = only(&index, "manifest-");
+    let (sound, sound_root) = (fs::read(&manifest).unwrap(), fs::read(&root).unwrap());
+    let body_bytes = u32::from_le_bytes(sound[12..16].try_into().unwrap()) as usize;
+    let server = Server::with_options(&["--attach-dir", &built]);
+    let mut replica = Server::with_options(&["--follow", &format!("{built}/films")]);
+    for lengths in [vec![1_u64 << 62], vec![u64::MAX], vec![1 << 50], vec![u64::MAX - 50, 100], vec![1 << 63, 1 << 63]]
+    {
+        let mut body: Value = serde_json::from_slice(&sound[16..16 + body_bytes]).unwrap();
+        let segment = body["segments"][0].clone();
+        let with = |(number, length): (usize, &u64)| {
+            let mut segment = segment.clone();
+            segment["meta"]["file"]["bytes"] = (*length).into();
+            segment["meta"]["file"]["name"] = format!("seg-{number}.lam").into();
+            segment
+        };
+        body["segments"] = lengths.iter().enumerate().map(with).collect();
+        let text = serde_json::to_vec(&body).unwrap();
+        let mut bytes = sound[..12].to_vec();
+        bytes.extend(u32::try_from(text.len()).unwrap().to_le_bytes());
+        bytes.extend(text);
+        bytes.extend(&sound[16 + body_bytes..sound.len() - 8]);
+        let checksum = xxhash_rust::xxh3::xxh3_64(&bytes);
+        bytes.extend(checksum.to_le_bytes());
+        let mut crc = flate2::Crc::new();
+        crc.update(&bytes);
+        let plain = manifest.file_name().unwrap().to_string_lossy().into_owned();
+        let name = plain.rsplit_once('.').unwrap().0;
+        fs::write(index.join(format!("{name}.{:08x}", crc.sum())), &bytes).unwrap();
+        let mut named: Value = serde_json::from_slice(&sound_root).unwrap();
+        named.as_object_mut().unwrap().remove("checksum");
+        named["indexes"][0]["manifest"]["checksum"] = crc.sum().into();
+        fs::write(&root, named.to_string()).unwrap();
+        let task = server.wait_for(
+            server.post("/indexes/other/attach", json!({"folder": "films"})).body["taskUid"].as_u64().unwrap(),
+        );
+        assert_eq!(task["status"], "failed", "{lengths:?}: {task}");
+        let said = task["error"]["message"].as_str().unwrap();
+        assert!(
+            said.contains("more than anything can have") || said.contains("are free") || said.contains("too large"),
+            "{said}"
+        );
+        // A replica of it answers, and says what is wrong.
+        replica.kill();
+        replica.start_again();
+        replica.wait_for_log("following: ");
+        assert_eq!(replica.get("/health").status, 200);
+    }
+    let (_, peak) = server.memory();
+    assert!(peak < 1 << 20, "{peak} KiB");
+}
+
 /// Clones, attachments and restorations are tasks like others: webhooks name them, and who starts from a copy of the database carries
 /// out those that waited.
 #[test]

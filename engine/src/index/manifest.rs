@@ -9,6 +9,8 @@
 //! Integers are little-endian. A manifest is complete by itself: it names every file with its length and checksum, so
 //! the newest valid manifest whose files are all there *is* the index.
 
+mod bounds;
+
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -164,6 +166,7 @@ impl Manifest {
         let (body, mut blobs) =
             content[BODY_START..].split_at_checked(body_bytes).ok_or_else(|| corrupt("its body is cut short"))?;
         let body = read_body(file, body)?;
+        bounds::check(&body).map_err(corrupt)?;
         let mut take = |length: u64| {
             let (blob, rest) = usize::try_from(length).ok().and_then(|length| blobs.split_at_checked(length))?;
             blobs = rest;
@@ -261,7 +264,7 @@ pub(super) fn write_beside(folder: &std::path::Path, manifest: &[u8], generation
 mod tests {
     use super::*;
 
-    fn manifest() -> Manifest {
+    pub(super) fn manifest() -> Manifest {
         Manifest {
             body: Body {
                 generation: 17,

@@ -57,7 +57,7 @@ mod writer;
 
 /// Version of the format that is written, and the newest that is read.
 pub(crate) const FORMAT: u32 = format::VERSION;
-pub(crate) use format::COMPARED_AT_OPENING_MAX;
+pub(crate) use format::{COMPARED_AT_OPENING_MAX, DOCS_MAX};
 
 #[cfg(test)]
 pub(crate) use damage_tests::sections;

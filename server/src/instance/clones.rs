@@ -7,6 +7,7 @@ use std::sync::Arc;
 use lamina_engine::index::{Index, IndexOptions};
 
 use super::Instance;
+use super::folder::check_plain;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::stored_names::FolderName;
 use crate::tasks::Store;
@@ -56,9 +57,15 @@ impl Instance {
             let text = format!("The folder `{name}` in `--attach-dir` cannot be attached: {reason}.");
             ApiError::new(Code::InvalidIndexFolder, text)
         };
-        if !folder.is_dir() {
-            return Err(refused(&"there is no such folder"));
+        match folder.symlink_metadata() {
+            Ok(metadata) if metadata.is_dir() => {}
+            Ok(metadata) if metadata.is_symlink() => {
+                return Err(refused(&"it is a link, which may lead anywhere: put the folder itself there"));
+            }
+            _ => return Err(refused(&"there is no such folder")),
         }
+        // Before anything in it is opened: links lead elsewhere, and a pipe never answers.
+        check_plain(folder, &[]).map_err(|error| refused(&error))?;
         let options = IndexOptions { background_merges: false, locks_folder: true, ..self.options.clone() };
         let source = Index::open(folder, options).map_err(|error| refused(&error))?;
         source.snapshot().check_whole().map_err(|error| refused(&error))?;

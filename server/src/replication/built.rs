@@ -14,6 +14,7 @@ use super::state::{Body, State};
 use super::store::{ObjectError, ObjectStore, Wanted, blocking, settle};
 use crate::options::{ObjectStorageOptions, StoreAddress};
 use crate::outbound::Outbound;
+use crate::payload::free_bytes;
 use crate::stored_names::FolderName;
 
 /// The generation that replicas of such a store show.
@@ -106,6 +107,9 @@ impl BuiltStore {
     /// # Errors
     /// [`ObjectError::Refused`] where there is not one index, [`ObjectError::Damaged`], or what the store says.
     pub(crate) fn fetch(&self, into: &Path, goes_on: &(dyn Fn() -> bool + Sync)) -> Result<(), ObjectError> {
+        if self.store.is_link() {
+            return Err(refused("it is a link, which may lead anywhere: put the folder itself there"));
+        }
         let root = blocking(newest_root(&self.store, 0))?.filter(|root| !is_blank(root));
         let root = root.ok_or_else(|| refused("nothing has been published there"))?;
         let [index] = root.indexes.as_slice() else {
@@ -117,6 +121,14 @@ impl BuiltStore {
             return Err(ObjectError::Damaged { key: index.manifest_key(), reason: "its checksum does not match" });
         }
         let contents = ManifestContents::read(&manifest).map_err(of_index)?;
+        // Before room for its pieces is made in memory: the store may say anything.
+        let needed: u64 = contents.files.iter().map(|file| file.bytes).sum();
+        let free = free_bytes(into).map_err(|source| ObjectError::Io { path: into.to_owned(), source })?;
+        if needed > free {
+            let text = format!("its files have {needed} bytes, and {free} bytes are free");
+            let source = std::io::Error::new(std::io::ErrorKind::StorageFull, text);
+            return Err(ObjectError::Io { path: into.to_owned(), source });
+        }
         let wanted = contents.files.iter().map(|file| Wanted {
             key: index.file_key(file),
             bytes: file.bytes,
