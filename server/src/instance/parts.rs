@@ -20,8 +20,16 @@ pub(crate) struct Part {
     /// Its name; a table has that of the database and a slash in front.
     pub(crate) name: &'static str,
     pub(crate) in_snapshots: Travels,
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for people, and for the tests that compare the list with the page")
+    )]
     pub(crate) in_dumps: Travels,
     /// To servers that follow, and with them to the next writer.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for people, and for the tests that compare the list with the page")
+    )]
     pub(crate) to_replicas: Travels,
 }
 
