@@ -50,7 +50,9 @@ pub(crate) fn is_read(method: &Method, path: &str) -> bool {
             | Action::Version
             | Action::ExperimentalGet
             | Action::DynamicSearchRulesGet
-            | Action::WebhooksGet,
+            | Action::WebhooksGet
+            | Action::ChatsGet
+            | Action::ChatsSettingsGet,
         ) => true,
         Some(_) => false,
         None => *method == Method::GET,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::beat::{Watch, beat_interval};
 use super::brought::{Brought, FollowError, io};
 use super::carried::{Carried, carried_key};
-use super::chain::{Chain, Holder, Setback, newest_number, root_of};
+use super::chain::{Chain, Holder, Setback, newest_number, newest_root, root_of};
 use super::known::Known;
 use super::remembered::Remembered;
 use super::role::forget_accepted;
@@ -219,7 +219,8 @@ impl Run {
         // The one that is here is listed as well, for as long as no thousand others are behind it.
         let has = self.has.root;
         let root = match blocking(newest_number(&self.store, has.saturating_sub(1)))? {
-            None if self.known.is_some() => return Err(self.lost()),
+            // None that is as new. One that goes on from what is known may be there all the same.
+            None if self.known.is_some() => Some(blocking(newest_root(&self.store, 0))?.ok_or_else(|| self.lost())?),
             // After a start the last one is followed again: what is here may be less than what it was.
             Some(number) if number > has || self.is_first => Some(blocking(root_of(&self.store, number))?),
             _ => None,

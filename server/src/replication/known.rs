@@ -59,22 +59,24 @@ impl Known {
         root: &Root,
         place: &str,
     ) -> Result<(), ObjectError> {
-        let Some(seen) = &self.seen else { return Ok(()) };
-        if root.nonce == seen.nonce {
+        let refused = |text: String| Err(ObjectError::Refused(text));
+        let Some(seen) = &self.seen else {
+            return if root.number < self.root { refused(self.lost(place)) } else { Ok(()) };
+        };
+        if root.nonce == seen.nonce && root.number >= seen.root {
             return Ok(());
         }
-        let refused = |text: String| Err(ObjectError::Refused(text));
         if let (Some(now), Some(before)) = (root.store, seen.store)
             && now != before
         {
             return refused(format!("the store {place} is another one than that which this server knows. {LOST}"));
         }
+        // The same server goes on, maybe from an older state of the store: what it has contains what it had.
+        if root.holder == seen.holder && root.next_task >= seen.next_task && root.nonce != seen.nonce {
+            return Ok(());
+        }
         if root.number < seen.root {
             return refused(self.lost(place));
-        }
-        // The same server goes on: what it has contains what it had.
-        if root.holder == seen.holder && root.next_task >= seen.next_task {
-            return Ok(());
         }
         let there = match store.read(&root_key(seen.root)).await {
             Ok(bytes) => Root::read(seen.root, &bytes),
@@ -130,6 +132,7 @@ mod tests {
             &[root(2000, 4, 40)],
             // What it has published was lost, and it has done so again.
             &[Root { holder: before.holder, next_task: 11, ..root(7, 3, 31) }],
+            &[root(3, 1, 10), Root { holder: before.holder, next_task: 11, ..root(5, 2, 31) }],
             // By a program that knows of no identity.
             &[before.clone(), Root { store: None, ..root(8, 3, 30) }],
         ];
@@ -140,6 +143,8 @@ mod tests {
         for (roots, text) in [
             (&[before.clone(), other][..], "is another one"),
             (&[root(6, 1, 10)], "has no root 7"),
+            // Its own older one.
+            (&[root(6, 2, 20)], "has no root 7"),
             (&[root(7, 2, 30), root(9, 2, 30)], "with another history"),
             // The same server, which was put back as well.
             (&[Root { holder: before.holder, next_task: 9, ..root(7, 3, 31) }], "with another history"),
