@@ -32,13 +32,12 @@ async fn all(request: Request) -> ApiResult<Response> {
         })?;
         let (generation, now) = (replication.generation(), Timestamp::now());
         let shown = found.unwrap_or_default().iter().map(|sign| show(sign, generation, now)).collect::<Vec<_>>();
-        Ok::<_, ApiError>(json!({
-            "role": replication.role().name(),
-            "generation": generation,
-            // Of this server, whatever its role is.
-            "failure": replication.failure(),
-            "results": shown,
-        }))
+        let mut body = json!({ "role": replication.role().name(), "generation": generation, "results": shown });
+        // Of this server, whatever its role is.
+        if let Some(failure) = replication.failure() {
+            body["failure"] = failure.into();
+        }
+        Ok::<_, ApiError>(body)
     });
     Ok(json_answer(StatusCode::OK, &body.await??))
 }

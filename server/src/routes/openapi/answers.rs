@@ -200,12 +200,15 @@ fn peers() -> Vec<(&'static str, Value)> {
         ),
         (
             "Replicas",
-            all_of([
-                ("role", one_of(&["alone", "writer", "replica", "superseded"])),
-                ("generation", or_null(count())),
-                ("failure", or_null(text())),
-                ("results", list(replica())),
-            ]),
+            exactly(
+                [
+                    ("role", one_of(&["alone", "writer", "replica", "superseded"])),
+                    ("generation", or_null(count())),
+                    ("failure", text()),
+                    ("results", list(replica())),
+                ],
+                &["role", "generation", "results"],
+            ),
         ),
         (
             "Network",
