@@ -100,7 +100,7 @@ fn full(store: &std::path::Path) -> Server {
     server
 }
 
-/// Whoever adds a file or a table says what takes it along: `server/src/instance/parts.rs`.
+/// A new file or table needs a line in `server/src/instance/parts.rs`, which says what takes it along.
 #[test]
 fn all_that_a_server_keeps_is_in_the_list() {
     let store = tempfile::tempdir().expect("a temporary folder");

@@ -1,4 +1,4 @@
-//! Groups whose store is away, emptied or put back: nobody takes what is in its place for the store, and nothing acknowledged is
+//! Groups whose store is away, emptied or put back: no server takes what is in its place for the store, and nothing acknowledged is
 //! lost.
 
 use std::collections::BTreeSet;

@@ -165,7 +165,7 @@ fn files_that_are_no_objects_are_named() {
     file.set_modified(std::time::SystemTime::now() - Duration::from_secs(25 * 3600)).unwrap();
     writer.start_again();
     until(&writer, || !store.join("unfinished-old").exists());
-    // Nobody writes into the pipe: it is named, and nothing waits for it.
+    // No process writes into the pipe: it is named, and nothing waits for it.
     let pipe = store.join("root/00000000000000900000");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     replica.wait_for_log("this is a pipe, and no file");

@@ -1,4 +1,4 @@
-//! All that a database consists of, and what takes each part along. Whoever adds a file, a folder or a table adds a line: tests
+//! All that a database consists of, and what takes each part along. A new file, folder or table needs a line here: tests
 //! compare the list with a folder that a server has written, and with `database-format.md`.
 
 use Travels::{As, Stays, Whole};
@@ -6,7 +6,7 @@ use Travels::{As, Stays, Whole};
 /// How a part of a database comes to another server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Travels {
-    /// As it is.
+    /// Unchanged, byte by byte or row by row.
     Whole,
     /// In another form: where.
     As(&'static str),

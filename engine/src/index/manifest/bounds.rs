@@ -125,7 +125,7 @@ mod tests {
             for other in all.iter().filter(|other| *other != one) {
                 assert!(set(&[one, other], 1 << 62).is_err(), "{one} {other}");
             }
-            // A file as long as this may be somewhere: whoever fetches it looks for room first.
+            // A file as long as this may be somewhere: a server that fetches it looks for room first.
             assert!(set(&[one], 1 << 61).is_ok(), "{one}");
         }
         for counts in ["raw_bytes", "token_count"] {

@@ -6,7 +6,7 @@ use super::{ObjectError, ObjectStore, Place, bucket, folder};
 /// Of the object: its mark is among them.
 const READ_BYTES: u64 = 128;
 
-/// An object that stays for as long as nobody else adds to the store.
+/// An object that stays for as long as no other server adds to the store.
 #[derive(Debug)]
 pub(in crate::replication) struct Anchor {
     pub(in crate::replication) key: String,
@@ -38,7 +38,7 @@ impl ObjectStore {
         let is_gone = match self.counted(super::Call::Read, (0, bytes), begin) {
             Ok(begin) if begin.windows(anchor.mark.len()).any(|part| part == anchor.mark.as_bytes()) => false,
             Ok(_) => (anchor.is_another)(&self.read(&anchor.key)?),
-            // Whoever has added much to the store has removed it: then there is more behind it.
+            // A server that has added much to the store has removed it: then there is more behind it.
             Err(ObjectError::Missing(_)) => {
                 let kind = anchor.key.split_inclusive('/').next().unwrap_or_default();
                 self.list(kind, &anchor.key)?.is_empty()

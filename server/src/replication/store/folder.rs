@@ -57,7 +57,7 @@ pub(super) fn put(root: &Path, key: &str, bytes: &[u8]) -> Result<(), ObjectErro
     let unfinished = unfinished_path(root);
     let renamed = || fs::rename(&unfinished, &path).map_err(ObjectError::io(&path));
     write(&unfinished, Content::Bytes(bytes)).and_then(|()| renamed()).inspect_err(|_| {
-        // It is named by nobody, and the next one has another name.
+        // The next attempt has a file of another name.
         let _ = fs::remove_file(&unfinished);
     })
 }
@@ -158,7 +158,7 @@ fn open_whole(root: &Path, key: &str, bytes: u64) -> Result<(File, PathBuf), Obj
     if found == bytes { Ok((file, path)) } else { Err(other_length(key)) }
 }
 
-/// The file of an object, its path and its length. What is no file, such as a pipe, is refused at once: nobody may ever write to it.
+/// The file of an object, its path and its length. What is no file, such as a pipe, is refused at once: it may never have anything to read.
 fn open(root: &Path, key: &str) -> Result<(File, PathBuf, u64), ObjectError> {
     let path = root.join(key);
     let opened = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(&path);
@@ -228,7 +228,7 @@ mod tests {
 
     use super::*;
 
-    /// Nobody ever writes into the pipe: opening it for reading waits for ever.
+    /// No process writes into the pipe: opening it for reading would wait for ever.
     #[test]
     fn what_is_no_file_is_named_at_once() {
         let folder = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use super::folder::UNFINISHED;
 use super::{ObjectError, ObjectStore, Place};
 
-/// Nobody writes to a file any more that has not changed for so long.
+/// A file that has not changed for so long is not written any more.
 const OLD: Duration = Duration::from_secs(24 * 3600);
 
 /// A file that has no key.
