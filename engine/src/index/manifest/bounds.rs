@@ -10,7 +10,7 @@ const MOST: u64 = i64::MAX as u64;
 pub(super) fn check(body: &Body) -> Result<(), &'static str> {
     let own = [body.generation, body.created_at, body.updated_at, body.next_internal_id, body.next_segment_id];
     let others = [body.contents, body.committed_at, body.last_batch];
-    let counted = body.field_distribution.values().copied();
+    let counted = body.field_distribution.values().chain(body.ancestors.iter()).copied();
     let single = own.into_iter().chain(others.into_iter().flatten()).chain(counted).chain([body.outcome_bytes]);
     let of_segments = body.segments.iter().flat_map(|segment| ids(&segment.meta));
     if single.chain(of_segments).any(|number| number > MOST) {
@@ -68,6 +68,7 @@ mod tests {
         };
         body["segments"] = json!([segment(1), segment(2)]);
         body["settingsVersion"] = STORED_VERSION.into();
+        body["ancestors"] = json!([3]);
         change(&mut body);
         let body = serde_json::to_vec(&body).unwrap();
         let mut bytes = b"LAMINAMF".to_vec();
