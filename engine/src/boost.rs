@@ -176,7 +176,7 @@ impl Factor<'_> {
         match self {
             Factor::Field(boost, column) => {
                 let number = column.as_deref().and_then(|column| largest_number(column, doc)).unwrap_or(0.0);
-                1.0 + boost.weight * boost.function.of(number.max(0.0))
+                of_number(boost, number)
             }
             Factor::Number(decay, origin, column) => {
                 let distance = column.as_deref().and_then(|column| {
@@ -192,7 +192,7 @@ impl Factor<'_> {
                         let seconds = if ordinal < column.number_count() {
                             column.number(ordinal)
                         } else {
-                            Moment::of_date(column.string(ordinal))?.seconds()
+                            Moment::parse(column.string(ordinal))?.seconds()
                         };
                         Some((seconds - origin).abs())
                     })
@@ -218,12 +218,17 @@ impl Factor<'_> {
             Factor::Field(boost, column) => {
                 let count = column.as_deref().map_or(0, Column::number_count);
                 let largest = count.checked_sub(1).and_then(|last| Some(column.as_deref()?.number(last)));
-                1.0 + boost.weight * boost.function.of(largest.unwrap_or(0.0).max(0.0))
+                of_number(boost, largest.unwrap_or(0.0))
             }
             Factor::Number(decay, ..) | Factor::Moment(decay, ..) | Factor::Point(decay, ..) => 1.0 + decay.weight,
             Factor::Filter(_, weight) => weight.max(1.0),
         }
     }
+}
+
+/// What a number counts: finite, however large it is.
+fn of_number(boost: &FieldBoost, number: f64) -> f64 {
+    (1.0 + boost.weight * boost.function.of(number.max(0.0))).min(f64::MAX)
 }
 
 fn decayed(decay: &Decay, distance: Option<f64>) -> f64 {

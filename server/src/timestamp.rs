@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
+use lamina_engine::text::Moment;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -52,6 +53,14 @@ impl From<OffsetDateTime> for Timestamp {
     /// Saturates outside of the years 1677 to 2262.
     fn from(time: OffsetDateTime) -> Timestamp {
         let nanos = time.unix_timestamp_nanos();
+        Timestamp(i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX }))
+    }
+}
+
+impl From<Moment> for Timestamp {
+    /// Saturates outside of the years 1677 to 2262.
+    fn from(moment: Moment) -> Timestamp {
+        let nanos = moment.nanos();
         Timestamp(i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX }))
     }
 }

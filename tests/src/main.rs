@@ -23,6 +23,7 @@ mod connections;
 mod counters;
 mod damage;
 mod database_format;
+mod dates;
 mod described;
 mod documents;
 mod editing;

@@ -125,7 +125,7 @@ impl<'q> Exact<'q> {
 
     pub(super) fn holds_for_string(&self, text: &str) -> bool {
         match self {
-            // Date-times are before and behind others in time, but equal to their own text alone.
+            // Dates are before and behind others in time, but equal to their own text alone.
             Exact::OneOf { texts, .. } => texts.contains(text),
             Exact::Compares(question) => {
                 let moment = Moment::parse(text);

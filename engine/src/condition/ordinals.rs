@@ -34,7 +34,7 @@ const STEPS_BETWEEN_LOOKS: usize = 1024;
 
 impl ValueQuestion {
     /// The values of `column` for which the answer is yes, numbers as floats. Cost: a few binary searches per operand, for
-    /// a date-time the strings within a day of it; [`ValueQuestion::Contains`] reads all distinct strings.
+    /// a date the strings within a day of it; [`ValueQuestion::Contains`] reads all distinct strings.
     ///
     /// # Errors
     /// When the time is up.
@@ -162,8 +162,8 @@ impl ValueQuestion {
     }
 }
 
-/// The strings among `strings` that compare so with the operand: in time where both are date-times, else byte by byte.
-/// Cost: two binary searches, and for a date-time the strings within a day of it.
+/// The strings among `strings` that compare so with the operand: in time where both are dates, else byte by byte.
+/// Cost: two binary searches, and for a date the strings within a day of it.
 fn compared_strings(
     comparison: Comparison,
     operand: &Operand,
@@ -172,11 +172,13 @@ fn compared_strings(
 ) -> Vec<Range<u32>> {
     let by_bytes = bounded(comparison, column.find_string(&operand.text), strings.clone());
     let Some(moment) = operand.moment else { return vec![by_bytes] };
-    let doubtful = doubtful(moment, column, strings);
-    let mut ranges =
-        vec![by_bytes.start..by_bytes.end.min(doubtful.start), by_bytes.start.max(doubtful.end)..by_bytes.end];
+    let [blanks, others] = doubtful(moment, column, strings);
+    let certain = [0..blanks.start, blanks.end..others.start, others.end..u32::MAX];
+    let mut ranges: Vec<Range<u32>> =
+        certain.map(|certain| by_bytes.start.max(certain.start)..by_bytes.end.min(certain.end)).into();
     ranges.extend(
-        doubtful
+        blanks
+            .chain(others)
             .filter(|&ordinal| {
                 let order = Moment::parse(column.string(ordinal)).map(|own| own.cmp(&moment));
                 order.map_or(by_bytes.contains(&ordinal), |order| match comparison {
@@ -191,7 +193,7 @@ fn compared_strings(
     ranges
 }
 
-/// What ranges of both lists have in common. The lists are short but for the strings within a day of a date-time.
+/// What ranges of both lists have in common. The lists are short but for the strings within a day of a date.
 fn overlaps(one: &[Range<u32>], other: &[Range<u32>]) -> Vec<Range<u32>> {
     let (one, other) = (OrdinalSet::new(one.to_vec()), OrdinalSet::new(other.to_vec()));
     one.intersection(&other)

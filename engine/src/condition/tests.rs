@@ -284,6 +284,9 @@ fn operand() -> impl Strategy<Value = String> {
         "2024-03-01T00:30:00+02:00",
         "2024-02-29T22:30:00z",
         "2024-02-29T23:00:01Z",
+        "2024-02-29 18:00:00-08:00",
+        "2024-02-29T23:30:00",
+        "2024-03-01 00:30:00",
         "9007199254740992",
         "9007199254740993",
         "9007199254740994.0",
@@ -295,6 +298,35 @@ fn operand() -> impl Strategy<Value = String> {
     ])
     .prop_map(str::to_owned);
     prop_oneof![20 => usual, 1 => long]
+}
+
+/// A day alone and a time behind a blank stand before all other texts of their day.
+#[test]
+fn dates_of_all_forms_compare_in_time() {
+    let documents: Vec<Value> = (0u64..)
+        .zip([
+            "2024-02-29 23:59:00-08:00",
+            "2024-03-01",
+            "2024-03-01T00:00:00Z",
+            "2024-03-01 00:30:00",
+            "2024-03-02T01:00:00+14:00",
+            "9999-12-31T23:59:59-12:00",
+            "2024-02-30",
+        ])
+        .map(|(id, tag)| json!({ "id": id, "tag": tag }))
+        .collect();
+    let corpus = Corpus::new(settings(), &[documents], &[]);
+    for (filter, expected) in [
+        ("tag < '2024-03-01 00:30:00'", &[1, 2, 6][..]),
+        ("tag >= '2024-03-01T00:30:00Z'", &[0, 3, 4, 5]),
+        ("tag > '2024-03-01'", &[0, 3, 4, 5]),
+        ("tag >= '2024-03-01' AND tag <= '2024-03-01T00:00:00'", &[1, 2]),
+        ("tag > '2024-03-01T07:00:00Z'", &[0, 4, 5]),
+        ("tag > '9999-12-31T23:59:59Z'", &[5]),
+        ("tag = '2024-03-01'", &[1]),
+    ] {
+        assert_eq!(corpus.ids(&select(&corpus, &parse(filter))), expected, "{filter}");
+    }
 }
 
 /// A large integer has the documents read, and their date-times are compared in time there, too.

@@ -21,7 +21,7 @@ pub use distribution::{FacetStats, FacetValues, FieldFacet, Listing, distributio
 pub use error::{FacetError, FacetSearchError};
 pub use measure::{
     Bucket, Calendar, Histogram, Key, Measure, Measured, Percentile, RANGES_MAX, Scale, Span, Statistics, Steps,
-    UnknownTimeZone, measure, measure_bytes, measure_together, merge_measured, read_date,
+    UnknownTimeZone, measure, measure_bytes, measure_together, merge_measured,
 };
 pub use merge::merge_facets;
 pub use search::{FacetHit, FacetHits, search_facet};

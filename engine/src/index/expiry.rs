@@ -34,7 +34,7 @@ pub(super) struct View {
 /// A segment, and the file with what its documents got since.
 type Segment = (SegmentId, Option<String>);
 
-/// The texts of a column that are date-times, ascending in time.
+/// The texts of a column that are dates, ascending in time.
 #[derive(Debug)]
 struct Dates(Vec<(Moment, u32)>);
 

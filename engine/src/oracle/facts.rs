@@ -205,7 +205,7 @@ fn touches(document: &Value, region: &ShapeRegion) -> bool {
     Shape::from_geojson(geojson).expect("test shapes are whole").is_some_and(|shape| region.touches(&shape))
 }
 
-/// Date-times compare in time, everything else byte by byte.
+/// Dates compare in time, everything else byte by byte.
 fn order(value: &str, bound: &str) -> Ordering {
     let moments = Moment::parse(value).zip(Moment::parse(bound));
     moments.map_or_else(|| value.cmp(bound), |(value, bound)| value.cmp(&bound))

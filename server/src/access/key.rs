@@ -178,9 +178,9 @@ pub(crate) fn matches(pattern: &str, index_uid: &str) -> bool {
     }
 }
 
-/// In UTC; years beyond 9999 cannot come in and need not go out.
+/// In UTC, unless that is behind the year 9999.
 pub(super) fn rfc3339(time: OffsetDateTime) -> String {
-    time.to_offset(time::UtcOffset::UTC).format(&Rfc3339).unwrap_or_default()
+    time.checked_to_offset(time::UtcOffset::UTC).unwrap_or(time).format(&Rfc3339).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -3,9 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use lamina_engine::index::At as State;
+use lamina_engine::text::{Date, Precision};
 use serde_json::Value;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use super::json::{At, Kind, required};
 use super::query_string::{Parameter, QueryString};
@@ -34,8 +33,8 @@ pub(super) fn state_parameter(parameter: &Parameter<'_>) -> ApiResult<State> {
 }
 
 fn time(text: &str) -> Option<State> {
-    let nanos = OffsetDateTime::parse(text, &Rfc3339).ok()?.unix_timestamp_nanos();
-    let since_epoch = u64::try_from(nanos.max(0)).unwrap_or(u64::MAX);
+    let date = Date::parse(text).filter(|date| date.precision == Precision::Instant)?;
+    let since_epoch = u64::try_from(date.moment.nanos().max(0)).unwrap_or(u64::MAX);
     Some(State::Time(SystemTime::UNIX_EPOCH + Duration::from_nanos(since_epoch)))
 }
 
@@ -108,11 +107,13 @@ mod tests {
 
     #[test]
     fn bodies_and_query_strings_name_a_state_alike() {
+        let last = State::Time(SystemTime::UNIX_EPOCH + Duration::from_nanos(u64::MAX));
         for (body, query, expected) in [
             (json!({"at": null}), "", None),
             (json!({"at": 0}), "at=0", Some(State::Generation(0))),
             (json!({"at": u64::MAX}), "at=18446744073709551615", Some(State::Generation(u64::MAX))),
             (json!({"at": "1970-01-01T01:00:05+01:00"}), "at=1970-01-01T01:00:05%2B01:00", Some(seconds(5))),
+            (json!({"at": "9999-12-31T23:59:59-12:00"}), "at=9999-12-31T23:59:59-12:00", Some(last)),
             (json!({"at": "1960-01-01T00:00:00Z"}), "at=1960-01-01T00:00:00Z", Some(seconds(0))),
         ] {
             assert_eq!(SearchQuery::from_body(&body).map(|query| query.at), Ok(expected));
@@ -125,7 +126,16 @@ mod tests {
 
     #[test]
     fn other_forms_are_refused_with_their_codes() {
-        for value in [json!(-1), json!(1.5), json!(""), json!("yesterday"), json!("2024-02-03"), json!([]), json!({})] {
+        for value in [
+            json!(-1),
+            json!(1.5),
+            json!(""),
+            json!("yesterday"),
+            json!("2024-02-03"),
+            json!("2024-02-03T04:05:06"),
+            json!([]),
+            json!({}),
+        ] {
             let body = json!({ "at": value });
             assert_eq!(SearchQuery::from_body(&body).unwrap_err().code, Code::InvalidSearchAt, "{value}");
             assert_eq!(ListQuery::from_body(&body).unwrap_err().code, Code::InvalidDocumentAt, "{value}");

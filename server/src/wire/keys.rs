@@ -1,9 +1,8 @@
 //! Requests about API keys.
 
+use lamina_engine::text::Moment;
 use serde_json::Value;
-use time::format_description::well_known::Rfc3339;
-use time::macros::format_description;
-use time::{Date, OffsetDateTime, PrimitiveDateTime, Time};
+use time::{OffsetDateTime, UtcDateTime};
 use uuid::Uuid;
 
 use super::actions::Action;
@@ -102,14 +101,12 @@ fn pattern(element: &At<'_>) -> ApiResult<String> {
 /// A point in time or the midnight of a day, UTC where nothing else is said, in the future.
 fn end(field: &At<'_>) -> ApiResult<OffsetDateTime> {
     let text = field.string()?;
-    let with_t = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second]");
-    let with_space = format_description!("[year]-[month]-[day] [hour]:[minute]:[second]");
-    let day = format_description!("[year]-[month]-[day]");
-    let time = OffsetDateTime::parse(&text, &Rfc3339)
-        .or_else(|_| PrimitiveDateTime::parse(&text, with_t).map(PrimitiveDateTime::assume_utc))
-        .or_else(|_| PrimitiveDateTime::parse(&text, with_space).map(PrimitiveDateTime::assume_utc))
-        .or_else(|_| Date::parse(&text, day).map(|day| OffsetDateTime::new_utc(day, Time::MIDNIGHT)));
-    time.ok().filter(|time| *time > OffsetDateTime::now_utc()).ok_or_else(|| {
+    let time = Moment::parse(&text).map(|moment| {
+        // With a negative offset, the end of the year 9999 is behind the last time in UTC that can be written.
+        let time = OffsetDateTime::from_unix_timestamp_nanos(moment.nanos());
+        time.unwrap_or(if moment.nanos() < 0 { UtcDateTime::MIN.into() } else { UtcDateTime::MAX.into() })
+    });
+    time.filter(|time| *time > OffsetDateTime::now_utc()).ok_or_else(|| {
         // The newline at the end is part of the public text.
         field.invalid(format!(
             "`{text}` is not a valid date. It should follow the RFC 3339 format to represents a date or datetime in \
@@ -193,6 +190,14 @@ mod tests {
         assert_eq!(key.indexes, ["a*", "b"]);
         assert_eq!(key.expires_at, Some(time::macros::datetime!(9000-01-01 0:00 UTC)));
         assert_eq!(creation(&body("actions", json!([]))).unwrap().uid, None);
+        for (text, end) in [
+            ("9000-01-01 10:20:30", time::macros::datetime!(9000-01-01 10:20:30 UTC)),
+            ("9000-01-01T10:20:30", time::macros::datetime!(9000-01-01 10:20:30 UTC)),
+            ("9000-01-01T10:20:30+01:00", time::macros::datetime!(9000-01-01 9:20:30 UTC)),
+            ("9999-12-31T23:59:59-12:00", UtcDateTime::MAX.into()),
+        ] {
+            assert_eq!(creation(&body("expiresAt", json!(text))).unwrap().expires_at, Some(end), "{text}");
+        }
     }
 
     #[test]

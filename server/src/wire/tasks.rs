@@ -1,7 +1,6 @@
 //! Requests about tasks and batches.
 
-use time::format_description::well_known::Rfc3339;
-use time::{Date, Duration, OffsetDateTime, Time};
+use lamina_engine::text::{Date, Moment, Precision};
 
 use super::query_string::{Parameter, QueryString, joined};
 use super::task_names::{Kind, Status};
@@ -193,6 +192,8 @@ fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
+const DAY_NANOS: i128 = 86_400 * 1_000_000_000;
+
 /// Which side of an open interval a date is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Edge {
@@ -206,21 +207,14 @@ fn date(parameter: &Parameter<'_>, edge: Edge) -> ApiResult<Option<Timestamp>> {
     if text == "*" {
         return Ok(None);
     }
-    if let Ok(time) = OffsetDateTime::parse(text, &Rfc3339) {
-        return Ok(Some(time.into()));
-    }
-    let format = time::macros::format_description!("[year]-[month]-[day]");
-    let day = Date::parse(text, format).ok().map(|day| match edge {
-        Edge::Before => day,
-        // Nothing comes after the last day there is.
-        Edge::After => day.checked_add(Duration::DAY).unwrap_or(day),
-    });
-    let day = day.ok_or_else(|| {
+    let date = Date::parse(text).ok_or_else(|| {
         parameter.invalid(format!(
             "`{text}` is an invalid date-time. It should follow the YYYY-MM-DD or RFC 3339 date-time format."
         ))
     })?;
-    Ok(Some(OffsetDateTime::new_utc(day, Time::MIDNIGHT).into()))
+    let is_next_midnight = date.precision == Precision::Day && edge == Edge::After;
+    let nanos = date.moment.nanos() + if is_next_midnight { DAY_NANOS } else { 0 };
+    Ok(Some(Moment::from_nanos(nanos).into()))
 }
 
 /// The uid in a path like `/tasks/{uid}`; `what` is `Task` or `Batch`.
@@ -275,6 +269,8 @@ mod tests {
         assert_eq!(exact.finished.after, Some(datetime!(2024-03-01 8:00 UTC).into()));
         let last = self::filter("afterEnqueuedAt=9999-12-31").unwrap();
         assert_eq!(last.enqueued.after, Some(datetime!(9999-12-31 0:00 UTC).into()));
+        let local = self::filter("afterFinishedAt=2024-03-01%2010:00:00.5").unwrap();
+        assert_eq!(local.finished.after, Some(datetime!(2024-03-01 10:00:00.5 UTC).into()));
     }
 
     #[test]

@@ -53,8 +53,8 @@ pub struct Measure {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
     Numbers,
-    /// Date-times, dates (which begin at midnight, in the time zone of the histogram if there is one), and numbers, which are
-    /// seconds since 1970.
+    /// Dates (a day alone begins at midnight, in the time zone of the histogram if there is one), and numbers, which are seconds since
+    /// 1970.
     Dates,
     /// Metres from here to the point of a document.
     Distances(Coordinates),
@@ -101,7 +101,7 @@ pub struct Measured {
 }
 
 impl Histogram {
-    /// The bucket that `key` lies in: where it begins, and where the next one does. `None` where the calendar ends.
+    /// The bucket that `key` lies in: where it begins, and where the next one does. `None` before the calendar begins.
     fn around(&self, key: Key) -> Option<(Key, Key)> {
         match (self, key) {
             (Histogram::Steps(steps), Key::Number(number)) => {
@@ -122,7 +122,7 @@ impl Measure {
     fn key_of_text(&self, text: &str) -> Option<Key> {
         match &self.histogram {
             Some(Histogram::Calendar(calendar)) => calendar.read(text).map(Key::Moment),
-            _ => calendar::read_date(text).map(Key::Moment),
+            _ => Moment::parse(text).map(Key::Moment),
         }
     }
 
@@ -152,11 +152,6 @@ impl Span {
         let start = self.from.map_or(0, place);
         start..self.to.map_or(keys.len(), place).max(start)
     }
-}
-
-/// Reads a date-time (RFC 3339), or a date, which begins at midnight in UTC.
-pub fn read_date(text: &str) -> Option<Moment> {
-    calendar::read_date(text)
 }
 
 /// Bytes that [`measure`] needs at most while it works.

@@ -335,7 +335,7 @@ fn read_origin(value: &Value) -> Result<Origin, InvalidBoost> {
         || invalid(format!("`origin` is {value}, expected `now`, a date, a number, or an object with `lat` and `lng`"));
     match value {
         Value::String(text) if text == "now" => Ok(Origin::Now),
-        Value::String(text) => Moment::of_date(text).map(|moment| Origin::Moment(moment.seconds())).ok_or_else(unknown),
+        Value::String(text) => Moment::parse(text).map(|moment| Origin::Moment(moment.seconds())).ok_or_else(unknown),
         Value::Number(number) => number.as_f64().map(Origin::Number).ok_or_else(unknown),
         Value::Object(point) => read_point(point).ok_or_else(unknown)?.map(Origin::Point),
         _ => Err(unknown()),

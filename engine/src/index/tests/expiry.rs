@@ -111,6 +111,7 @@ fn date() -> impl Strategy<Value = Value> {
             let sign = if offset < 0 { '-' } else { '+' };
             json!(format!("{day}T{clock}{sign}{:02}:00", offset.abs()))
         }),
+        1 => prop::sample::select(vec![json!("1970-01-01"), json!("1970-01-01T00:00:50"), json!("1970-01-01 00:01:10.5")]),
         1 => prop::sample::select(vec![json!("soon"), json!(null), json!(1e300), json!(-1e300), json!("2024"), json!(true)]),
     ]
 }

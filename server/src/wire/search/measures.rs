@@ -1,8 +1,9 @@
 //! Ranges, histograms and statistics among the `facets` of a search.
 
-use lamina_engine::facet::{Calendar, Histogram, Key, Measure, Percentile, RANGES_MAX, Scale, Span, Steps, read_date};
+use lamina_engine::facet::{Calendar, Histogram, Key, Measure, Percentile, RANGES_MAX, Scale, Span, Steps};
 use lamina_engine::filter::{Coordinates, ElementField, attribute_of};
 use lamina_engine::index::settings::GEO_FIELD;
+use lamina_engine::text::Moment;
 use serde_json::Value;
 
 use crate::engine_errors::Sentence;
@@ -152,7 +153,7 @@ fn range(at: At<'_>) -> ApiResult<Span> {
 /// A number, or a date as text.
 fn bound(at: At<'_>) -> ApiResult<Key> {
     match at.value() {
-        Value::String(text) => read_date(text)
+        Value::String(text) => Moment::parse(text)
             .map(Key::Moment)
             .ok_or_else(|| at.invalid("the text is no date: `2024-02-29` and `2024-02-29T12:30:00+01:00` are some.")),
         Value::Number(_) => Ok(Key::Number(at.number()? + 0.0)),

@@ -25,7 +25,7 @@ pub(super) const EXPIRY_ATTRIBUTE: SettingKind = SettingKind {
     sent: |patch| patch.expiry_attribute.as_set().map(|name| json!(name)),
     schema: schema::text,
     reference: Reference {
-        purpose: "attribute with the expiry time of a document: RFC 3339 text, or seconds since 1970",
+        purpose: "attribute with the expiry time of a document: a date, or seconds since 1970",
         value: "string",
         example: r#""expiresAt""#,
     },
