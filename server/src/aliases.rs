@@ -18,6 +18,16 @@ pub(crate) struct Alias {
     pub updated_at: Timestamp,
 }
 
+/// An index as a request names it. Made once, where the request comes in: what looks into an index goes by its own uid, what answers
+/// and what checks rights by the name that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct IndexName {
+    /// What was written: the uid of an index, or an alias of one.
+    pub asked: String,
+    /// What an alias stands for, or what was written.
+    pub uid: String,
+}
+
 /// All aliases, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Aliases(BTreeMap<String, Alias>);
@@ -31,6 +41,12 @@ impl Aliases {
     /// The index that `name` means: its own, unless it is an alias.
     pub(crate) fn target<'a>(&'a self, name: &'a str) -> &'a str {
         self.0.get(name).map_or(name, |alias| &alias.index_uid)
+    }
+
+    /// The index that a request names so.
+    pub(crate) fn resolve(&self, asked: String) -> IndexName {
+        let uid = self.target(&asked).to_owned();
+        IndexName { asked, uid }
     }
 
     /// In byte order.

@@ -16,12 +16,22 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use crate::access::Holder;
+use crate::aliases::IndexName;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::timestamp::Timestamp;
 use crate::wire::point_in_time::PointInTime;
 
-/// The snapshots that the queries of a multi-search work on; queries of one index share one.
-pub(crate) type Snapshots = HashMap<String, Arc<Snapshot>>;
+/// The states that the queries of a multi-search work on, by the names that requests use; all names of one index share one.
+pub(crate) type Snapshots = HashMap<String, State>;
+
+/// A state of an index.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    /// The uid of the index.
+    pub uid: Arc<str>,
+    /// What it holds.
+    pub snapshot: Arc<Snapshot>,
+}
 
 /// Views held at the same time: bounds the files that are kept for them. When there are so many, a key (or a tenant) that
 /// holds fewer than another one takes the place of the other's that was used least lately.
@@ -46,8 +56,8 @@ struct HeldView {
 /// What a search of one index asks to see.
 #[derive(Debug)]
 pub(crate) struct View<'a> {
-    /// Of the index.
-    pub uid: &'a String,
+    /// Whose state, by the name that is used.
+    pub index: &'a IndexName,
     /// The present state without.
     pub point: Option<PointInTime>,
     /// On whose behalf a new view is held.
@@ -67,6 +77,13 @@ pub(crate) struct Held {
     is_new: bool,
 }
 
+impl State {
+    /// A state by the name that a request uses.
+    pub(crate) fn named(index: &IndexName, snapshot: Arc<Snapshot>) -> (String, State) {
+        (index.asked.clone(), State { uid: index.uid.as_str().into(), snapshot })
+    }
+}
+
 impl Held {
     /// `pointInTime` of an answer.
     pub(crate) fn shown(&self) -> Value {
@@ -75,7 +92,7 @@ impl Held {
 }
 
 impl PointsInTime {
-    /// The view that a search of the indexes `uids` asks for; `present` are the states that a new one holds, on behalf of
+    /// The view that a search of `indexes` asks for; `present` are the states that a new one holds, on behalf of
     /// `holder`.
     ///
     /// # Errors
@@ -83,7 +100,7 @@ impl PointsInTime {
     /// `invalid_store_file` when one of them is known to be damaged.
     pub(crate) fn hold<'a>(
         &self,
-        mut uids: impl Iterator<Item = &'a String>,
+        indexes: impl Iterator<Item = &'a IndexName>,
         asked: PointInTime,
         holder: Holder,
         present: impl FnOnce() -> ApiResult<Snapshots>,
@@ -96,10 +113,10 @@ impl PointsInTime {
         views.retain(|_, view| view.expires > now);
         let (id, snapshots) = match (asked.id, present) {
             (Some(id), _) => {
-                let view = views.get_mut(&id).filter(|view| uids.all(|uid| view.snapshots.contains_key(uid)));
-                let view = view.ok_or_else(|| unknown(id))?;
+                let view = views.get_mut(&id).ok_or_else(|| unknown(id))?;
+                let snapshots = with_names(&view.snapshots, indexes).ok_or_else(|| unknown(id))?;
                 (view.expires, view.used) = (expires, now);
-                (id, view.snapshots.clone())
+                (id, snapshots)
             }
             (None, present) => {
                 if views.len() >= VIEWS_MAX {
@@ -115,13 +132,13 @@ impl PointsInTime {
             views.remove(&id);
         }
         // The mark may be newer than the view.
-        snapshots.values().try_for_each(|snapshot| snapshot.check_health())?;
+        snapshots.values().try_for_each(|state| state.snapshot.check_health())?;
         let expires_at = (SystemTime::now() + asked.keep_alive).into();
         Ok(Held { id, snapshots, expires_at, is_new: asked.id.is_none() && !asked.keep_alive.is_zero() })
     }
 
-    /// Answers with what a search of one index sees: the view that it asks for, or else the present state. The answer,
-    /// a JSON object, gets the view's `pointInTime`.
+    /// Answers with what a search of one index sees, and whose it is: the view that it asks for, or else the present state. An
+    /// alias that has moved since is still the index of the view. The answer, a JSON object, gets the view's `pointInTime`.
     ///
     /// # Errors
     /// Those of [`PointsInTime::hold`], and those of `present` and `answer`.
@@ -130,13 +147,14 @@ impl PointsInTime {
         view: View<'_>,
         runtime: &Handle,
         present: impl FnOnce() -> ApiResult<Arc<Snapshot>>,
-        answer: impl FnOnce(&Snapshot) -> ApiResult<(Vec<u8>, T)>,
+        answer: impl FnOnce(&str, &Snapshot) -> ApiResult<(Vec<u8>, T)>,
     ) -> ApiResult<(Vec<u8>, T)> {
-        let View { uid, point, holder } = view;
-        let Some(asked) = point else { return answer(&*present()?) };
-        let states = || Ok(Snapshots::from([(uid.clone(), present()?)]));
-        let held = self.hold(std::iter::once(uid), asked, holder, states)?;
-        let (mut body, rest) = answer(&held.snapshots[uid]).inspect_err(|_| self.give_up(&held))?;
+        let View { index, point, holder } = view;
+        let Some(asked) = point else { return answer(&index.uid, &*present()?) };
+        let states = || Ok(Snapshots::from([State::named(index, present()?)]));
+        let held = self.hold(std::iter::once(index), asked, holder, states)?;
+        let State { uid, snapshot } = &held.snapshots[&index.asked];
+        let (mut body, rest) = answer(uid, snapshot).inspect_err(|_| self.give_up(&held))?;
         self.watch(&held, runtime);
         append_field(&mut body, "pointInTime", held.shown().to_string().as_bytes());
         Ok((body, rest))
@@ -194,6 +212,18 @@ impl PointsInTime {
     }
 }
 
+/// The states of a view, those asked for among them by the names that are used; `None` if it lacks one of them.
+fn with_names<'a>(held: &Snapshots, indexes: impl Iterator<Item = &'a IndexName>) -> Option<Snapshots> {
+    let mut snapshots = held.clone();
+    for index in indexes {
+        if !held.contains_key(&index.asked) {
+            let state = held.values().find(|state| *state.uid == *index.uid)?;
+            snapshots.insert(index.asked.clone(), state.clone());
+        }
+    }
+    Some(snapshots)
+}
+
 /// The view that makes room for one of `holder`: the one used least lately of the holder of most. Holders of as many as
 /// any other give up what they do not use; a holder of none, what no other uses.
 fn to_give_up(views: &HashMap<Uuid, HeldView>, holder: &Holder, now: Instant) -> Option<Uuid> {
@@ -245,18 +275,26 @@ mod tests {
         Index::create_in(Arc::new(MemoryDirectory::default()), options).unwrap()
     }
 
+    fn name(uid: &str) -> IndexName {
+        IndexName { asked: uid.to_owned(), uid: uid.to_owned() }
+    }
+
     #[test]
     fn views_are_found_until_they_end() {
         let (points, index) = (PointsInTime::default(), index());
         let hold = |uid: &str, asked| {
-            let uid = uid.to_owned();
+            let uid = name(uid);
             points.hold(std::iter::once(&uid), asked, Holder::default(), || {
-                Ok(Snapshots::from([(uid.clone(), index.snapshot())]))
+                Ok(Snapshots::from([State::named(&uid, index.snapshot())]))
             })
         };
         let held = hold("films", ask(None, 60_000)).unwrap();
         let again = hold("films", ask(Some(held.id), 60_000)).unwrap();
-        assert!(Arc::ptr_eq(&held.snapshots["films"], &again.snapshots["films"]) && held.is_new && !again.is_new);
+        assert!(
+            Arc::ptr_eq(&held.snapshots["films"].snapshot, &again.snapshots["films"].snapshot)
+                && held.is_new
+                && !again.is_new
+        );
         let other = hold("books", ask(Some(held.id), 60_000)).unwrap_err();
         assert_eq!((other.code, other.status()), (Code::PointInTimeNotFound, 404));
         hold("films", ask(Some(held.id), 0)).expect("the last use");
@@ -274,22 +312,27 @@ mod tests {
     #[test]
     fn views_of_several_indexes_serve_each_of_them() {
         let (points, index) = (PointsInTime::default(), index());
-        let all = ["films".to_owned(), "books".to_owned()];
-        let states = || Ok(all.iter().map(|uid| (uid.clone(), index.snapshot())).collect());
+        let all = ["films", "books"].map(name);
+        let states = || Ok(all.iter().map(|uid| State::named(uid, index.snapshot())).collect());
         let held = points.hold(all.iter(), ask(None, 60_000), Holder::default(), states).unwrap();
-        let again = |uids: &[String]| {
+        let again = |uids: &[IndexName]| {
             points.hold(uids.iter(), ask(Some(held.id), 60_000), Holder::default(), || unreachable!())
         };
         assert_eq!(again(&all).unwrap().snapshots.len(), 2);
         again(&all[..1]).unwrap();
-        let more = [all[0].clone(), "songs".to_owned()];
+        let alias = IndexName { asked: "movies".to_owned(), uid: "films".to_owned() };
+        assert_eq!(again(std::slice::from_ref(&alias)).unwrap().snapshots["movies"].uid, "films".into());
+        // An alias that has moved is still the index of the view.
+        let moved = IndexName { asked: "films".to_owned(), uid: "films-2".to_owned() };
+        assert_eq!(again(&[moved]).unwrap().snapshots["films"].uid, "films".into());
+        let more = [all[0].clone(), name("songs")];
         assert_eq!(again(&more).unwrap_err().code, Code::PointInTimeNotFound);
     }
 
     #[test]
     fn their_number_is_bounded() {
         let (points, index) = (PointsInTime::default(), index());
-        let (uid, states) = ("films".to_owned(), || Ok(Snapshots::from([("films".to_owned(), index.snapshot())])));
+        let (uid, states) = (name("films"), || Ok(Snapshots::from([State::named(&name("films"), index.snapshot())])));
         let hold = |asked| points.hold(std::iter::once(&uid), asked, Holder::default(), states);
         let first = hold(ask(None, 60_000)).unwrap();
         for _ in 1..VIEWS_MAX {
@@ -309,7 +352,7 @@ mod tests {
     #[test]
     fn no_key_holds_what_others_need() {
         let (points, index) = (PointsInTime::default(), index());
-        let (uid, states) = ("films".to_owned(), || Ok(Snapshots::from([("films".to_owned(), index.snapshot())])));
+        let (uid, states) = (name("films"), || Ok(Snapshots::from([State::named(&name("films"), index.snapshot())])));
         let hold = |number, asked| points.hold(std::iter::once(&uid), asked, holder(number), states);
         let first: Vec<Held> = (0..VIEWS_MAX).map(|_| hold(1, ask(None, 3_600_000)).unwrap()).collect();
         assert_eq!(hold(1, ask(None, 60_000)).unwrap_err().code, Code::TooManyPointsInTime);
@@ -333,7 +376,7 @@ mod tests {
     #[test]
     fn what_is_not_used_ends_for_another_of_the_same_key() {
         let (points, index) = (PointsInTime::default(), index());
-        let (uid, states) = ("films".to_owned(), || Ok(Snapshots::from([("films".to_owned(), index.snapshot())])));
+        let (uid, states) = (name("films"), || Ok(Snapshots::from([State::named(&name("films"), index.snapshot())])));
         let hold = |asked| points.hold(std::iter::once(&uid), asked, holder(1), states);
         let held: Vec<Held> = (0..VIEWS_MAX).map(|_| hold(ask(None, 3_600_000)).unwrap()).collect();
         points.views.lock().get_mut(&held[7].id).unwrap().used -= IDLE_TIME;

@@ -217,3 +217,96 @@ fn keys_and_tenants_need_the_name_and_what_it_stands_for() {
     assert_eq!(ids(json!({"films": null, "films-1": {"filter": "id > 1"}})), Some(vec![2, 3]));
     assert_eq!(ids(json!({"*": {"filter": "year = 2"}})), Some(vec![3]));
 }
+
+/// The same films, found through two names of their index and through the name of another one.
+fn films_by_all_names() -> Server {
+    let server = Server::start();
+    server.set(
+        "films-1",
+        json!({"filterableAttributes": ["kind", "year"], "completions": {"fromQueries": true, "minCount": 2}}),
+    );
+    let films = json!([
+        {"id": 1, "title": "red planet", "kind": "a", "year": 2000},
+        {"id": 2, "title": "red rose", "kind": "b", "year": 2010},
+    ]);
+    server.add("films-1", films);
+    server.set("other", json!({"filterableAttributes": ["kind"]}));
+    server.add("other", json!([{"id": 1, "title": "red sea", "kind": "a"}]));
+    server.done(&server.patch("/aliases", json!({"films": "films-1", "movies": "films-1"})));
+    server
+}
+
+#[test]
+fn merged_lists_have_a_document_once_whatever_its_index_is_called() {
+    let server = films_by_all_names();
+    let merged = |names: &[&str], federation: Value| {
+        let queries: Vec<Value> = names.iter().map(|name| json!({"indexUid": name, "q": "red"})).collect();
+        server.post("/multi-search", json!({"federation": federation, "queries": queries})).ok()
+    };
+    let measure = || json!({"facet": "year", "histogram": {"interval": 10}, "statistics": true});
+    for names in [&["films", "films-1"][..], &["films", "movies"], &["films-1", "films", "movies"]] {
+        let facets: Value = names.iter().map(|name| ((*name).to_owned(), json!(["kind", measure()]))).collect();
+        let answer = merged(names, json!({"facetsByIndex": facets, "mergeFacets": {}}));
+        assert_eq!(
+            (&answer["hits"].as_array().unwrap().len(), &answer["estimatedTotalHits"]),
+            (&2, &json!(2)),
+            "{answer}"
+        );
+        assert_eq!(answer["hits"][0]["_federation"]["indexUid"], names[0]);
+        assert_eq!(answer["facetDistribution"]["kind"], json!({"a": 1, "b": 1}), "{answer}");
+        let details = &answer["facetDetails"][0];
+        assert_eq!((&details["statistics"]["count"], &details["histogram"][0]["count"]), (&json!(2), &json!(1)));
+        let answer = merged(names, json!({"facetsByIndex": facets, "page": 1, "hitsPerPage": 1}));
+        assert_eq!((&answer["totalHits"], &answer["totalPages"]), (&json!(2), &json!(2)));
+        for name in names {
+            assert_eq!(answer["facetsByIndex"][name]["distribution"]["kind"], json!({"a": 1, "b": 1}), "{name}");
+            assert_eq!(answer["facetsByIndex"][name]["details"][0]["statistics"]["count"], 2, "{name}");
+        }
+        let distinct = merged(names, json!({"distinct": "kind"}));
+        assert_eq!(distinct["estimatedTotalHits"], 2, "{distinct}");
+    }
+    // Facets by a name that no query uses are those of its index.
+    let answer = merged(&["films"], json!({"facetsByIndex": {"films-1": ["kind"], "movies": ["kind"]}}));
+    assert_eq!(answer["facetsByIndex"]["films-1"]["distribution"]["kind"], json!({"a": 1, "b": 1}));
+    assert_eq!(answer["facetsByIndex"]["movies"], answer["facetsByIndex"]["films-1"]);
+    // Those of another index are other documents.
+    assert_eq!(merged(&["films", "other"], json!({}))["estimatedTotalHits"], 3);
+    // All queries of one index see one state.
+    let states = json!({"federation": {}, "queries": [{"indexUid": "films", "at": 0}, {"indexUid": "films-1"}]});
+    server.post("/multi-search", states).refused(400, "invalid_search_at");
+}
+
+#[test]
+fn queries_are_counted_and_completed_by_any_name() {
+    let server = films_by_all_names();
+    let complete = |name: &str, q: &str| {
+        let answer = server.post(&format!("/indexes/{name}/completions"), json!({"q": q})).ok();
+        answer["completions"].as_array().unwrap().iter().map(|one| one["q"].clone()).collect::<Vec<Value>>()
+    };
+    assert_eq!(complete("films", "pla"), ["planet"]);
+    server.search("films", json!({"q": "red planet"}));
+    server.get("/indexes/films-1/search?q=red%20planet").ok();
+    for name in ["films", "movies", "films-1"] {
+        assert_eq!(complete(name, "red")[0], "red planet", "{name}");
+    }
+    server.post("/indexes/none/completions", json!({"q": "red"})).refused(404, "index_not_found");
+}
+
+#[test]
+fn a_view_is_found_by_any_name_of_its_index() {
+    let server = films_by_all_names();
+    let held = server.search("films", json!({"pointInTime": {}}))["pointInTime"]["id"].clone();
+    server.add("films-1", json!([{"id": 3, "title": "red"}]));
+    for name in ["films", "movies", "films-1"] {
+        assert_eq!(server.ids(name, json!({"pointInTime": {"id": held}})), [1, 2], "{name}");
+        assert_eq!(server.ids(name, json!({})), [1, 2, 3], "{name}");
+    }
+    server.post("/indexes/other/search", json!({"pointInTime": {"id": held}})).refused(404, "point_in_time_not_found");
+    let several = json!({"pointInTime": {}, "queries": [{"indexUid": "films"}, {"indexUid": "films-1"}]});
+    let several = server.post("/multi-search", several).ok();
+    let hits = |of: usize| several["results"][of]["hits"].as_array().unwrap().len();
+    assert_eq!((hits(0), hits(1)), (3, 3));
+    // An alias that moves stays the index of its views.
+    server.done(&server.put("/aliases/films", json!({"indexUid": "other"})));
+    assert_eq!(server.ids("films", json!({"pointInTime": {"id": held}})), [1, 2]);
+}

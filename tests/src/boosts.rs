@@ -75,6 +75,40 @@ fn rules_of_the_settings_are_given_back_and_read() {
 }
 
 #[test]
+fn a_factor_beyond_the_largest_number_is_a_number() {
+    let server = Server::start();
+    server.set("n", json!({"sortableAttributes": ["n"]}));
+    server.add("n", json!([{"id": 1, "n": 2}, {"id": 2, "n": 1e200}, {"id": 3, "n": 1e308}]));
+    for function in ["square", "linear"] {
+        let boost = json!({"boost": {"field": "n", "function": function, "weight": 1000}});
+        let answer = server.search("n", json!({"showRankingScoreDetails": true, "boosts": [boost]}));
+        let details = &answer["hits"][0]["_rankingScoreDetails"];
+        assert!(details["boost:n"]["factor"].as_f64().is_some_and(f64::is_finite), "{details}");
+        assert_eq!(answer["hits"][2]["id"], 1, "{function}");
+    }
+}
+
+#[test]
+fn answers_by_the_present_time_have_no_tag() {
+    let server = shop();
+    let ask = |path: &str| server.request(reqwest::Method::GET, path);
+    let tag = |path: &str| ask(path).send().expect("an answer").headers().get("etag").cloned();
+    let search = "/indexes/shop/search?q=red";
+    assert!(tag(search).is_some());
+    let decay = |origin: &str| json!({"decay": {"field": "stars", "origin": origin, "scale": "10s"}});
+    let boosts = |origin: &str| format!("{search}&boosts={}", percent_encoding(&json!([decay(origin)]).to_string()));
+    assert_eq!((tag(&boosts("now")), tag(&boosts("2024-01-01")).is_some()), (None, true));
+    server.set("shop", json!({"rankingRules": ["words", decay("now")]}));
+    assert_eq!((tag(search), tag(&boosts("2024-01-01")).is_some()), (None, true));
+    assert_eq!(ask(search).header("If-None-Match", "*").send().expect("an answer").status(), 200);
+}
+
+/// As a value of a query string.
+fn percent_encoding(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+#[test]
 fn lists_of_several_indexes_compare_boosted_hits() {
     let server = shop();
     server.add("others", json!([{"id": 9, "title": "red shoes", "stars": 5}]));

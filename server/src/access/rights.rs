@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::action::Action;
 use super::key::ApiKey;
 use super::tenant::SearchRules;
-use crate::aliases::{Aliases, is_no_index};
+use crate::aliases::{Aliases, IndexName, is_no_index};
 use crate::error::{ApiError, ApiResult, Code};
 
 /// The indexes that a request may touch, and how. What is asked of an alias is asked of both: the name that was used and the
@@ -57,6 +57,11 @@ impl Rights {
     /// The index that `name` means: its own, unless it is an alias.
     pub(crate) fn target<'a>(&'a self, name: &'a str) -> &'a str {
         self.aliases.target(name)
+    }
+
+    /// As [`Rights::target`], with the name.
+    pub(crate) fn index(&self, name: &str) -> IndexName {
+        self.aliases.resolve(name.to_owned())
     }
 
     /// # Errors

@@ -266,9 +266,9 @@ fn facets(
         return Ok(());
     }
     let mut by_index: BTreeMap<&String, Vec<Counted>> = BTreeMap::new();
-    for part in parts {
+    for (server, part) in parts.iter().enumerate() {
         for (uid, counted) in part.rest.get("facetsByIndex").and_then(Value::as_object).into_iter().flatten() {
-            by_index.entry(uid).or_default().push(Counted::read(uid, counted));
+            by_index.entry(uid).or_default().push(Counted::read(uid, counted, server));
         }
     }
     by_index.values_mut().for_each(|counted| agree(counted));

@@ -1,10 +1,12 @@
 //! Ranges, histograms and statistics that several servers measured, put together.
 
+use std::collections::HashSet;
+
 use lamina_engine::facet::Measured;
 use serde_json::{Map, Value};
 
 use crate::error::ApiResult;
-use crate::search::federated::{different, merged_measures, read_measured};
+use crate::search::federated::{different, index_of, merged_measures, read_measured};
 use crate::wire::multi_search::Federation;
 use crate::wire::search::FacetMeasure;
 
@@ -22,7 +24,9 @@ pub(super) fn is_whole(answer: &Value, federation: &Federation) -> bool {
 /// # Errors
 /// More buckets than a histogram may have.
 pub(super) fn of_index(answers: &[&Map<String, Value>], uid: &str, asked: &[FacetMeasure]) -> ApiResult<Value> {
-    let each = (0..).zip(asked).map(|(place, one)| merged_measures(one, measured(answers, uid, place, one)));
+    let each = (0..).zip(asked).map(|(place, one)| {
+        merged_measures(one, answers.iter().filter_map(|answer| measured(answer, uid, place, one)).collect())
+    });
     Ok(Value::Array(each.collect::<ApiResult<_>>()?))
 }
 
@@ -32,10 +36,13 @@ pub(super) fn of_index(answers: &[&Map<String, Value>], uid: &str, asked: &[Face
 /// As [`of_index`].
 pub(super) fn of_all(answers: &[&Map<String, Value>], federation: &Federation) -> ApiResult<Value> {
     let each = different(federation).into_iter().map(|asked| {
-        let mut parts = Vec::new();
+        let (mut parts, mut seen) = (Vec::new(), HashSet::new());
         for (uid, all) in &federation.measures_by_index {
-            if let Some(place) = all.iter().position(|one| one.is_same(asked)) {
-                parts.extend(measured(answers, uid, place, asked));
+            let Some(place) = all.iter().position(|one| one.is_same(asked)) else { continue };
+            for (server, answer) in answers.iter().enumerate() {
+                // An index that is asked for by two names is measured once.
+                let is_new = counted(answer, uid).is_some_and(|counted| seen.insert((server, index_of(uid, counted))));
+                parts.extend(is_new.then(|| measured(answer, uid, place, asked)).flatten());
             }
         }
         merged_measures(asked, parts)
@@ -43,10 +50,14 @@ pub(super) fn of_all(answers: &[&Map<String, Value>], federation: &Federation) -
     Ok(Value::Array(each.collect::<ApiResult<_>>()?))
 }
 
-/// What the servers that count the index have in one place of its `details`.
-fn measured(answers: &[&Map<String, Value>], uid: &str, place: usize, asked: &FacetMeasure) -> Vec<Measured> {
-    let details = answers.iter().filter_map(|answer| answer.get("facetsByIndex")?.get(uid)?.get("details")?.get(place));
-    details.filter_map(|one| read_measured(asked, one)).collect()
+/// What a server says of an index that it counts.
+fn counted<'a>(answer: &'a Map<String, Value>, uid: &str) -> Option<&'a Value> {
+    answer.get("facetsByIndex")?.get(uid)
+}
+
+/// What a server that counts the index has in one place of its `details`.
+fn measured(answer: &Map<String, Value>, uid: &str, place: usize, asked: &FacetMeasure) -> Option<Measured> {
+    read_measured(asked, counted(answer, uid)?.get("details")?.get(place)?)
 }
 
 #[cfg(test)]

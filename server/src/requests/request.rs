@@ -13,6 +13,7 @@ use warp::path::FullPath;
 use super::body_memory::{BodyMemory, Counted};
 use super::standing::Standing;
 use crate::access::Rights;
+use crate::aliases::IndexName;
 use crate::app::AppState;
 use crate::budget::request_too_large;
 use crate::error::ApiResult;
@@ -138,16 +139,20 @@ impl Request {
         Standing::new(&self.state, (&self.method, self.path()), key, &self.rights)
     }
 
-    /// The index that the uid in a path means, which may be an alias.
+    /// The index that the uid in a path names, which may be an alias.
+    ///
+    /// # Errors
+    /// `invalid_index_uid`
+    pub(crate) fn index(&self, segment: &str) -> ApiResult<IndexName> {
+        Ok(self.rights.aliases().resolve(index_uid_in_path(segment)?))
+    }
+
+    /// As [`Request::index`]: its own uid.
     ///
     /// # Errors
     /// `invalid_index_uid`
     pub(crate) fn index_uid(&self, segment: &str) -> ApiResult<String> {
-        let name = index_uid_in_path(segment)?;
-        Ok(match self.rights.aliases().get(&name) {
-            Some(alias) => alias.index_uid.clone(),
-            None => name,
-        })
+        self.index(segment).map(|index| index.uid)
     }
 
     /// The uid in a path, where an alias will not do.

@@ -204,27 +204,28 @@ fn searchable(state: &AppState, context: &Context) -> Vec<(String, String)> {
 
 /// Searches as a model asks for it. What goes wrong is for the model to read.
 async fn search(state: &Arc<AppState>, mut context: Context, call: SearchCall) -> ApiResult<SearchOutcome> {
-    let SearchCall { index_uid: uid, q, filter } = call;
+    let SearchCall { index_uid, q, filter } = call;
     if !context.rights.may_search() {
         return Err(ApiError::new(Code::InvalidApiKey, "The key of the conversation may not search."));
     }
-    context.rights.check_index(&uid)?;
+    context.rights.check_index(&index_uid)?;
+    let index = context.rights.index(&index_uid);
     context.received = std::time::Instant::now();
     context.budget = state.budgets.answer();
-    let mut body = match state.instance.state(context.rights.target(&uid)) {
+    let mut body = match state.instance.state(&index.uid) {
         Ok(snapshot) => chat::search_parameters(&snapshot.settings),
         // Reported by the search.
         Err(_) => Map::new(),
     };
     body.extend([("q".to_owned(), json!(q)), ("filter".to_owned(), json!(filter))]);
     let query = SearchQuery::from_body(&Value::Object(body))?;
-    let texts = wanted(state, std::iter::once((uid.as_str(), &query)), &context)?;
+    let texts = wanted(state, std::iter::once((index.uid.as_str(), &query)), &context)?;
     context.embedded = embed(state, texts).await;
     let (instance, budget) = (Arc::clone(&state.instance), context.budget.clone());
     state
         .answer(&budget, move || {
-            let snapshot = instance.searchable(context.rights.target(&uid))?;
-            let target = Target { uid: &uid, snapshot: &snapshot };
+            let snapshot = instance.searchable(&index.uid)?;
+            let target = Target::new(&index, &snapshot);
             let answered =
                 context.kept.answer(target, &query, &context, Form { names_index: false, with_metadata: false })?;
             let body = answered.into_body(context.received, &context.budget)?;

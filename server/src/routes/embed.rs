@@ -36,7 +36,7 @@ pub(super) fn check_media(state: &AppState, query: &SearchQuery) -> ApiResult<()
     Ok(())
 }
 
-/// The texts that `queries` (with the index of each) are to be searched by meaning for. Each has the time budget of its
+/// The texts that `queries` (with the uid of the index of each) are to be searched by meaning for. Each has the time budget of its
 /// index, from when the request was received.
 ///
 /// # Errors
@@ -56,7 +56,7 @@ pub(super) fn wanted<'q>(
             if query.vector.is_some() {
                 return None;
             }
-            let snapshot = state.instance.state(context.rights.target(uid)).ok()?;
+            let snapshot = state.instance.state(uid).ok()?;
             let settings = snapshot.settings.embedder(&hybrid.embedder).filter(|embedder| !embedder.user_provided)?;
             let cutoff_ms = snapshot.settings.search_cutoff_ms.unwrap_or(DEFAULT_SEARCH_CUTOFF_MS);
             let deadline = context.received + Duration::from_millis(cutoff_ms);

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use lamina_engine::index::Snapshot;
 
+use crate::aliases::IndexName;
 use crate::app::AppState;
 use crate::error::ApiResult;
-use crate::points_in_time::PointsInTime;
+use crate::points_in_time::{PointsInTime, State};
 use crate::rerankers::{Place, best_first};
 use crate::search::{Candidates, Context, Reranked, Target, candidates, reranker};
 use crate::wire::point_in_time::PointInTime;
@@ -17,21 +18,22 @@ use crate::wire::search::SearchQuery;
 /// A state that is held is kept at least for as long as a provider may take, and the search behind it.
 const HELD_TIME: Duration = Duration::from_secs(60);
 
-/// The order for the first hits of a search of the index `uid`, if it asks for one and has words that they can be compared
+/// The order for the first hits of a search of `index`, if it asks for one and has words that they can be compared
 /// with. A provider that fails or is late leaves the hits as they are.
 ///
 /// # Errors
 /// What the search would be refused for.
 pub(super) async fn rerank(
     state: &Arc<AppState>,
-    uid: &str,
+    index: &IndexName,
     query: &SearchQuery,
     context: &Context,
 ) -> ApiResult<Option<Arc<Reranked>>> {
     if query.rerank.is_none() || query.text().is_none() {
         return Ok(None);
     }
-    rerank_in(state, uid, &snapshot(state, uid, query, context)?, query, context).await
+    let snapshot = snapshot(state, index, query, context)?;
+    rerank_in(state, index, &snapshot, query, context).await
 }
 
 /// As [`rerank`], for a search that sees `snapshot`.
@@ -40,19 +42,19 @@ pub(super) async fn rerank(
 /// As [`rerank`].
 pub(super) async fn rerank_in(
     state: &Arc<AppState>,
-    uid: &str,
+    index: &IndexName,
     snapshot: &Arc<Snapshot>,
     query: &SearchQuery,
     context: &Context,
 ) -> ApiResult<Option<Arc<Reranked>>> {
     let (Some(rerank), Some(text)) = (query.rerank.clone(), query.text().map(str::to_owned)) else { return Ok(None) };
     let snapshot = Arc::clone(snapshot);
-    let reranker = reranker(Target { uid, snapshot: &snapshot }, &rerank)?;
+    let reranker = reranker(Target::new(index, &snapshot), &rerank)?;
     let found = {
-        let (uid, query, context, rerank) = (uid.to_owned(), query.clone(), context.clone(), rerank.clone());
+        let (index, query, context, rerank) = (index.clone(), query.clone(), context.clone(), rerank.clone());
         let (snapshot, reranker) = (Arc::clone(&snapshot), reranker.clone());
         let budget = context.budget.clone();
-        let work = move || candidates(Target { uid: &uid, snapshot: &snapshot }, &query, &rerank, &reranker, &context);
+        let work = move || candidates(Target::new(&index, &snapshot), &query, &rerank, &reranker, &context);
         state.answer(&budget, work).await?
     };
     let Candidates { texts, addresses, held } = found;
@@ -72,7 +74,7 @@ pub(super) async fn rerank_in(
     drop(held);
     let scores = scores.inspect_err(|reason| {
         tracing::warn!(
-            index = uid,
+            index = index.asked,
             reranker = %rerank.reranker,
             %reason,
             "a search keeps its order because its reranker failed"
@@ -83,16 +85,15 @@ pub(super) async fn rerank_in(
 }
 
 /// The state that the search sees: one that is held, or the present one, which a new view would hold.
-fn snapshot(state: &AppState, uid: &str, query: &SearchQuery, context: &Context) -> ApiResult<Arc<Snapshot>> {
-    let present = || state.instance.searchable_at(context.rights.target(uid), query.at);
+fn snapshot(state: &AppState, index: &IndexName, query: &SearchQuery, context: &Context) -> ApiResult<Arc<Snapshot>> {
+    let present = || state.instance.searchable_at(&index.uid, query.at);
     match query.point_in_time {
         Some(asked @ PointInTime { id: Some(_), .. }) => {
             let asked = PointInTime { keep_alive: asked.keep_alive.max(HELD_TIME), ..asked };
-            let uid = uid.to_owned();
             let points: &PointsInTime = &state.points_in_time;
-            let states = || Ok([(uid.clone(), present()?)].into());
-            let held = points.hold(std::iter::once(&uid), asked, context.rights.holder(), states)?;
-            Ok(Arc::clone(&held.snapshots[&uid]))
+            let states = || Ok([State::named(index, present()?)].into());
+            let held = points.hold(std::iter::once(index), asked, context.rights.holder(), states)?;
+            Ok(Arc::clone(&held.snapshots[&index.asked].snapshot))
         }
         _ => present(),
     }

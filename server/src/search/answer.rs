@@ -24,7 +24,7 @@ impl Metadata {
             metadata.insert("query".into(), json!(text));
         }
         metadata.insert("queryUid".into(), json!(Uuid::now_v7()));
-        metadata.insert("indexUid".into(), json!(target.uid));
+        metadata.insert("indexUid".into(), json!(target.name));
         if let Some(key) = &target.snapshot.primary_key {
             metadata.insert("primaryKey".into(), json!(**key));
         }
@@ -133,7 +133,7 @@ impl Answer<'_> {
         let mut out = Vec::with_capacity(1024);
         out.push(b'{');
         if self.names_index {
-            out.extend_from_slice(format!("\"indexUid\":{},", json!(self.target.uid)).as_bytes());
+            out.extend_from_slice(format!("\"indexUid\":{},", json!(self.target.name)).as_bytes());
         }
         out.extend_from_slice(b"\"hits\":[");
         let start = std::time::Instant::now();

@@ -156,18 +156,14 @@ fn key(target: Target<'_>, query: &SearchQuery, context: &Context, form: Form) -
     }
     let mut key = String::new();
     let created_at = Timestamp::from(target.snapshot.created_at()).nanos();
-    let imposed = context.rights.imposed_filter(target.uid);
-    let settings = &target.snapshot.settings;
-    let depends_on_time = match &query.boosts {
-        Some(boosts) => boosts.iter().any(BoostRule::depends_on_time),
-        None => settings.boosts().any(BoostRule::depends_on_time),
-    };
+    let imposed = context.rights.imposed_filter(target.name);
     // What is near to now is another second a little further away.
-    let second = depends_on_time.then(|| Timestamp::now().nanos() / 1_000_000_000);
+    let second = depends_on_time(query, target.snapshot).then(|| Timestamp::now().nanos() / 1_000_000_000);
     let rules = context.rules.as_ref().map(RulesInForce::state);
     let is_degraded = target.snapshot.is_degraded();
     let switches = (context.contains_filter, form.names_index, is_degraded, unexpired(target.snapshot), rules);
-    write!(key, "{:?} {created_at} {} {switches:?} {second:?} {imposed:?}", target.uid, target.snapshot.generation)
+    let names = [target.name, target.uid];
+    write!(key, "{names:?} {created_at} {} {switches:?} {second:?} {imposed:?}", target.snapshot.generation)
         .expect("texts take everything");
     put_query(query, &mut key);
     (key.len() <= KEY_BYTES_MAX).then(|| key.into_boxed_str())
@@ -226,6 +222,14 @@ fn put_query(query: &SearchQuery, key: &mut String) {
     );
 }
 
+/// Whether the same search orders the same documents otherwise when it comes later.
+pub(crate) fn depends_on_time(query: &SearchQuery, snapshot: &Snapshot) -> bool {
+    match &query.boosts {
+        Some(boosts) => boosts.iter().any(BoostRule::depends_on_time),
+        None => snapshot.settings.boosts().any(BoostRule::depends_on_time),
+    }
+}
+
 /// How many documents are left of an index whose documents expire: between two commits they only become fewer.
 pub(crate) fn unexpired(snapshot: &Snapshot) -> Option<u64> {
     snapshot.settings.expiry_attribute.as_ref().map(|_| snapshot.readable_count())
@@ -243,7 +247,7 @@ mod tests {
     /// Whether the answer was kept, and its hits' identifiers.
     fn ask(context: &Context, snapshot: &Snapshot, body: Value, form: Form) -> (bool, Vec<Value>) {
         let query = SearchQuery::from_body(&body).unwrap();
-        let target = Target { uid: "animals", snapshot };
+        let target = Target { name: "animals", uid: "animals", snapshot };
         let was_kept = context.kept.get(target, &query, context, form).is_some();
         let answered = context.kept.answer(target, &query, context, form).unwrap();
         let answer: Value = serde_json::from_slice(&answered.written.body(context.received)).unwrap();
@@ -276,7 +280,7 @@ mod tests {
     fn times_and_identifiers_are_those_of_the_request() {
         let (context, animals) = (keeping(1 << 20), animals());
         let query = SearchQuery::from_body(&json!({"q": "fox"})).unwrap();
-        let target = Target { uid: "animals", snapshot: &animals };
+        let target = Target { name: "animals", uid: "animals", snapshot: &animals };
         let uids: std::collections::HashSet<String> = (0..3)
             .map(|_| {
                 let answered = context.kept.answer(target, &query, &context, FORM).unwrap();
@@ -307,7 +311,7 @@ mod tests {
         let many: Vec<Value> = (0..30).map(|id| json!({"id": id, "name": "fox"})).collect();
         let cut = snapshot(json!({"pagination": {"maxTotalHits": 5}}), &many);
         let query = SearchQuery::from_body(&json!({"q": "fox"})).unwrap();
-        let target = Target { uid: "animals", snapshot: &cut };
+        let target = Target { name: "animals", uid: "animals", snapshot: &cut };
         for was_kept in [false, true] {
             assert_eq!(context.kept.get(target, &query, &context, FORM).is_some(), was_kept);
             let answered = context.kept.answer(target, &query, &context, FORM).unwrap();

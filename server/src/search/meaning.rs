@@ -60,7 +60,7 @@ fn search_by_asked_kind(
     context: &Context,
     request: &SearchRequest,
 ) -> ApiResult<Searched> {
-    let refuse = |error| refusal::search(target.uid, &error);
+    let refuse = |error| refusal::search(target.name, &error);
     match query.kind()? {
         SearchKind::Keyword => {
             let result = search(target.snapshot, request).map_err(refuse)?;
@@ -80,7 +80,7 @@ fn search_by_asked_kind(
                     Some(SemanticQuery::new(&hybrid.embedder, vector))
                 }
                 Err(failure) => {
-                    tracing::warn!(index = target.uid, %failure, "a hybrid search returns keyword hits only");
+                    tracing::warn!(index = target.name, %failure, "a hybrid search returns keyword hits only");
                     // Without an embedder of texts it is what the request asked for.
                     is_let_down = makes_vectors(target, hybrid);
                     None

@@ -48,7 +48,7 @@ pub(crate) use federation::federated;
 pub(crate) use federation::{ValuesWanted, run_federated};
 pub(crate) use foreign::resolve as resolve_foreign;
 pub(crate) use hits::HitWriter;
-pub(crate) use kept_answers::{Answered, Form, KeptAnswers, unexpired};
+pub(crate) use kept_answers::{Answered, Form, KeptAnswers, depends_on_time, unexpired};
 pub(crate) use multi::at_query;
 pub(crate) use multi::{OwnView, Written, run_multi};
 pub(crate) use pace::{Asker, Pace};
@@ -62,6 +62,7 @@ pub(crate) use suggestions::{
 };
 
 use crate::access::Rights;
+use crate::aliases::IndexName;
 use crate::budget::{AnswerBudget, Held};
 use crate::engine_errors::limit_name;
 use crate::error::{ApiResult, Code};
@@ -75,10 +76,19 @@ use places::Places;
 /// The index to search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target<'a> {
-    /// Its uid, for messages.
+    /// As the request names it, for answers, messages and rights.
+    pub name: &'a str,
+    /// Its uid: two names of one index have the same.
     pub uid: &'a str,
     /// Its state.
     pub snapshot: &'a Snapshot,
+}
+
+impl<'a> Target<'a> {
+    /// The index that a request names so, in a state of it.
+    pub(crate) fn new(name: &'a IndexName, snapshot: &'a Snapshot) -> Target<'a> {
+        Target { name: &name.asked, uid: &name.uid, snapshot }
+    }
 }
 
 /// What surrounds a search beside its parameters.

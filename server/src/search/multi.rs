@@ -48,12 +48,12 @@ pub(crate) struct OwnView<'a> {
     pub reranked: Option<Arc<Reranked>>,
 }
 
-/// The snapshot of `uid`.
-pub(super) fn target<'a>(snapshots: &'a Snapshots, uid: &'a str) -> ApiResult<Target<'a>> {
-    match snapshots.get(uid) {
-        Some(snapshot) => Ok(Target { uid, snapshot }),
+/// The state of the index that the request names so.
+pub(super) fn target<'a>(snapshots: &'a Snapshots, name: &'a str) -> ApiResult<Target<'a>> {
+    match snapshots.get(name) {
+        Some(state) => Ok(Target { name, uid: &state.uid, snapshot: &state.snapshot }),
         // Not the path but the body names the index, so the body is what is wrong.
-        None => Err(ApiError::index_not_found(uid).with_status(400)),
+        None => Err(ApiError::index_not_found(name).with_status(400)),
     }
 }
 

@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 
 use super::places::Places;
 use super::{Context, Reach, Target, refusal};
-use crate::aliases::Aliases;
 use crate::error::ApiResult;
 use crate::rules::{Asked, Fuel, Rule, RuleSet};
 use crate::wire::search::{SearchKind, SearchQuery};
@@ -30,8 +29,6 @@ pub(crate) struct RulesInForce {
     pub fuel: Fuel,
     /// When the request arrived, in nanoseconds since 1970.
     pub now: i64,
-    /// What other names stand for: a pin names the index, whichever name the search uses.
-    pub aliases: Arc<Aliases>,
 }
 
 impl RulesInForce {
@@ -73,7 +70,7 @@ pub(super) fn pinned(
     context: &Context,
 ) -> ApiResult<Vec<Pinned>> {
     let Some(rules) = &context.rules else { return Ok(Vec::new()) };
-    let refuse = |error| refusal::search(target.uid, &error);
+    let refuse = |error| refusal::search(target.name, &error);
     let QueryWords { mut words, is_empty } = match query.kind()? {
         // Its text is not cut into words.
         SearchKind::Semantic(_) => QueryWords { words: Vec::new(), is_empty: true },
@@ -90,7 +87,8 @@ pub(super) fn pinned(
         return Ok(Vec::new());
     }
     let mut admitted = Admitted::new(target.snapshot, request).map_err(refuse)?;
-    let names = [target.uid, rules.aliases.target(target.uid)];
+    // A pin names the index, whichever name the search uses.
+    let names = [target.name, target.uid];
     let mut pinned = kept(names, acting.iter(), rules.fuel.pin_actions, |id| admitted.find(id));
     pinned.sort_by_key(|pin| pin.position);
     Ok(pinned)

@@ -28,7 +28,7 @@ pub(crate) fn engine_request(target: Target<'_>, query: &SearchQuery, context: &
         Some(filter) => parse_filter(filter, Code::InvalidSearchFilter, context.contains_filter)?,
         None => None,
     };
-    let imposed = context.imposed_filter(target.uid, Code::InvalidSearchFilter)?;
+    let imposed = context.imposed_filter(target.name, Code::InvalidSearchFilter)?;
     let hidden = imposed.clone();
     let sort = sort(query, context)?;
     let resolved = |filter| foreign::resolve(filter, settings, context, Code::InvalidSearchFilter);
@@ -36,7 +36,7 @@ pub(crate) fn engine_request(target: Target<'_>, query: &SearchQuery, context: &
     if query.distinct_limit.is_some() && query.distinct.is_none() && settings.distinct_attribute.is_none() {
         return Err(ApiError::new(
             Code::InvalidSearchDistinctLimit,
-            format!("Index `{}` has no distinct attribute: `distinctLimit` needs `distinct` beside it.", target.uid),
+            format!("Index `{}` has no distinct attribute: `distinctLimit` needs `distinct` beside it.", target.name),
         ));
     }
     if let Some(boosts) = &query.boosts {

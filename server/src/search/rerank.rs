@@ -48,7 +48,7 @@ pub(crate) struct Reranked {
 pub(crate) fn reranker(target: Target<'_>, rerank: &Rerank) -> ApiResult<Reranker> {
     let configuration = target.snapshot.settings.rerankers.get(&rerank.reranker).and_then(|one| one.as_object());
     configuration.map(Reranker::new).ok_or_else(|| {
-        let message = format!("Index `{}` has no reranker with name `{}`.", target.uid, rerank.reranker);
+        let message = format!("Index `{}` has no reranker with name `{}`.", target.name, rerank.reranker);
         ApiError::new(Code::InvalidSearchRerank, message)
     })
 }

@@ -26,7 +26,7 @@ use crate::wire::similar::SimilarQuery;
 /// A filter that can't be used, an unknown embedder, an unknown document.
 pub(crate) fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) -> ApiResult<Written> {
     check(target, query)?;
-    let imposed = context.imposed_filter(target.uid, Code::InvalidSimilarFilter)?;
+    let imposed = context.imposed_filter(target.name, Code::InvalidSimilarFilter)?;
     let address = address(target, query, imposed.as_ref())?;
     let window = Window::Offset { offset: query.offset, limit: query.limit };
     let window = Reach::new(window, target.snapshot.settings.pagination.max_total_hits);
@@ -99,7 +99,7 @@ fn find(
     let found = search_similar(target.snapshot, request, &query.embedder, address);
     let mut result = found.map_err(|error| match error {
         SearchError::Filter(error) => ApiError::new(Code::InvalidSimilarFilter, error.sentence()),
-        other => refusal::search(target.uid, &other),
+        other => refusal::search(target.name, &other),
     })?;
     if target.snapshot.is_degraded() {
         result.limits.push(Limit::DamagedSegment);
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn it_has_the_time_budget_of_a_search() {
         let snapshot = animals();
-        let target = Target { uid: "animals", snapshot: &snapshot };
+        let target = Target { name: "animals", uid: "animals", snapshot: &snapshot };
         let query = SimilarQuery::from_body(&json!({"id": 1, "embedder": "e", "filter": "weight > 4"})).unwrap();
         let window = Reach::new(Window::Offset { offset: 0, limit: 1 }, 10);
         let request = request(target, &query, &Context::now(), window, None).unwrap();

@@ -73,7 +73,7 @@ pub(crate) fn run_completions(
     let mut of_queries = from_queries(target, &request, before)?;
     of_queries.truncate(asked.limit);
     let mut of_words =
-        complete(target.snapshot, &request, asked.limit).map_err(|error| refusal::search(target.uid, &error))?;
+        complete(target.snapshot, &request, asked.limit).map_err(|error| refusal::search(target.name, &error))?;
     of_words.retain(|word| !of_queries.iter().any(|query| query.text == word.text.to_lowercase()));
     of_words.truncate(asked.limit - of_queries.len());
     let all = of_queries.iter().chain(&of_words);
@@ -104,7 +104,8 @@ fn from_queries(target: Target<'_>, request: &SearchRequest, before: &AskedQueri
     let mut found = Vec::new();
     for text in before.going_on(target.uid, made_at(target), query, settings.min_count, ASKED_MAX) {
         let asked = SearchRequest { query: Some(text.clone()), ..request.clone() };
-        let documents = documents_with(target.snapshot, &asked).map_err(|error| refusal::search(target.uid, &error))?;
+        let documents =
+            documents_with(target.snapshot, &asked).map_err(|error| refusal::search(target.name, &error))?;
         if documents > 0 {
             found.push(Completion { text, documents });
         }
@@ -152,7 +153,7 @@ pub(super) fn did_you_mean(
     request: &SearchRequest,
     found: &Found,
 ) -> ApiResult<Option<DidYouMean>> {
-    let refused = |error| refusal::search(target.uid, &error);
+    let refused = |error| refusal::search(target.name, &error);
     let Some(q) = corrected(target.snapshot, request).map_err(refused)? else { return Ok(None) };
     // By its words: vectors of a text that was not sent are not asked for.
     let query = SearchQuery { q: Some(q.clone()), hybrid: None, vector: None, media: None, ..query.clone() };

@@ -9,8 +9,9 @@ use lamina_engine::storage::MemoryDirectory;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::aliases::Aliases;
 use crate::error::ApiError;
-use crate::points_in_time::Snapshots;
+use crate::points_in_time::{Snapshots, State};
 use crate::wire::multi_search::MultiSearch;
 use crate::wire::settings;
 use crate::wire::similar::SimilarQuery;
@@ -56,7 +57,7 @@ pub(super) fn animals() -> Arc<Snapshot> {
 /// The answer to a search, without what changes from run to run.
 fn answer(snapshot: &Snapshot, body: Value) -> ApiResult<Value> {
     let query = SearchQuery::from_body(&body)?;
-    let (target, context) = (Target { uid: "animals", snapshot }, Context::now());
+    let (target, context) = (Target { name: "animals", uid: "animals", snapshot }, Context::now());
     let found = run(target, &query, &context)?;
     let written =
         Answer { target, query: &query, context: &context, found, names_index: false, metadata: None }.write()?;
@@ -371,7 +372,7 @@ fn searches_by_words_and_by_vectors() {
 #[test]
 fn facet_searches() {
     let animals = animals();
-    let target = Target { uid: "animals", snapshot: &animals };
+    let target = Target { name: "animals", uid: "animals", snapshot: &animals };
     let search = |body: Value| {
         let answer = run_facet_search(target, &FacetSearch::from_body(&body)?, &Context::now())?;
         let body: Value = serde_json::from_slice(&answer.body).unwrap();
@@ -408,7 +409,7 @@ fn facet_searches_count_hits() {
             let mut body = json!({"facetName": "kind", "exhaustiveFacetCount": is_exhaustive});
             body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
             let asked = FacetSearch::from_body(&body).unwrap();
-            let target = Target { uid: "x", snapshot: &index };
+            let target = Target { name: "x", uid: "x", snapshot: &index };
             let answer = run_facet_search(target, &asked, &Context::now()).unwrap();
             let answer: Value = serde_json::from_slice(&answer.body).unwrap();
             let hits = answer["facetHits"].as_array().unwrap().iter();
@@ -446,7 +447,7 @@ fn a_field_may_be_open_to_facet_search_alone() {
     let no_filters = json!({"facetSearch": true, "filter": {"equality": false, "comparison": false}});
     let rules = json!([{"attributePatterns": ["kind"], "features": no_filters}]);
     let index = snapshot(json!({"filterableAttributes": rules}), &[json!({"id": 1, "kind": "wild"})]);
-    let target = Target { uid: "x", snapshot: &index };
+    let target = Target { name: "x", uid: "x", snapshot: &index };
     let asked = FacetSearch::from_body(&json!({"facetName": "kind"})).unwrap();
     let body: Value = serde_json::from_slice(&run_facet_search(target, &asked, &Context::now()).unwrap().body).unwrap();
     assert_eq!(body["facetHits"], json!([{"value": "wild", "count": 1}]));
@@ -460,7 +461,7 @@ fn similar_documents_say_what_is_wrong_first() {
         json!({"embedders": {"e": {"source": "userProvided", "dimensions": 2}}}),
         &[json!({"id": 1, "_vectors": {"e": null}})],
     );
-    let target = Target { uid: "x", snapshot: &index };
+    let target = Target { name: "x", uid: "x", snapshot: &index };
     let refused =
         |body: Value| run_similar(target, &SimilarQuery::from_body(&body).unwrap(), &Context::now()).unwrap_err().code;
     assert_eq!(refused(json!({"id": 1, "embedder": "x"})), Code::InvalidSimilarEmbedder);
@@ -475,7 +476,7 @@ fn documents_similar_to_one() {
     let documents: Vec<Value> =
         (1..).zip(vectors).map(|(id, vector): (u32, _)| json!({"id": id, "_vectors": {"e": vector}})).collect();
     let index = snapshot(settings, &documents);
-    let target = Target { uid: "x", snapshot: &index };
+    let target = Target { name: "x", uid: "x", snapshot: &index };
     let like = |body: Value| -> Value {
         let query = SimilarQuery::from_body(&body).unwrap();
         serde_json::from_slice(&run_similar(target, &query, &Context::now()).unwrap().body).unwrap()

@@ -164,7 +164,8 @@ async fn local(
     with_metadata: bool,
 ) -> ApiResult<Written> {
     each_query(&asked, |asked| check_media(state, &asked.query))?;
-    let queries = asked.queries.iter().map(|asked| (asked.index_uid.as_str(), &asked.query));
+    let rights = context.rights.clone();
+    let queries = asked.queries.iter().map(|asked| (rights.target(&asked.index_uid), &asked.query));
     let texts = wanted(state, queries, &context)?;
     context.embedded = embed(state, texts).await;
     let _turn = if asked.queries.len() > MANY { Some(state.searches.long_turn().await?) } else { None };

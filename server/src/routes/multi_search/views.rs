@@ -8,10 +8,11 @@ use tokio::runtime::Handle;
 
 use super::super::rerank::rerank_in;
 use crate::access::Rights;
+use crate::aliases::IndexName;
 use crate::app::AppState;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::instance::Instance;
-use crate::points_in_time::{Held, PointsInTime, Snapshots};
+use crate::points_in_time::{Held, PointsInTime, Snapshots, State};
 use crate::search::{Context, OwnView, Reranked, at_query};
 use crate::wire::multi_search::{IndexQuery, MultiSearch};
 
@@ -43,15 +44,16 @@ impl Views {
     ) -> ApiResult<Views> {
         let holder = rights.holder();
         let is_merged = asked.federation.is_some();
+        let all: Vec<IndexName> = indexes(asked).map(|name| rights.index(name)).collect();
         let present = || {
-            let mut present = snapshots(instance, indexes(asked), rights)?;
+            let mut present = snapshots(instance, &all)?;
             if is_merged {
                 present.extend(states(instance, &asked.queries, rights)?);
             }
             Ok(present)
         };
         let whole =
-            asked.point_in_time.map(|point| points.hold(indexes(asked), point, holder.clone(), present)).transpose()?;
+            asked.point_in_time.map(|point| points.hold(all.iter(), point, holder.clone(), present)).transpose()?;
         let shared = whole.as_ref().map_or_else(present, |held| Ok(held.snapshots.clone()))?;
         let mut views = Views {
             shared,
@@ -64,10 +66,10 @@ impl Views {
         // Merged lists refuse them.
         let apart = asked.queries.iter().filter(|_| !is_merged);
         for (position, query) in apart.enumerate() {
-            let uid = || std::iter::once(&query.index_uid);
+            let index = [rights.index(&query.index_uid)];
             let own = match query.query.point_in_time {
                 Some(point) => points
-                    .hold(uid(), point, holder.clone(), || snapshots(instance, uid(), rights))
+                    .hold(index.iter(), point, holder.clone(), || snapshots(instance, &index))
                     .map(|held| drop(views.own.insert(position, held))),
                 None if query.query.at.is_some() => states(instance, std::slice::from_ref(query), rights)
                     .map(|state| drop(views.before.insert(position, state))),
@@ -122,7 +124,10 @@ impl Views {
         context: &Context,
     ) -> ApiResult<Option<Arc<Reranked>>> {
         match self.of(position).get(&query.index_uid) {
-            Some(snapshot) => rerank_in(state, &query.index_uid, snapshot, &query.query, context).await,
+            Some(of) => {
+                let index = IndexName { asked: query.index_uid.clone(), uid: (*of.uid).to_owned() };
+                rerank_in(state, &index, &of.snapshot, &query.query, context).await
+            }
             None => Ok(None),
         }
     }
@@ -165,12 +170,16 @@ fn states(instance: &Instance, queries: &[IndexQuery], rights: &Rights) -> ApiRe
     for (position, IndexQuery { index_uid: uid, query, query_position, .. }) in queries.iter().enumerate() {
         let named =
             |error| if queries.len() == 1 { error } else { at_query(error, query_position.unwrap_or(position)) };
-        if queries.iter().any(|other| other.index_uid == *uid && other.query.at != query.at) {
+        let index = rights.index(uid);
+        let is_same = |other: &IndexQuery| rights.target(&other.index_uid) == index.uid;
+        if queries.iter().any(|other| is_same(other) && other.query.at != query.at) {
             return Err(named(not_several_states(uid)));
         }
         if let Some(at) = query.at.filter(|_| !states.contains_key(uid)) {
-            match instance.searchable_at(rights.target(uid), Some(at)) {
-                Ok(snapshot) => drop(states.insert(uid.clone(), snapshot)),
+            let known = states.values().find(|state| *state.uid == *index.uid);
+            let known = known.map(|state| Arc::clone(&state.snapshot));
+            match known.map_or_else(|| instance.searchable_at(&index.uid, Some(at)), Ok) {
+                Ok(snapshot) => states.extend([State::named(&index, snapshot)]),
                 // Reported by the query that needs it.
                 Err(error) if error.code == Code::IndexNotFound => {}
                 Err(error) => return Err(named(error)),
@@ -180,15 +189,17 @@ fn states(instance: &Instance, queries: &[IndexQuery], rights: &Rights) -> ApiRe
     Ok(states)
 }
 
-/// Those that are there: each once, so that its queries see the same state.
-fn snapshots<'a>(instance: &Instance, uids: impl Iterator<Item = &'a String>, rights: &Rights) -> ApiResult<Snapshots> {
+/// Those that are there: each once, so that its queries see the same state, whatever names they use.
+fn snapshots(instance: &Instance, indexes: &[IndexName]) -> ApiResult<Snapshots> {
     let mut snapshots = Snapshots::new();
-    for uid in uids {
-        if snapshots.contains_key(uid) {
+    for index in indexes {
+        if snapshots.contains_key(&index.asked) {
             continue;
         }
-        match instance.searchable(rights.target(uid)) {
-            Ok(snapshot) => drop(snapshots.insert(uid.clone(), snapshot)),
+        let known = snapshots.values().find(|state| *state.uid == *index.uid);
+        let known = known.map(|state| Arc::clone(&state.snapshot));
+        match known.map_or_else(|| instance.searchable(&index.uid), Ok) {
+            Ok(snapshot) => snapshots.extend([State::named(index, snapshot)]),
             // Reported by the query that needs it.
             Err(error) if error.code == Code::IndexNotFound => {}
             Err(error) => return Err(error),

@@ -11,6 +11,7 @@ use warp::reply::Response;
 use super::embed::{embed, wanted};
 use super::generations::check_may_look_back;
 use super::limits::report_limits;
+use crate::aliases::IndexName;
 use crate::app::AppState;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
@@ -26,7 +27,6 @@ use crate::search::{
 };
 use crate::telemetry::Facts;
 use crate::timestamp::Timestamp;
-use crate::wire::identifier::index_uid_in_path;
 use crate::wire::search::SearchQuery;
 use crate::wire::similar::SimilarQuery;
 use one::Search;
@@ -84,7 +84,6 @@ fn rules_in_force(state: &AppState) -> Option<RulesInForce> {
         set: rules.set(),
         fuel: Fuel::from(&state.options.rules_fuel),
         now: Timestamp::now().nanos(),
-        aliases: state.instance.aliases(),
     })
 }
 
@@ -104,15 +103,15 @@ pub(super) fn check_state(query: &SearchQuery, context: &Context) -> ApiResult<(
 
 async fn facet_search(uid: String, request: Request) -> ApiResult<Response> {
     let mut context = context(&request);
-    let uid = index_uid_in_path(&uid)?;
+    let index = request.index(&uid)?;
     let state = Arc::clone(request.state());
     let asked = FacetSearch::from_body(&*request.json().await?)?;
     check_state(&asked.query, &context)?;
-    let texts = wanted(&state, std::iter::once((uid.as_str(), &asked.query)), &context)?;
+    let texts = wanted(&state, std::iter::once((index.uid.as_str(), &asked.query)), &context)?;
     context.embedded = embed(&state, texts).await;
     let facts = state.telemetry.is_on().then(|| Facts::FacetSearch { has_point: asked.query.point_in_time.is_some() });
     let budget = context.budget.clone();
-    let written = facet_search_in_pool(&state, uid, asked, context).await?;
+    let written = facet_search_in_pool(&state, index, asked, context).await?;
     let mut answer = json_text(budget.body(written.body));
     report_limits(&mut answer, &written.cuts);
     let seen = Seen { degraded_searches: written.degraded_searches, facts: facts.map(Box::new) };
@@ -123,17 +122,18 @@ async fn facet_search(uid: String, request: Request) -> ApiResult<Response> {
 /// Searches on a thread of the pool, in the view that the request names, or else in the present state.
 async fn facet_search_in_pool(
     state: &Arc<AppState>,
-    uid: String,
+    index: IndexName,
     asked: FacetSearch,
     context: Context,
 ) -> ApiResult<Written> {
     let (instance, points) = (Arc::clone(&state.instance), Arc::clone(&state.points_in_time));
     let (budget, runtime) = (context.budget.clone(), Handle::current());
     let found = state.answer(&budget, move || {
-        let view = View { uid: &uid, point: asked.query.point_in_time, holder: context.rights.holder() };
-        let present = || instance.searchable_at(context.rights.target(&uid), asked.query.at);
-        points.within(view, &runtime, present, |snapshot| {
-            let mut written = run_facet_search(Target { uid: &uid, snapshot }, &asked, &context)?;
+        let view = View { index: &index, point: asked.query.point_in_time, holder: context.rights.holder() };
+        let present = || instance.searchable_at(&index.uid, asked.query.at);
+        points.within(view, &runtime, present, |uid, snapshot| {
+            let target = Target { name: &index.asked, uid, snapshot };
+            let mut written = run_facet_search(target, &asked, &context)?;
             Ok((std::mem::take(&mut written.body), written))
         })
     });
@@ -143,39 +143,43 @@ async fn facet_search_in_pool(
 
 async fn complete(uid: String, request: Request) -> ApiResult<Response> {
     let context = context(&request);
-    let uid = index_uid_in_path(&uid)?;
+    let index = request.index(&uid)?;
     let state = Arc::clone(request.state());
     let asked = CompletionQuery::from_body(&*request.json().await?)?;
     let budget = context.budget.clone();
     let of_work = Arc::clone(&state);
     let body = state.answer(&budget, move || {
-        let snapshot = of_work.instance.searchable(&uid)?;
-        run_completions(Target { uid: &uid, snapshot: &snapshot }, &asked, &of_work.asked, &context)
+        let snapshot = of_work.instance.searchable(&index.uid)?;
+        run_completions(Target::new(&index, &snapshot), &asked, &of_work.asked, &context)
     });
     let body = body.await?;
     Ok(json_text(budget.body(body)))
 }
 
 async fn similar_by_body(uid: String, request: Request) -> ApiResult<Response> {
-    let context = context(&request);
-    let uid = index_uid_in_path(&uid)?;
+    let (context, index) = (context(&request), request.index(&uid)?);
     let state = Arc::clone(request.state());
     let query = SimilarQuery::from_body(&*request.json().await?)?;
-    similar(&state, uid, query, context).await
+    similar(&state, index, query, context).await
 }
 
 async fn similar_by_parameters(uid: String, request: Request) -> ApiResult<Response> {
-    let uid = index_uid_in_path(&uid)?;
+    let index = request.index(&uid)?;
     let query = SimilarQuery::from_parameters(&request.query())?;
-    similar(request.state(), uid, query, context(&request)).await
+    similar(request.state(), index, query, context(&request)).await
 }
 
-async fn similar(state: &Arc<AppState>, uid: String, query: SimilarQuery, context: Context) -> ApiResult<Response> {
+async fn similar(
+    state: &Arc<AppState>,
+    index: IndexName,
+    query: SimilarQuery,
+    context: Context,
+) -> ApiResult<Response> {
     let instance = Arc::clone(&state.instance);
     let budget = context.budget.clone();
     let written = state.answer(&budget, move || {
-        let snapshot = instance.searchable(context.rights.target(&uid))?;
-        run_similar(Target { uid: &uid, snapshot: &snapshot }, &query, &context)
+        let snapshot = instance.searchable(&index.uid)?;
+        run_similar(Target::new(&index, &snapshot), &query, &context)
     });
     let written = written.await?;
     let mut answer = json_text(budget.body(written.body));

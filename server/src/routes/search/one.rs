@@ -9,6 +9,7 @@ use warp::http::{HeaderMap, header};
 use warp::reply::Response;
 
 use super::{asks_metadata, check_state, context};
+use crate::aliases::IndexName;
 use crate::app::AppState;
 use crate::error::ApiResult;
 use crate::http::{EntityTag, json_text};
@@ -20,16 +21,15 @@ use crate::routes::limits::report_limits;
 use crate::routes::multi_search::search_network;
 use crate::routes::report;
 use crate::routes::rerank::rerank;
-use crate::search::{Answered, Context, Form, RulesInForce, Target, count_query, unexpired};
+use crate::search::{Answered, Context, Form, RulesInForce, Target, count_query, depends_on_time, unexpired};
 use crate::telemetry::{Facts, SearchFacts};
 use crate::timestamp::Timestamp;
-use crate::wire::identifier::index_uid_in_path;
 use crate::wire::search::SearchQuery;
 
 /// A search that was asked for; its key may search the index.
 pub(super) struct Search {
     state: Arc<AppState>,
-    uid: String,
+    index: IndexName,
     query: SearchQuery,
     context: Context,
     form: Form,
@@ -48,17 +48,17 @@ impl Search {
     /// Decodes POST.
     pub(super) async fn by_body(uid: String, request: Request) -> ApiResult<Search> {
         let context = context(&request);
-        let uid = index_uid_in_path(&uid)?;
+        let index = request.index(&uid)?;
         let (state, with_metadata) = (Arc::clone(request.state()), asks_metadata(&request));
         let query = SearchQuery::from_body(&*request.json().await?)?;
         let form = Form { names_index: false, with_metadata };
-        Ok(Search { state, uid, query, context, form, validators: None })
+        Ok(Search { state, index, query, context, form, validators: None })
     }
 
     /// Decodes GET, whose answers have tags.
     pub(super) fn by_parameters(uid: String, request: &Request) -> ApiResult<Search> {
         let context = context(request);
-        let uid = index_uid_in_path(&uid)?;
+        let index = request.index(&uid)?;
         let query = SearchQuery::from_parameters(&request.query())?;
         // Holding on to a state, or giving it up, is an effect that no answer from memory may stand for. Documents of other
         // indexes change without this one, and rerankers answer as they like.
@@ -66,10 +66,14 @@ impl Search {
         let has_tag = query.point_in_time.is_none() && query.at.is_none() && is_own;
         let validators = has_tag.then(|| Validators {
             headers: request.headers().clone(),
-            asked: format!("{}\n{}", request.raw_query(), context.rights.imposed_filter(&uid).unwrap_or_default()),
+            asked: format!(
+                "{}\n{}",
+                request.raw_query(),
+                context.rights.imposed_filter(&index.asked).unwrap_or_default()
+            ),
         });
         let form = Form { names_index: false, with_metadata: asks_metadata(request) };
-        Ok(Search { state: Arc::clone(request.state()), uid, query, context, form, validators })
+        Ok(Search { state: Arc::clone(request.state()), index, query, context, form, validators })
     }
 
     /// All phases, of which the first that has an answer ends the search.
@@ -92,7 +96,7 @@ impl Search {
     /// The answer of a search.
     async fn searched(mut self) -> ApiResult<Response> {
         self.embed_texts().await?;
-        self.context.reranked = rerank(&self.state, &self.uid, &self.query, &self.context).await?;
+        self.context.reranked = rerank(&self.state, &self.index, &self.query, &self.context).await?;
         self.search_in_pool().await
     }
 
@@ -102,20 +106,19 @@ impl Search {
             return Err(PointsInTime::not_over_network());
         }
         let facts = self.facts(false);
-        let Search { state, uid, query, context, form, .. } = self;
+        let Search { state, index, query, context, form, .. } = self;
         let budget = context.budget.clone();
-        let mut answer = search_network(&state, uid, query, context, form.with_metadata).await?.answer(budget);
+        let mut answer = search_network(&state, index.asked, query, context, form.with_metadata).await?.answer(budget);
         report(&mut answer, facts);
         Ok(answer)
     }
 
-    /// The present state of the index that the request names, or that the alias which it names stands for; the one that was
-    /// the present one when hits were reranked.
+    /// The present state of the index; the one that was the present one when hits were reranked.
     fn present(&self) -> ApiResult<Arc<Snapshot>> {
         if let Some(reranked) = &self.context.reranked {
             return Ok(Arc::clone(&reranked.snapshot));
         }
-        self.state.instance.searchable_at(self.context.rights.target(&self.uid), self.query.at)
+        self.state.instance.searchable_at(&self.index.uid, self.query.at)
     }
 
     /// 304, if the client has the answer of the present state.
@@ -123,7 +126,7 @@ impl Search {
         let may_know = |validators: &&Validators| validators.headers.contains_key(header::IF_NONE_MATCH);
         let Some(validators) = self.validators.as_ref().filter(may_know) else { return Ok(None) };
         let tag = self.tag(validators, &*self.present()?);
-        Ok(tag.is_known(&validators.headers).then(|| tag.not_modified()))
+        Ok(tag.filter(|tag| tag.is_known(&validators.headers)).map(|tag| tag.not_modified()))
     }
 
     /// An answer that was given before, of the present state: views that are held on to are looked up where searches run.
@@ -132,7 +135,7 @@ impl Search {
             return Ok(None);
         }
         let snapshot = self.present()?;
-        let target = Target { uid: &self.uid, snapshot: &snapshot };
+        let target = Target::new(&self.index, &snapshot);
         let Some(answered) = self.context.kept.get(target, &self.query, &self.context, self.form) else {
             return Ok(None);
         };
@@ -145,7 +148,7 @@ impl Search {
 
     /// Texts become vectors before the search takes a thread.
     async fn embed_texts(&mut self) -> ApiResult<()> {
-        let queries = std::iter::once((self.uid.as_str(), &self.query));
+        let queries = std::iter::once((self.index.uid.as_str(), &self.query));
         let texts = wanted(&self.state, queries, &self.context)?;
         self.context.embedded = embed(&self.state, texts).await;
         Ok(())
@@ -163,13 +166,13 @@ impl Search {
     /// Searches the view that the request names, or else the present state.
     fn search(&self, runtime: &Handle) -> ApiResult<(Vec<u8>, Beside)> {
         let holder = self.context.rights.holder();
-        let view = View { uid: &self.uid, point: self.query.point_in_time, holder };
+        let view = View { index: &self.index, point: self.query.point_in_time, holder };
         self.state.points_in_time.within(
             view,
             runtime,
             || self.present(),
-            |snapshot| {
-                let target = Target { uid: &self.uid, snapshot };
+            |uid, snapshot| {
+                let target = Target { name: &self.index.asked, uid, snapshot };
                 let answered = self.context.kept.answer(target, &self.query, &self.context, self.form)?;
                 self.count(target);
                 let beside = self.beside(&answered, snapshot);
@@ -180,7 +183,7 @@ impl Search {
 
     /// Counts the query for completions. What a caller asks who sees some documents only is none of the others' business.
     fn count(&self, target: Target<'_>) {
-        if self.context.rights.imposed_filter(&self.uid).is_none() {
+        if self.context.rights.imposed_filter(&self.index.asked).is_none() {
             count_query(target, &self.query, &self.state.asked);
         }
     }
@@ -193,21 +196,25 @@ impl Search {
         Beside {
             is_degraded,
             cuts: Arc::clone(&answered.cuts),
-            tag: validators.map(|validators| self.tag(validators, snapshot)),
+            tag: validators.and_then(|validators| self.tag(validators, snapshot)),
             facts: self.facts(is_degraded),
         }
     }
 
     /// The tag of the answer from a state of the index. Commits count up within one index; another index of the same
-    /// name was made at another time.
-    fn tag(&self, validators: &Validators, snapshot: &Snapshot) -> EntityTag {
+    /// name was made at another time. None where the order changes by the second.
+    fn tag(&self, validators: &Validators, snapshot: &Snapshot) -> Option<EntityTag> {
+        if depends_on_time(&self.query, snapshot) {
+            return None;
+        }
         let created_at = Timestamp::from(snapshot.created_at()).nanos();
         let left = unexpired(snapshot).unwrap_or(u64::MAX);
         let state = [created_at.to_le_bytes(), snapshot.generation.to_le_bytes(), left.to_le_bytes()].concat();
         let switches = [u8::from(self.context.contains_filter), u8::from(self.form.with_metadata)];
         let rules = format!("{:?}", self.context.rules.as_ref().map(RulesInForce::state));
         let version = env!("CARGO_PKG_VERSION").as_bytes();
-        EntityTag::of(&[version, &state, &switches, rules.as_bytes(), validators.asked.as_bytes()])
+        let uid = self.index.uid.as_bytes();
+        Some(EntityTag::of(&[version, uid, &state, &switches, rules.as_bytes(), validators.asked.as_bytes()]))
     }
 
     /// Whether the client has some answer (`*`): whether there is one, the search has to show.

@@ -81,7 +81,7 @@ impl Around<'_> {
                     out.cut_by(counted.iter().flat_map(|one| one.facets.cuts()));
                 }
                 let shown = if is_merged_elsewhere { Counted::to_be_merged } else { Counted::shown };
-                let by_index = counted.iter().map(|one| (one.uid.clone(), shown(one)));
+                let by_index = counted.iter().map(|one| (one.name.clone(), shown(one)));
                 fields.insert("facetsByIndex".into(), Value::Object(by_index.collect()));
             }
             None => {}

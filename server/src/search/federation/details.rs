@@ -63,16 +63,18 @@ fn measured(
     asked: &FacetMeasure,
     only: Option<&String>,
 ) -> ApiResult<Value> {
-    let asks = |uid: &&String| match only {
-        Some(only) => *uid == only,
-        None => federation.measures_by_index[*uid].iter().any(|one| one.is_same(asked)),
+    let asks = |name: &&String| match only {
+        Some(only) => *name == only,
+        None => federation.measures_by_index[*name].iter().any(|one| one.is_same(asked)),
     };
-    let mut parts = Vec::new();
+    let (mut parts, mut measured) = (Vec::new(), Vec::new());
     let mut last = "";
-    for uid in federation.measures_by_index.keys().filter(asks) {
-        last = uid;
-        let target = target(snapshots, uid).map_err(|error| at_facets(error, uid, false))?;
-        if let Some(sets) = candidates.get(uid.as_str()) {
+    for name in federation.measures_by_index.keys().filter(asks) {
+        last = name;
+        let target = target(snapshots, name).map_err(|error| at_facets(error, name, false))?;
+        // An index that is asked for by two names is measured once.
+        if let Some(sets) = candidates.get(target.uid).filter(|_| !measured.contains(&target.uid)) {
+            measured.push(target.uid);
             parts.push((target.snapshot, sets.as_slice()));
         }
     }

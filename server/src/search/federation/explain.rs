@@ -30,7 +30,7 @@ pub(super) fn explanations(ran: &[Ran<'_>], merged: &Merged<'_>) -> Vec<Value> {
         .map(|(position, one)| {
             let place = asked(one);
             json!({
-                "indexUid": one.target.uid,
+                "indexUid": one.target.name,
                 "queriesPosition": one.position.unwrap_or(position),
                 "explanation": of_search(one.target, &one.found, |nth| reason(ran, merged, one, place, nth)),
             })

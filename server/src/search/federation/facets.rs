@@ -34,7 +34,10 @@ impl ValuesWanted {
 /// The facets of an index.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Counted {
-    pub(crate) uid: String,
+    /// As the request names it.
+    pub(crate) name: String,
+    /// Which index it is, on which server: two names may be of one.
+    pub(crate) index: (usize, String),
     /// How the index lists them.
     pub(crate) faceting: Faceting,
     pub(crate) facets: Facets,
@@ -53,10 +56,10 @@ pub(super) fn count_by_index(
 ) -> ApiResult<Vec<Counted>> {
     let wanted = context.values_wanted;
     let mut counted = Vec::with_capacity(federation.facets_by_index.len());
-    for (uid, names) in &federation.facets_by_index {
-        let matching = candidates.get(uid.as_str());
-        let refuse = |error| at_facets(error, uid, matching.is_some());
-        let target = target(snapshots, uid).map_err(refuse)?;
+    for (name, names) in &federation.facets_by_index {
+        let target = target(snapshots, name).map_err(|error| at_facets(error, name, false))?;
+        let matching = candidates.get(target.uid);
+        let refuse = |error| at_facets(error, name, matching.is_some());
         let nothing = || vec![DocSet::default(); target.snapshot.segments.len()];
         let is_searched = matching.is_some();
         let matching = matching.cloned().unwrap_or_else(nothing);
@@ -69,7 +72,7 @@ pub(super) fn count_by_index(
         let is_shared = federation.merge_facets.is_some() && federation.facets_by_index.len() > 1;
         let listing = Listing { values_max, to_be_merged: is_shared || wanted.is_some() };
         let mut facets = Facets::list(target.snapshot, &matching, names, listing, context).map_err(refuse)?;
-        if let Some(all) = matched.and_then(|matched| matched.get(uid.as_str())) {
+        if let Some(all) = matched.and_then(|matched| matched.get(target.uid)) {
             let listing = Listing { values_max: 0, ..listing };
             let of_all = Facets::list(target.snapshot, all, names, listing, context).map_err(refuse)?;
             for (facet, of_all) in facets.0.iter_mut().zip(of_all.0) {
@@ -77,7 +80,8 @@ pub(super) fn count_by_index(
             }
         }
         if is_searched {
-            counted.push(Counted { uid: uid.clone(), faceting: faceting.clone(), facets });
+            let index = (0, target.uid.to_owned());
+            counted.push(Counted { name: name.clone(), index, faceting: faceting.clone(), facets });
         }
     }
     Ok(counted)
@@ -88,24 +92,36 @@ pub(super) fn unused_note(uid: &str) -> String {
     format!("\n - Note: index `{uid}` is not used in queries")
 }
 
-/// One facet for each name: counts added by value, in the order that the indexes agree on.
+/// One facet for each name: counts added by value, in the order that the indexes agree on. An index that was asked for by two
+/// names counts once.
 pub(crate) fn merged(counted: &[Counted], values_max: usize) -> ApiResult<Facets> {
     let mut by_name: BTreeMap<&str, Vec<(&Counted, &FieldFacet)>> = BTreeMap::new();
     for one in counted {
         for facet in &one.facets.0 {
-            by_name.entry(&facet.name).or_default().push((one, facet));
+            let same = by_name.entry(&facet.name).or_default();
+            if !same.iter().any(|(other, _)| other.index == one.index) {
+                same.push((one, facet));
+            }
         }
     }
     let mut facets = Vec::with_capacity(by_name.len());
     for (name, same) in by_name {
         let (first, order) = (same[0].0, same[0].0.faceting.order_of(name));
         if let Some((other, _)) = same.iter().find(|(other, _)| other.faceting.order_of(name) != order) {
-            return Err(different_orders(name, &other.uid, other.faceting.order_of(name), &first.uid, order));
+            return Err(different_orders(name, &other.name, other.faceting.order_of(name), &first.name, order));
         }
         let same: Vec<&FieldFacet> = same.into_iter().map(|(_, facet)| facet).collect();
         facets.push(merge_facets(name, &same, order, values_max));
     }
     Ok(Facets(facets))
+}
+
+/// Field that names to another server the index that a name stands for.
+const INDEX: &str = "index";
+
+/// The index that the name of a value of `facetsByIndex` stands for on the server that sent it.
+pub(crate) fn index_of<'a>(name: &'a str, value: &'a Value) -> &'a str {
+    value[INDEX].as_str().unwrap_or(name)
 }
 
 impl Counted {
@@ -125,13 +141,14 @@ impl Counted {
             (facet.name.clone(), list)
         });
         shown["lists"] = Value::Object(lists.collect());
+        shown[INDEX] = self.index.1.as_str().into();
         shown["maxValuesPerFacet"] = self.faceting.max_values_per_facet.into();
         shown
     }
 
-    /// Reads what [`Counted::to_be_merged`] writes. Servers of another make show values only: in an order that they do not
+    /// Reads what [`Counted::to_be_merged`] writes, of the server at the position `server`. Servers of another make show values only: in an order that they do not
     /// name, and without a word of those that they left out, so that any list may lack some.
-    pub(crate) fn read(uid: &str, value: &Value) -> Counted {
+    pub(crate) fn read(name: &str, value: &Value, server: usize) -> Counted {
         let values_max = value["maxValuesPerFacet"].as_u64().and_then(|max| usize::try_from(max).ok());
         let mut faceting =
             Faceting { max_values_per_facet: values_max.unwrap_or(usize::MAX), sort_facet_values_by: BTreeMap::new() };
@@ -163,7 +180,8 @@ impl Counted {
                 is_cut: list["isCut"].as_bool().unwrap_or(!shown.is_empty()),
             });
         }
-        Counted { uid: uid.to_owned(), faceting, facets: Facets(facets) }
+        let index = (server, index_of(name, value).to_owned());
+        Counted { name: name.to_owned(), index, faceting, facets: Facets(facets) }
     }
 }
 
@@ -211,7 +229,7 @@ mod tests {
         };
         let mut faceting = Faceting { max_values_per_facet: 7, ..Faceting::default() };
         faceting.sort_facet_values_by.insert("genre".into(), order);
-        Counted { uid: uid.into(), faceting, facets: Facets(vec![facet]) }
+        Counted { name: uid.into(), index: (0, uid.into()), faceting, facets: Facets(vec![facet]) }
     }
 
     #[test]
@@ -224,32 +242,43 @@ mod tests {
     }
 
     #[test]
+    fn an_index_of_two_names_counts_once() {
+        let of = |name: &str, index: (usize, &str)| Counted {
+            name: name.into(),
+            index: (index.0, index.1.into()),
+            ..counted("a", FacetOrder::Count, &[("1", 3)])
+        };
+        let all = [of("a", (0, "a")), of("alias", (0, "a")), of("a", (1, "a")), of("b", (0, "b"))];
+        assert_eq!(merged(&all, 100).unwrap().0[0].values, [("1".to_owned(), 9)]);
+    }
+
+    #[test]
     fn other_servers_read_the_same() {
         let mut sent = counted("a", FacetOrder::Count, &[("1", 3), ("02", 4), ("x", 5)]);
         sent.faceting.sort_facet_values_by.remove("*");
-        assert_eq!(Counted::read("a", &sent.to_be_merged()), sent);
+        assert_eq!(Counted::read("a", &sent.to_be_merged(), 0), sent);
     }
 
     #[test]
     fn what_others_do_not_say() {
         let sent =
             json!({"distribution": {"genre": {"1": 3, "x": 5, "2": 1}, "kind": {}}, "stats": {"genre": {"min": 1.0}}});
-        let read = Counted::read("a", &sent);
+        let read = Counted::read("a", &sent, 0);
         assert_eq!(read.faceting.max_values_per_facet, usize::MAX);
         let sent: Vec<_> = read.facets.0.iter().map(|facet| (&facet.numbers[..], facet.is_cut, facet.stats)).collect();
         assert_eq!(sent, [(&[(0, 3)][..], true, None), (&[][..], false, None)]);
         for odd in [json!(null), json!([]), json!({"distribution": 1}), json!({"distribution": {"genre": [1]}})] {
-            assert!(Counted::read("a", &odd).facets.0.iter().all(|facet| facet.values.is_empty()), "{odd}");
+            assert!(Counted::read("a", &odd, 0).facets.0.iter().all(|facet| facet.values.is_empty()), "{odd}");
         }
         let lies =
             json!({"distribution": {"genre": {"x": -1}}, "lists": {"genre": {"order": "size", "numbers": {"x": 9}}}});
-        let read = Counted::read("a", &lies);
+        let read = Counted::read("a", &lies, 0);
         assert_eq!((&read.facets.0[0].numbers[..], read.facets.0[0].values[0].1), (&[][..], 0));
     }
 
     #[test]
     fn servers_of_one_index_agree() {
-        let silent = Counted::read("a", &json!({"distribution": {"genre": {"1": 3}}}));
+        let silent = Counted::read("a", &json!({"distribution": {"genre": {"1": 3}}}), 0);
         let mut parts = [silent, counted("a", FacetOrder::Count, &[]), counted("a", FacetOrder::Alpha, &[])];
         agree(&mut parts);
         let sent = parts.map(|part| (part.faceting.order_of("genre"), part.faceting.max_values_per_facet));

@@ -25,7 +25,7 @@ pub(crate) mod federated {
     pub(crate) use super::details::different;
     pub(crate) use super::distinct::{DISTINCT_VALUES, DistinctValues, distinct_values};
     pub(crate) use super::explain::EXPLAINED;
-    pub(crate) use super::facets::{Counted, agree, merged as merged_facets};
+    pub(crate) use super::facets::{Counted, agree, index_of, merged as merged_facets};
     pub(crate) use super::order::Weighted;
 }
 
@@ -234,7 +234,7 @@ fn written(
     let hit = &one.found.result.hits[merged.hit];
     let mut out = writers[merged.query].hit(hit, one.found.result.explanation.as_deref())?;
     let mut federation_fields = json!({
-        "indexUid": one.target.uid,
+        "indexUid": one.target.name,
         "queriesPosition": one.position.unwrap_or(merged.query),
         "weightedRankingScore": hit.score * one.weight,
     });

@@ -2,13 +2,17 @@
 
 use super::*;
 
+fn states<const N: usize>(states: [(&str, Arc<Snapshot>); N]) -> Snapshots {
+    states.map(|(uid, snapshot)| State::named(&Aliases::default().resolve(uid.to_owned()), snapshot)).into()
+}
+
 /// The answer to a multi-search over `animals` and a second index, `plants`.
 fn multi(body: Value) -> ApiResult<Value> {
     let plants = snapshot(
         json!({"filterableAttributes": ["kind"], "sortableAttributes": ["weight"]}),
         &[json!({"id": 1, "name": "fox glove", "kind": "wild", "weight": 6}), json!({"id": 2, "name": "rose"})],
     );
-    let snapshots = Snapshots::from([("animals".to_owned(), animals()), ("plants".to_owned(), plants)]);
+    let snapshots = states([("animals", animals()), ("plants", plants)]);
     let asked = MultiSearch::from_body(&body)?;
     let context = Context::now();
     let answer = match &asked.federation {
@@ -35,7 +39,7 @@ fn searches_one_by_one() {
 /// What has not begun when the time of a request is over finds nothing, and says so.
 #[test]
 fn late_searches_have_no_hits() {
-    let snapshots = Snapshots::from([("animals".to_owned(), animals())]);
+    let snapshots = states([("animals", animals())]);
     let queries = json!([{"indexUid": "animals", "q": "fox", "facets": ["kind"], "page": 1}, {"indexUid": "animals"}]);
     let context = Context { pace: Pace::begin(Duration::ZERO, Asker::default()), ..Context::now() };
     let asked = MultiSearch::from_body(&json!({ "queries": queries })).unwrap();
@@ -139,7 +143,7 @@ fn searches_merged_into_one_list() {
 
 #[test]
 fn metadata_of_a_merged_list_names_its_queries() {
-    let snapshots = Snapshots::from([("animals".to_owned(), animals())]);
+    let snapshots = states([("animals", animals())]);
     let asked = json!({"federation": {}, "queries": [{"indexUid": "animals", "q": "fox"}, {"indexUid": "animals"}]});
     let asked = MultiSearch::from_body(&asked).unwrap();
     let federation = asked.federation.as_ref().unwrap();
@@ -159,7 +163,7 @@ fn merged_facets_are_exact() {
         let faceting = json!({"maxValuesPerFacet": 2, "sortFacetValuesBy": {"kind": "count"}});
         snapshot(json!({"filterableAttributes": ["kind"], "faceting": faceting}), &documents)
     };
-    let snapshots = Snapshots::from([("a".to_owned(), index("a")), ("b".to_owned(), index("b"))]);
+    let snapshots = states([("a", index("a")), ("b", index("b"))]);
     let asked = MultiSearch::from_body(&json!({
         "queries": [{"indexUid": "a"}, {"indexUid": "b"}],
         "federation": {"facetsByIndex": {"a": ["kind"], "b": ["kind"]}, "mergeFacets": {"maxValuesPerFacet": 2}},
