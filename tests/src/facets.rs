@@ -324,3 +324,27 @@ fn merged_lists_are_measured_as_one_index_would_be() {
     refused(json!({"even": vec![asked[0].clone(); 51]}));
     refused(json!({"even": [{"facet": "price"}]}));
 }
+
+/// An object is asked for with what is in it, whether the settings name it or a pattern does.
+#[test]
+fn an_object_is_counted_by_its_children() {
+    let objects =
+        || (0..3).map(|id| json!({"id": id, "o": {"a": 1, "b": {"c": id}}, "l": [{"x": 1}, {"x": 2}]})).collect();
+    let everything = json!([{"attributePatterns": ["*"]}]);
+    for (number, filterable) in
+        [json!(["o", "l"]), json!(["o", "o.*", "l", "l.*"]), everything, json!([{"attributePatterns": ["o*", "l*"]}])]
+            .into_iter()
+            .enumerate()
+    {
+        let server = Server::start();
+        let index = format!("objects-{number}");
+        server.set(&index, json!({ "filterableAttributes": filterable }));
+        server.add(&index, objects());
+        let counts =
+            |facet: &str| server.search(&index, json!({"facets": [facet], "limit": 0}))["facetDistribution"].clone();
+        let expected = json!({"o": {}, "o.a": {"1": 3}, "o.b": {}, "o.b.c": {"0": 1, "1": 1, "2": 1}});
+        assert_eq!(counts("o"), expected, "{filterable}");
+        assert_eq!(counts("l")["l.x"], json!({"1": 3, "2": 3}), "{filterable}");
+        assert_eq!(counts("o.b"), json!({"o.b": {}, "o.b.c": {"0": 1, "1": 1, "2": 1}}), "{filterable}");
+    }
+}

@@ -127,3 +127,37 @@ fn phrases_have_forms_when_asked() {
         "{shown:?}"
     );
 }
+
+/// The word itself stands before its forms wherever it is, in merged lists too.
+#[test]
+fn the_word_itself_comes_before_its_forms_wherever_it_is() {
+    let server = notes(&["housing in red", "the red and old houses", "a red houwes"]);
+    server.set(NOTES, json!({"wordForms": {"enabled": true, "languages": ["eng"]}}));
+    let merged = |q: &str| {
+        let queries = json!([{"indexUid": NOTES, "q": q}]);
+        let answer = server.post("/multi-search", json!({"federation": {}, "queries": queries})).ok();
+        answer["hits"].as_array().expect("hits").iter().map(|hit| hit["id"].clone()).collect::<Vec<Value>>()
+    };
+    for strategy in ["last", "all", "frequency"] {
+        assert_eq!(ids(&server, "houses ", strategy), numbers([2, 1, 3]), "{strategy}");
+        assert_eq!(ids(&server, "red houses ", strategy), numbers([2, 1, 3]), "{strategy}");
+    }
+    assert_eq!((merged("houses "), merged("red houses ")), (numbers([2, 1, 3]), numbers([2, 1, 3])));
+    let scores = server.search(NOTES, json!({"q": "houses ", "showRankingScore": true}));
+    let scores: Vec<f64> =
+        scores["hits"].as_array().unwrap().iter().map(|hit| hit["_rankingScore"].as_f64().unwrap()).collect();
+    assert!(scores.is_sorted_by(|one, next| one > next), "{scores:?}");
+}
+
+/// Short words have forms too, and those that Snowball joins although they begin otherwise.
+#[test]
+fn short_words_find_their_forms() {
+    let server = notes(&["was dying there", "the lying cat", "tying a knot", "many ads here", "she is going"]);
+    server.set(
+        NOTES,
+        json!({"wordForms": {"enabled": true, "languages": ["eng"]}, "typoTolerance": {"enabled": false}, "prefixSearch": "disabled"}),
+    );
+    for (word, id) in [("die", 1), ("dies", 1), ("lie", 2), ("tie", 3), ("ad", 4), ("go", 5)] {
+        assert_eq!(ids(&server, word, "last"), numbers([id]), "{word}");
+    }
+}

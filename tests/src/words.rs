@@ -226,3 +226,16 @@ fn only_searched_attributes_are_exact() {
         ["exactMatch"; 2]
     );
 }
+
+/// The rarest word stays; of words that are equally rare, any.
+#[test]
+fn of_equally_rare_words_one_must_be_there() {
+    let server = Server::start();
+    let rows = ["river journey", "the forest reloaded", "common tale", "common forest"];
+    server.add("t", (0..).zip(rows).map(|(id, text): (u64, _)| json!({"id": id, "t": text})).collect());
+    let ids = |q: &str| server.ids("t", json!({"q": q, "matchingStrategy": "frequency"}));
+    assert_eq!(ids("journey reloaded").len(), 2);
+    assert_eq!(ids("river journey reloaded"), [0, 1]);
+    assert_eq!(ids("common tale journey").len(), 2);
+    assert_eq!(ids("journey xyzzy"), [0]);
+}

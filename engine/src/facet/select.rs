@@ -11,7 +11,7 @@ use crate::filter::ElementField;
 use crate::id::FieldId;
 use crate::index::Snapshot;
 use crate::index::settings::AvailableAttributes;
-use crate::index::settings::{AttributePattern, FilterableAttribute, Settings, covers, is_listed_by_name, is_reserved};
+use crate::index::settings::{AttributePattern, Settings, covers, is_listed_by_name, is_reserved};
 use crate::segment::Column;
 
 /// A field whose values are counted.
@@ -77,7 +77,7 @@ pub fn select_facets(
     if !everything {
         check(facets, &filterable, settings)?;
     }
-    let selected = |name: &&str| everything || facets.iter().any(|facet| selects(facet, name, settings));
+    let selected = |name: &&str| everything || facets.iter().any(|facet| selects(facet, name));
     let mut selected: Vec<FacetField> = filterable
         .into_iter()
         .filter(selected)
@@ -87,14 +87,9 @@ pub fn select_facets(
     Ok(selected)
 }
 
-/// Whether `facet` selects the filterable field `name`: by pattern, or as an ancestor that a plain entry of the
-/// settings makes filterable with all its children.
-fn selects(facet: &str, name: &str, settings: &Settings) -> bool {
-    let with_children = || {
-        let rule = settings.filterable_attributes.iter().find(|rule| rule.matches(name));
-        matches!(rule, Some(FilterableAttribute::Field(_)))
-    };
-    AttributePattern::new(facet).matches(name) || (covers(facet, name) && with_children())
+/// Whether `facet` selects the filterable field `name`: by pattern, or as an object that it is in.
+fn selects(facet: &str, name: &str) -> bool {
+    AttributePattern::new(facet).matches(name) || covers(facet, name)
 }
 
 /// Refuses a field whose values may not be read, by its whole name. Distances are those of `_geo`, which no pattern lists.

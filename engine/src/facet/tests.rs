@@ -36,7 +36,9 @@ fn facets_are_selected_by_name_pattern_or_parent() {
     assert_eq!(selected(plain, &known, &[]).unwrap(), [""; 0]);
     assert_eq!(selected(json!([]), &known, &["*"]).unwrap(), [""; 0]);
     let patterns = json!([{ "attributePatterns": ["doggos", "doggos.*"] }]);
-    assert_eq!(selected(patterns, &known, &["doggos"]).unwrap(), ["doggos"]);
+    assert_eq!(selected(patterns, &known, &["doggos"]).unwrap(), ["doggos", "doggos.name"]);
+    let children = json!([{ "attributePatterns": ["doggos.*"] }]);
+    assert!(selected(children, &known, &["doggos"]).is_err());
 }
 
 #[test]

@@ -66,19 +66,25 @@ struct Score {
     spread: Reverse<usize>,
     /// Pairs of neighbours that stand in the order of the query.
     ordered: usize,
+    /// Words of the query that stand there as they are in it.
+    exact: usize,
 }
 
 impl Score {
     fn of(run: &[Match]) -> Score {
-        let mut covered: Vec<u16> = run.iter().flat_map(|found| found.covers.clone()).collect();
-        covered.sort_unstable();
-        covered.dedup();
+        let count = |run: &mut dyn Iterator<Item = &Match>| {
+            let mut covered: Vec<u16> = run.flat_map(|found| found.covers.clone()).collect();
+            covered.sort_unstable();
+            covered.dedup();
+            covered.len()
+        };
+        let (distinct, exact) = (count(&mut run.iter()), count(&mut run.iter().filter(|found| found.is_exact)));
         // The words of one match follow each other, in order.
         let inside: usize = run.iter().map(|found| found.word_count() - 1).sum();
         let pairs = || run.windows(2).map(|pair| (&pair[0], &pair[1]));
         let between: usize = pairs().map(|(a, b)| (b.words.0 - a.words.1).min(DISTANCE_MAX)).sum();
         let in_order = pairs().filter(|(a, b)| a.covers.start() < b.covers.start()).count();
-        Score { distinct: covered.len(), spread: Reverse(inside + between), ordered: inside + in_order }
+        Score { distinct, spread: Reverse(inside + between), ordered: inside + in_order, exact }
     }
 }
 

@@ -32,13 +32,14 @@ fn match_at(tokens: &[Token<'_>], words: &[usize], at: usize, terms: &MatchingTe
             words: (at, last),
             range: token.range.start..tokens[words[last]].range.end,
             covers: sequence.covers.clone(),
+            is_exact: true,
         });
     }
-    let (length, covers) = match terms.word(&token.text) {
-        Some(covers) => (token.range.len(), covers),
+    let (length, covers, is_exact) = match terms.word(&token.text) {
+        Some((covers, is_own)) => (token.range.len(), covers, is_own),
         None => {
             let (head, covers) = terms.prefix(&token.text)?;
-            (token.original_bytes(head), covers)
+            (token.original_bytes(head), covers, terms.is_own_prefix(&token.text))
         }
     };
     Some(Match {
@@ -46,6 +47,7 @@ fn match_at(tokens: &[Token<'_>], words: &[usize], at: usize, terms: &MatchingTe
         words: (at, at),
         range: token.range.start..token.range.start + length,
         covers: covers.clone(),
+        is_exact,
     })
 }
 

@@ -14,6 +14,8 @@ pub(super) struct Match {
     /// Bytes of the text.
     pub(super) range: Range<usize>,
     pub(super) covers: Covers,
+    /// The words of the query themselves, not typos, other forms or words that begin alike.
+    pub(super) is_exact: bool,
 }
 
 impl Match {

@@ -18,7 +18,7 @@ pub struct MatchingTerms {
     by_first_word: HashMap<String, Vec<usize>>,
     /// Places of the sequences that start with any word.
     starting_anywhere: Vec<usize>,
-    words: HashMap<String, Covers>,
+    words: HashMap<String, Word>,
     prefixes: HashMap<String, Prefix>,
 }
 
@@ -27,6 +27,13 @@ pub(super) struct Sequence {
     /// At least two; `None` stands for any one word.
     pub(super) words: Vec<Option<String>>,
     pub(super) covers: Covers,
+}
+
+#[derive(Clone, Debug)]
+struct Word {
+    covers: Covers,
+    /// The query has it as it is.
+    is_own: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -45,11 +52,21 @@ impl Prefix {
 }
 
 impl MatchingTerms {
-    /// A whole word: the query word itself, a typo of it, a one-word synonym, or several query words written as one.
+    /// A whole word as the query has it, or several query words written as one.
     pub fn add_word(&mut self, word: &str, covers: Covers) {
-        let known = self.words.entry_ref(word).or_insert_with(|| covers.clone());
-        if covers.len() > known.len() {
-            *known = covers;
+        self.insert_word(word, Word { covers, is_own: true });
+    }
+
+    /// A whole word that stands for one of the query: a typo or another form of it.
+    pub fn add_other_word(&mut self, word: &str, covers: Covers) {
+        self.insert_word(word, Word { covers, is_own: false });
+    }
+
+    fn insert_word(&mut self, word: &str, new: Word) {
+        let known = self.words.entry_ref(word).or_insert_with(|| new.clone());
+        known.is_own |= new.is_own;
+        if new.covers.len() > known.covers.len() {
+            known.covers = new.covers;
         }
     }
 
@@ -104,8 +121,14 @@ impl MatchingTerms {
         starting.iter().chain(&self.starting_anywhere).map(|&place| &self.sequences[place])
     }
 
-    pub(super) fn word(&self, word: &str) -> Option<&Covers> {
-        self.words.get(word)
+    /// What a whole word covers, and whether the query has it as it is.
+    pub(super) fn word(&self, word: &str) -> Option<(&Covers, bool)> {
+        self.words.get(word).map(|word| (&word.covers, word.is_own))
+    }
+
+    /// Whether `word` is a whole word of the query that others may start with.
+    pub(super) fn is_own_prefix(&self, word: &str) -> bool {
+        self.prefixes.get(word).is_some_and(|prefix| !prefix.is_misspelt)
     }
 
     /// The best prefix form of `word` and how many characters of `word` it marks.

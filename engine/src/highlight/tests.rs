@@ -285,6 +285,13 @@ fn crop_windows() {
     let walk = "a quick and rather long walk before the brown sleepy old fox";
     check_crop(walk, terms("quick brown fox"), 3, "a <em>quick</em> and…");
     check_crop(walk, terms("fox"), 3, "…sleepy old <em>fox</em>");
+    // The words themselves are shown rather than what begins like them, or is a typo or another form of them.
+    let foxes = "foxes are here and there in the woods but one fox came home";
+    check_crop(foxes, terms("fox"), 3, "…one <em>fox</em> came…");
+    let mut houses = MatchingTerms::default();
+    houses.add_word("houses", 0..=0);
+    houses.add_other_word("housing", 0..=0);
+    check_crop("housing of the poor in red houses", houses, 2, "…red <em>houses</em>");
     let symbols = "don't stop-believing AT&T C++ node.js v1.2.3";
     check_crop(symbols, terms("c"), 3, "…AT&T <em>C</em>+…");
     check_crop(symbols, terms("at t"), 3, "…believing <em>AT</em>&<em>T</em>…");

@@ -127,9 +127,24 @@ pub(crate) fn steps(graph: &QueryGraph, strategy: MatchingStrategy, frequencies:
                 .collect();
             let number = removable.iter().flatten().count();
             let step = |dropped| kept_by_frequency(&removable, dropped);
-            (0..=number).map(step).filter(|step| !step.ways.is_empty()).collect()
+            let mut steps: Vec<Step> = (0..=number).map(step).filter(|step| !step.ways.is_empty()).collect();
+            if !has_phrase {
+                let rarest: Vec<usize> = all.iter().copied().filter(|&t| Some(frequency(t)) == rarest).collect();
+                steps.extend(kept_of_equals(&rarest));
+            }
+            steps
         }
     }
+}
+
+/// The steps behind those that leave all others out: of terms that are equally rare, ever fewer stay, and one of them at least.
+fn kept_of_equals(rarest: &[usize]) -> impl Iterator<Item = Step> + '_ {
+    let removable = vec![Some(1); rarest.len()];
+    (1..rarest.len()).map(move |dropped| {
+        let Step { mut ways, is_complete } = kept_by_frequency(&removable, dropped);
+        ways.iter_mut().flatten().for_each(|term| *term = rarest[*term]);
+        Step { ways, is_complete }
+    })
 }
 
 /// The ways to leave out `dropped` terms, of those that have a frequency, such that no term that stands after one that
@@ -197,6 +212,20 @@ mod tests {
         assert_eq!(kept(&[7, 7, 1], 3), Vec::<Vec<usize>>::new());
         assert_eq!(kept(&[9, 8, 7, 6, 5, 4, 3, 2, 1], 4).len(), 70);
         assert_eq!(kept(&[11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1], 5).len(), 252);
+    }
+
+    #[test]
+    fn of_equally_rare_terms_one_stays() {
+        let sorted = |step: Step| {
+            let mut ways = step.ways;
+            ways.sort();
+            ways
+        };
+        let ways = |rarest: &[usize]| kept_of_equals(rarest).map(sorted).collect::<Vec<_>>();
+        assert_eq!(ways(&[3]), Vec::<Vec<Vec<usize>>>::new());
+        assert_eq!(ways(&[1, 3]), [[[1], [3]]]);
+        assert_eq!(ways(&[0, 1, 4]), [vec![vec![0, 1], vec![0, 4], vec![1, 4]], vec![vec![0], vec![1], vec![4]]]);
+        assert!(ways(&(0..60).collect::<Vec<_>>()).iter().all(|ways| ways.len() <= WAYS_MAX));
     }
 
     #[test]

@@ -131,10 +131,12 @@ fn layout(search: &KeywordSearch<'_>) -> KeyLayout {
         .plan
         .graph_rules()
         .into_iter()
+        .filter(|&rule| rule != GraphRule::Forms || search.options.forms.as_words)
         .map(|rule| {
             let max = match rule {
                 GraphRule::Words => graph.word_count(),
                 GraphRule::Typo => terms * 5,
+                GraphRule::Forms => terms,
                 GraphRule::Proximity => terms * (PROXIMITY_COST_MAX + 2),
                 GraphRule::AttributeRank => terms * u32::from(search.options.max_weight),
                 GraphRule::WordPosition => terms * POSITION_COST_MAX,

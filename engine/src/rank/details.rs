@@ -56,7 +56,11 @@ pub(super) fn details(context: &Context<'_>, ranked: &RankedLevel, segment: usiz
             let max = graph.word_count();
             ScoreDetail::Words { matching: max - ranked.level.missing_words, max }
         }
-        PlannedRule::Typo => ScoreDetail::Typo { count: cost(GraphRule::Typo), max: ranked.max_typos },
+        PlannedRule::Typo => ScoreDetail::Typo {
+            count: cost(GraphRule::Typo),
+            max: ranked.max_typos,
+            forms: context.layout.slice(GraphRule::Forms).map(|_| Rank::from_cost(cost(GraphRule::Forms), words)),
+        },
         PlannedRule::Proximity => ScoreDetail::Proximity(Rank::from_cost(cost(GraphRule::Proximity), proximity_max)),
         PlannedRule::AttributeRank => ScoreDetail::AttributeRank(rank),
         PlannedRule::WordPosition => ScoreDetail::WordPosition(position),

@@ -27,6 +27,8 @@ pub(crate) struct Occurrence {
     pub(crate) exact: bool,
     /// A sequence of words (phrase, split, synonym of several words).
     pub(crate) phrase: bool,
+    /// Another form of the word.
+    pub(crate) form: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -263,7 +265,10 @@ impl Matcher {
     fn completion(&self, scan: &FieldScan, vertex: VertexIndex, ordinal: TermOrdinal, out: &mut Occurrences) {
         if self.stop.binary_search(&ordinal).is_err() {
             let FieldScan { field, position, .. } = *scan;
-            out.push(vertex, Occurrence { field, first: position, last: position, exact: false, phrase: false });
+            out.push(
+                vertex,
+                Occurrence { field, first: position, last: position, exact: false, phrase: false, form: false },
+            );
         }
     }
 
@@ -276,12 +281,15 @@ impl Matcher {
                 Slot::Form { vertex } if forms => {
                     out.push(
                         vertex,
-                        Occurrence { field, first: position, last: position, exact: false, phrase: false },
+                        Occurrence { field, first: position, last: position, exact: false, phrase: false, form: true },
                     );
                 }
                 Slot::Form { .. } => {}
                 Slot::Word { vertex, exact } => {
-                    out.push(vertex, Occurrence { field, first: position, last: position, exact, phrase: false });
+                    out.push(
+                        vertex,
+                        Occurrence { field, first: position, last: position, exact, phrase: false, form: false },
+                    );
                 }
                 Slot::Part { phrase, index } => out.parts.push((phrase, index, position)),
                 Slot::StopWord => scan.words -= 1,
@@ -311,7 +319,10 @@ impl Matcher {
                 let found = group.iter().filter(|&&(_, i, p)| p == first + u32::from(i)).count();
                 if found >= slot.needed {
                     let last = first + slot.len - 1;
-                    out.push(slot.vertex, Occurrence { field, first, last, exact: slot.exact, phrase: true });
+                    out.push(
+                        slot.vertex,
+                        Occurrence { field, first, last, exact: slot.exact, phrase: true, form: false },
+                    );
                     out.phrases.push(phrase);
                 }
             }
@@ -331,7 +342,7 @@ impl Matcher {
             let vertex = self.phrases[phrase].vertex;
             if out.phrases.contains(&phrase) {
                 let (first, last) = if is_first { (position, NOWHERE) } else { (NOWHERE, position) };
-                out.push(vertex, Occurrence { field, first, last, exact: false, phrase: true });
+                out.push(vertex, Occurrence { field, first, last, exact: false, phrase: true, form: false });
             }
         }
     }

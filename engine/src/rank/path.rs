@@ -55,6 +55,7 @@ struct Reached {
 struct Slices {
     words: Option<Slice>,
     typo: Option<Slice>,
+    forms: Option<Slice>,
     proximity: Option<Slice>,
     rank: Option<Slice>,
     position: Option<Slice>,
@@ -95,6 +96,7 @@ impl<'q> PathFinder<'q> {
         let slices = Slices {
             words: layout.slice(GraphRule::Words),
             typo: layout.slice(GraphRule::Typo),
+            forms: layout.slice(GraphRule::Forms),
             proximity: layout.slice(GraphRule::Proximity),
             rank: layout.slice(GraphRule::AttributeRank),
             position: layout.slice(GraphRule::WordPosition),
@@ -192,6 +194,10 @@ impl<'q> PathFinder<'q> {
         let words = node.len as u32;
         let starts = || occurrences.iter().filter(|o| o.first != NOWHERE);
         let mut cost = put(self.slices.typo, node.base_cost() + class as u32);
+        if let Some(slice) = self.slices.forms {
+            let stands_itself = occurrences.iter().any(|o| !o.form && self.is_searched(o));
+            cost += slice.put(if stands_itself { 0 } else { words });
+        }
         if let Some(slice) = self.slices.rank {
             let searched = starts().filter(|o| self.is_searched(o));
             let weight = searched.map(|o| u32::from(self.options.weight(o.field))).min().unwrap_or(0);

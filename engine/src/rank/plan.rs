@@ -26,7 +26,7 @@ impl PlannedRule {
     fn graph_rules(self) -> &'static [GraphRule] {
         match self {
             PlannedRule::Words => &[GraphRule::Words],
-            PlannedRule::Typo => &[GraphRule::Typo],
+            PlannedRule::Typo => &[GraphRule::Typo, GraphRule::Forms],
             PlannedRule::Proximity => &[GraphRule::Proximity],
             PlannedRule::AttributeRank => &[GraphRule::AttributeRank],
             PlannedRule::WordPosition => &[GraphRule::WordPosition],

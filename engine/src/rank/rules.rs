@@ -6,6 +6,8 @@ pub(crate) enum GraphRule {
     /// Words that are not matched.
     Words,
     Typo,
+    /// Words in whose place only another form of them stands. The second step of `typo`, where forms count as words.
+    Forms,
     Proximity,
     AttributeRank,
     WordPosition,

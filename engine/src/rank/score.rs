@@ -59,6 +59,8 @@ pub enum ScoreDetail {
     Typo {
         count: u32,
         max: u32,
+        /// By the words in whose place only other forms stand, where these count as words.
+        forms: Option<Rank>,
     },
     Proximity(Rank),
     AttributeRank(Rank),
@@ -207,7 +209,7 @@ impl ScoreDetail {
     fn ranks(&self) -> [Option<Rank>; 2] {
         match *self {
             ScoreDetail::Words { matching, max } => [Some(Rank { rank: matching, max }), None],
-            ScoreDetail::Typo { count, max } => [Some(Rank::from_cost(count, max)), None],
+            ScoreDetail::Typo { count, max, forms } => [Some(Rank::from_cost(count, max)), forms],
             ScoreDetail::Proximity(r) | ScoreDetail::AttributeRank(r) | ScoreDetail::WordPosition(r) => [Some(r), None],
             ScoreDetail::Attribute { rank, position } => [Some(rank), Some(position)],
             ScoreDetail::Exactness(exactness) => exactness.ranks().map(Some),
@@ -264,7 +266,7 @@ mod tests {
     fn worked_example_of_the_contract() {
         let details = [
             ScoreDetail::Words { matching: 2, max: 2 },
-            ScoreDetail::Typo { count: 0, max: 2 },
+            ScoreDetail::Typo { count: 0, max: 2, forms: None },
             ScoreDetail::Proximity(Rank::from_cost(1, 3)),
             ScoreDetail::AttributeRank(Rank::from_cost(0, 0)),
             ScoreDetail::WordPosition(Rank::from_cost(4, 20)),

@@ -32,7 +32,7 @@ pub(super) fn matching_terms<'a>(
             let e = &segment.expansions()[index];
             for &ordinal in &e.forms {
                 if let Ok(form) = String::from_utf8(segment.reader().terms().term(ordinal)) {
-                    out.add_word(&form, covers.clone());
+                    out.add_other_word(&form, covers.clone());
                 }
             }
             for &ordinal in e.one_typo.iter().chain(&e.two_typos) {
@@ -40,7 +40,7 @@ pub(super) fn matching_terms<'a>(
                     if node.prefix {
                         out.add_misspelt_prefix(&form, query_chars, covers.clone());
                     } else {
-                        out.add_word(&form, covers.clone());
+                        out.add_other_word(&form, covers.clone());
                     }
                 }
             }

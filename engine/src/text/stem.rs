@@ -5,7 +5,9 @@ use rust_stemmers::{Algorithm, Stemmer as Snowball};
 use super::Language;
 
 /// Shorter stems are shared by words that have nothing to do with each other.
-pub(crate) const STEM_CHARS_MIN: usize = 3;
+const STEM_CHARS_MIN: usize = 2;
+/// The last letter of shorter stems stays as it is.
+const CHANGING_CHARS_MIN: usize = 3;
 /// The article, and what else is written in front of Arabic words. (Snowball takes these off, so that words with one stem
 /// begin differently.)
 const ARABIC_HEADS: [&str; 9] = ["", "ال", "وال", "بال", "كال", "فال", "لل", "و", "ب"];
@@ -30,11 +32,20 @@ impl Stemmer {
     /// What every word with `stem` begins with one of: the stem, but for its last letter, which changes (`happy`,
     /// `happiness`). Empty when the stem is too short to look for forms.
     pub(crate) fn beginnings(&self, stem: &str) -> Vec<String> {
-        let Some((last, _)) = stem.char_indices().next_back().filter(|_| stem.chars().count() >= STEM_CHARS_MIN) else {
+        let count = stem.chars().count();
+        let Some((last, _)) = stem.char_indices().next_back().filter(|_| count >= STEM_CHARS_MIN) else {
             return Vec::new();
         };
+        let beginning = if count < CHANGING_CHARS_MIN { stem } else { &stem[..last] };
         let heads: &[&str] = if self.language == Language::Ara { &ARABIC_HEADS } else { &[""] };
-        heads.iter().map(|head| format!("{head}{}", &stem[..last])).collect()
+        let mut beginnings: Vec<String> = heads.iter().map(|head| format!("{head}{beginning}")).collect();
+        // `dying`, `lying` and `tying` are the only forms that Snowball joins although they begin otherwise.
+        if self.language == Language::Eng
+            && let Some(beginning) = stem.strip_suffix("ie")
+        {
+            beginnings.push(format!("{beginning}y"));
+        }
+        beginnings
     }
 }
 
@@ -87,6 +98,11 @@ mod tests {
             (Language::Eng, ["happy", "happiness"]),
             (Language::Eng, ["fly", "flies"]),
             (Language::Eng, ["possible", "possibility"]),
+            (Language::Eng, ["die", "dying"]),
+            (Language::Eng, ["lies", "lying"]),
+            (Language::Eng, ["tie", "tying"]),
+            (Language::Eng, ["ad", "ads"]),
+            (Language::Eng, ["go", "going"]),
             (Language::Deu, ["haus", "hauser"]),
             (Language::Nld, ["boek", "boeken"]),
             (Language::Rus, ["книга", "книги"]),
@@ -100,6 +116,11 @@ mod tests {
                 assert!(beginnings.iter().any(|beginning| word.starts_with(beginning)), "{word} {beginnings:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_letter_has_no_forms() {
+        assert!(Stemmer::new(Language::Eng).expect("Snowball knows it").beginnings("x").is_empty());
     }
 
     #[test]

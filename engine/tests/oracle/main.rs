@@ -232,7 +232,7 @@ fn score_of(details: &[ScoreDetail]) -> f64 {
     let places = |rank: u32, max: u32| vec![(rank, max)];
     let rules = details.iter().flat_map(|detail| match detail {
         ScoreDetail::Words { matching, max } => places(*matching, *max),
-        ScoreDetail::Typo { count, max } => places(max + 1 - count, max + 1),
+        ScoreDetail::Typo { count, max, .. } => places(max + 1 - count, max + 1),
         ScoreDetail::Proximity(r) | ScoreDetail::AttributeRank(r) | ScoreDetail::WordPosition(r) => {
             places(r.rank, r.max)
         }
@@ -270,7 +270,7 @@ fn vector_of(details: &[ScoreDetail]) -> (Vector, u32) {
     for d in details {
         match d {
             ScoreDetail::Words { matching, max } => v[0] = max - matching,
-            ScoreDetail::Typo { count, max } => {
+            ScoreDetail::Typo { count, max, .. } => {
                 v[1] = *count;
                 max_typos = *max;
             }

@@ -55,7 +55,7 @@ fn one(detail: &ScoreDetail, displayed: &AttributeList, order: usize) -> (String
                 "score": Rank { rank: *matching, max: *max }.local_score(),
             })),
         ),
-        ScoreDetail::Typo { count, max } => (
+        ScoreDetail::Typo { count, max, .. } => (
             "typo".into(),
             object(json!({
                 "typoCount": count,
@@ -176,7 +176,7 @@ mod tests {
         };
         let all = [
             ScoreDetail::Words { matching: 2, max: 2 },
-            ScoreDetail::Typo { count: 1, max: 3 },
+            ScoreDetail::Typo { count: 1, max: 3, forms: None },
             ScoreDetail::Proximity(Rank { rank: 3, max: 4 }),
             ScoreDetail::Attribute { rank: Rank { rank: 1, max: 1 }, position: Rank { rank: 17, max: 21 } },
             ScoreDetail::Exactness(Exactness { kind: ExactMatch::None, matching_words: 2, max_matching_words: 2 }),
