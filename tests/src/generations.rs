@@ -246,3 +246,23 @@ fn who_searches_for_the_public_sees_nothing_that_is_gone() {
     let may = value(&make(&server, &["documents.*", "settings.update"], &["*"]));
     assert_eq!(finish(&server, &restore(&may))["status"], "succeeded");
 }
+
+/// The present state by its number, or by a time that is not over yet, is what is there without.
+#[test]
+fn the_present_state_by_its_number_is_the_present_state() {
+    let server = Server::with_options(&["--keep", "1h"]);
+    server.set("films", json!({"expiryAttribute": "until", "sortableAttributes": ["id"]}));
+    server.add("films", json!([{"id": 1, "until": "2001-01-01"}, {"id": 2}, {"id": 3, "until": "9999-12-31"}]));
+    let states = server.get("/indexes/films/generations").ok();
+    let present = &states["results"][0]["generation"];
+    for at in [present.clone(), json!("2999-01-01T00:00:00Z")] {
+        assert_eq!(server.ids("films", json!({"at": at, "sort": ["id:asc"]})), [2, 3], "{at}");
+        assert_eq!(server.post("/indexes/films/documents/fetch", json!({"at": at})).ok()["total"], 2);
+        let at = at.as_str().map_or_else(|| at.to_string(), str::to_owned);
+        server.get(&format!("/indexes/films/documents/1?at={at}")).refused(404, "document_not_found");
+        assert_eq!(server.get(&format!("/indexes/films/documents?at={at}")).ok()["total"], 2);
+    }
+    let changes = server.get(&format!("/indexes/films/changes?since={present}"));
+    let nothing = json!({"generation": present, "since": present, "changes": 0});
+    assert_eq!((changes.status, changes.text.trim()), (200, nothing.to_string().as_str()));
+}

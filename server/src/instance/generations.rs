@@ -13,7 +13,7 @@ impl Instance {
     /// # Errors
     /// As [`Instance::searchable`]; `generation_not_found`, and that the state is damaged.
     pub(crate) fn searchable_at(&self, uid: &str, at: Option<At>) -> ApiResult<Arc<Snapshot>> {
-        at.map_or_else(|| self.searchable(uid), |at| self.before(uid, at))
+        self.before(uid, at)?.map_or_else(|| self.searchable(uid), Ok)
     }
 
     /// As [`Instance::searchable_at`], for what needs all documents.
@@ -21,7 +21,15 @@ impl Instance {
     /// # Errors
     /// As [`Instance::snapshot`]; `generation_not_found`, and that the state is damaged.
     pub(crate) fn snapshot_at(&self, uid: &str, at: Option<At>) -> ApiResult<Arc<Snapshot>> {
-        at.map_or_else(|| self.snapshot(uid), |at| self.before(uid, at))
+        self.before(uid, at)?.map_or_else(|| self.snapshot(uid), Ok)
+    }
+
+    /// As [`Instance::searchable_at`], for what can do with the present state however damaged it is.
+    ///
+    /// # Errors
+    /// As [`Instance::state`]; `generation_not_found`, and that an earlier state is damaged.
+    pub(crate) fn state_at(&self, uid: &str, at: Option<At>) -> ApiResult<Arc<Snapshot>> {
+        self.before(uid, at)?.map_or_else(|| self.state(uid), Ok)
     }
 
     /// Number of states before the present one that are kept of an index. Reads the names in its folder.
@@ -29,10 +37,15 @@ impl Instance {
         self.entry(uid).map_or(0, |entry| kept_state_count(&self.index_folder(&entry.folder)))
     }
 
-    fn before(&self, uid: &str, at: At) -> ApiResult<Arc<Snapshot>> {
-        let snapshot = self.index(uid)?.generation(at).map_err(|error| damaged(uid, error))?;
-        // The present state is one of them.
+    /// A state before the present one; `None` if that is meant, which is the same as naming none.
+    fn before(&self, uid: &str, at: Option<At>) -> ApiResult<Option<Arc<Snapshot>>> {
+        let Some(at) = at else { return Ok(None) };
+        let index = self.index(uid)?;
+        let snapshot = index.generation(at).map_err(|error| damaged(uid, error))?;
+        if Arc::ptr_eq(&snapshot, &index.snapshot()) {
+            return Ok(None);
+        }
         snapshot.check_whole().and_then(|()| snapshot.check_health()).map_err(|error| damaged(uid, error))?;
-        Ok(snapshot)
+        Ok(Some(snapshot))
     }
 }

@@ -44,7 +44,7 @@ async fn changes(uid: &str, request: &Request) -> ApiResult<Response> {
     let first = blocking({
         let (feed, budget) = (feed.clone(), budget.clone());
         move || {
-            let before = feed.state.instance.snapshot_at(&feed.uid, Some(At::Generation(since)))?;
+            let before = feed.state.instance.state_at(&feed.uid, Some(At::Generation(since)))?;
             feed.since(&before, &budget)
         }
     });
@@ -75,7 +75,8 @@ struct Feed {
 impl Feed {
     /// A line, or an event, for each document that differs from `before`, and one that names the present state, with it.
     fn since(&self, before: &Snapshot, budget: &AnswerBudget) -> ApiResult<(Vec<u8>, Arc<Snapshot>)> {
-        let now = self.state.instance.snapshot(&self.uid)?;
+        // Where nothing has changed, no document is read: not even of a damaged index.
+        let mut now = self.state.instance.state(&self.uid)?;
         let mut lines = Vec::new();
         let (mut counted, mut refused, mut count) = (0, None, 0_u64);
         let mut see = |change: Change, key: &str| {
@@ -89,6 +90,8 @@ impl Feed {
             refused.is_none()
         };
         if now.contents() != before.contents() {
+            now = self.state.instance.snapshot(&self.uid)?;
+            before.check_whole().and_then(|()| before.check_health()).map_err(ApiError::from)?;
             now.changes_since(before, &mut see).map_err(ApiError::from)?;
         }
         if let Some(refused) = refused {

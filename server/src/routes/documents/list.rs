@@ -34,7 +34,7 @@ pub(super) async fn get_one(uid: &str, id: &str, request: &Request) -> ApiResult
     let id = decode_path_segment(id);
     let asks_others = network::is_asked(request.state(), use_network)?;
     let instance = &request.state().instance;
-    let snapshot = if at.is_some() { instance.snapshot_at(&uid, at)? } else { instance.state(&uid)? };
+    let snapshot = instance.state_at(&uid, at)?;
     let Some(address) = snapshot.find(&id) else {
         // It may be in what cannot be read.
         snapshot.check_whole()?;
