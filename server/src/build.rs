@@ -24,6 +24,7 @@ use crate::counted::counted;
 use crate::options::{BuiltPlace, ByteSize, ObjectStorageOptions, StoreAddress, human_disk_size, usable_memory_bytes};
 use crate::outbound::{IpPolicy, Outbound, OutboundError};
 use crate::replication::{BuiltStore, ObjectError};
+use crate::text_file::without_mark;
 use crate::wire::identifier::check_index_uid;
 use crate::wire::settings;
 
@@ -289,7 +290,7 @@ fn normalize(
 /// The settings in a file, as an operation.
 fn settings_of(file: &Path) -> Result<Operation, BuildError> {
     let bytes = fs::read(file).map_err(io(file))?;
-    let body: Value = serde_json::from_slice(&bytes)
+    let body: Value = serde_json::from_slice(without_mark(&bytes))
         .map_err(|error| BuildError::Refused { path: file.to_owned(), text: format!("it is not JSON: {error}") })?;
     let makes_vectors = |embedder: &&(&String, &Value)| embedder.1["source"] != "userProvided" && !embedder.1.is_null();
     let embedders = body["embedders"].as_object();

@@ -61,6 +61,7 @@ mod stored_names;
 pub mod sync;
 mod tasks;
 mod telemetry;
+mod text_file;
 mod timestamp;
 mod usage_report;
 pub mod verify;

@@ -9,6 +9,7 @@ use clap::{ArgAction, ArgMatches, Command, FromArgMatches};
 use thiserror::Error;
 
 use super::{Cli, OptionsError};
+use crate::text_file;
 
 const DEFAULT_FILE: &str = "./config.toml";
 
@@ -101,7 +102,7 @@ fn with_sources(mut cli: Cli, matches: &ArgMatches) -> Cli {
 
 fn read(named: Option<&Path>) -> Result<Option<(PathBuf, String)>, ConfigFileError> {
     let path = named.unwrap_or(Path::new(DEFAULT_FILE));
-    match std::fs::read_to_string(path) {
+    match text_file::read(path) {
         Ok(text) => Ok(Some((path.to_owned(), text))),
         Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(ConfigFileError::Unreadable { path: path.to_owned(), source }),

@@ -2,12 +2,13 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs;
+use std::path::Path;
 
 use clap::CommandFactory;
 
 use super::Cli;
 use crate::options::read_variable;
+use crate::text_file;
 
 const FLAG: &str = "--experimental-logs-mode";
 const VARIABLE: &str = "SVC_EXPERIMENTAL_LOGS_MODE";
@@ -28,7 +29,7 @@ pub fn asks_for_json(args: impl IntoIterator<Item = OsString>) -> bool {
     let variable = |name: &str| env::var(read_variable(name.to_owned())).ok();
     let mode = named(FLAG).or_else(|| variable(VARIABLE)).or_else(|| {
         let path = named("--config-file-path").or_else(|| variable("SVC_CONFIG_FILE_PATH"));
-        mode_of(&fs::read_to_string(path.as_deref().unwrap_or("./config.toml")).ok()?)
+        mode_of(&text_file::read(Path::new(path.as_deref().unwrap_or("./config.toml"))).ok()?)
     });
     mode.is_some_and(|mode| mode.trim().eq_ignore_ascii_case("json"))
 }
@@ -43,6 +44,8 @@ fn mode_of(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn asks(args: &[&str]) -> bool {

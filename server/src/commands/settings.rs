@@ -1,6 +1,7 @@
 //! `lamina settings get|set|reset`: settings of an index, as JSON.
 
 use std::io::Read;
+use std::path::Path;
 
 use clap::{Args, Subcommand};
 use reqwest::Method;
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{CommandError, index_of};
 use crate::client::{Client, ServerArgs};
+use crate::text_file;
 
 /// Read or change the settings of an index.
 #[derive(Debug, Clone, Args)]
@@ -99,7 +101,7 @@ fn read(value: &str) -> Result<Value, CommandError> {
         |source| CommandError::Read { file, source }
     };
     let text = match value.strip_prefix('@') {
-        Some(file) => std::fs::read_to_string(file).map_err(failed(file))?,
+        Some(file) => text_file::read(Path::new(file)).map_err(failed(file))?,
         None if value == "-" => {
             let mut text = String::new();
             std::io::stdin().read_to_string(&mut text).map_err(failed("standard input"))?;
@@ -107,7 +109,7 @@ fn read(value: &str) -> Result<Value, CommandError> {
         }
         None => value.to_owned(),
     };
-    serde_json::from_str(&text)
+    serde_json::from_str(text_file::text_without_mark(&text))
         .map_err(|error| CommandError::Value(format!("the value is not JSON ({error}); texts need quotes: '\"text\"'")))
 }
 

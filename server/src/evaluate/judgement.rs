@@ -6,6 +6,8 @@ use std::io::{self, BufRead};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
+use crate::text_file::text_without_mark;
+
 /// A query and the documents that answer it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Judgement {
@@ -82,8 +84,9 @@ pub(super) fn read_judgements(input: impl BufRead) -> Result<Vec<Judgement>, Jud
     let mut judgements = Vec::new();
     for (number, line) in (1..).zip(input.lines()) {
         let line = line?;
+        let line = if number == 1 { text_without_mark(&line) } else { &line };
         if !line.trim().is_empty() {
-            let judgement = Judgement::read(number, &line);
+            let judgement = Judgement::read(number, line);
             judgements.push(judgement.map_err(|reason| JudgementError::Line { line: number, reason })?);
         }
     }
@@ -94,6 +97,12 @@ pub(super) fn read_judgements(input: impl BufRead) -> Result<Vec<Judgement>, Jud
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_mark_in_front_is_no_part_of_the_first_line() {
+        let read = read_judgements("\u{feff}{\"q\": \"a\", \"relevant\": [1]}\r\n".as_bytes()).unwrap();
+        assert_eq!(read[0].grade("1"), 1.0);
+    }
 
     #[test]
     fn lines() {

@@ -29,6 +29,7 @@ use variant::{Sweep, Variant, grid, parse_sweep, parse_variant};
 use crate::client::{Client, ClientError, ServerArgs, run_to_end};
 use crate::console;
 use crate::options;
+use crate::text_file::without_mark;
 
 /// Ways of searching that are measured in one go.
 const VARIANTS_MAX: usize = 1000;
@@ -177,7 +178,7 @@ fn judgements(args: &Args) -> Result<Vec<Judgement>, EvaluateError> {
         let text = |path: &Path| {
             // Old collections are not always UTF-8.
             let bytes = fs::read(path).map_err(|source| EvaluateError::Read { file: shown(path), source })?;
-            Ok::<String, EvaluateError>(String::from_utf8_lossy(&bytes).into_owned())
+            Ok::<String, EvaluateError>(String::from_utf8_lossy(without_mark(&bytes)).into_owned())
         };
         let read = trec::read(&text(topics)?, &text(qrels)?);
         return read.map_err(|source| EvaluateError::Judgement { file: shown(qrels), source });

@@ -17,6 +17,7 @@ use tokio_rustls::rustls::{self, RootCertStore, ServerConfig};
 const SESSIONS_KEPT: usize = 256;
 
 use crate::options::TlsOptions;
+use crate::text_file::without_mark;
 
 /// Why there is no TLS.
 #[derive(Debug, Error)]
@@ -112,7 +113,8 @@ fn remember_sessions(config: &mut ServerConfig, options: &TlsOptions) -> Result<
 }
 
 fn read(what: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
-    fs::read(path).map_err(|source| TlsError::Open { what, path: path.to_owned(), source })
+    let bytes = fs::read(path).map_err(|source| TlsError::Open { what, path: path.to_owned(), source })?;
+    Ok(without_mark(&bytes).to_vec())
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {

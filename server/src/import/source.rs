@@ -7,13 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Args, Format, ImportError};
+use crate::text_file::BYTE_ORDER_MARK;
 
 const BUFFER_BYTES: usize = 256 * 1024;
 /// Of the first line, how much is looked at.
 const HEAD_BYTES: usize = 64 * 1024;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
-/// Spreadsheets write it; to a parser it would be a part of the first name.
-const BYTE_ORDER_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// One opened input.
@@ -103,7 +102,7 @@ fn decompressed(mut raw: impl Read + Send + 'static) -> io::Result<Box<dyn BufRe
     } else {
         Box::new(whole)
     };
-    if text.fill_buf()?.starts_with(&BYTE_ORDER_MARK) {
+    if text.fill_buf()?.starts_with(BYTE_ORDER_MARK) {
         text.consume(BYTE_ORDER_MARK.len());
     }
     Ok(text)

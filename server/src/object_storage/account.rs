@@ -13,6 +13,7 @@ use tokio::sync::Mutex;
 use super::signature::{Credentials, encoded_query};
 use super::{Attempts, REQUEST_TIME, StorageError, element};
 use crate::outbound::{Outbound, Reply};
+use crate::text_file::text_without_mark;
 
 /// The name under which the store's logs know us.
 const SESSION: &str = "lamina";
@@ -72,7 +73,7 @@ impl Role {
             ("Version", "2011-06-15"),
             ("RoleArn", &self.arn),
             ("RoleSessionName", SESSION),
-            ("WebIdentityToken", token.trim()),
+            ("WebIdentityToken", text_without_mark(&token).trim()),
         ]));
         let mut attempts = Attempts::default();
         loop {

@@ -17,6 +17,7 @@ use tokio::sync::Mutex;
 use super::signature::encoded_query;
 use super::{Attempts, REQUEST_TIME, StorageError};
 use crate::outbound::{Outbound, parse_url};
+use crate::text_file::without_mark;
 
 const SCOPE: &str = "https://www.googleapis.com/auth/devstorage.read_write";
 const MACHINE: &str = "http://metadata.google.internal/computeMetadata/v1/instance/service-accounts/default/token";
@@ -78,7 +79,7 @@ impl Account {
     /// [`StorageError::Options`], which names the option.
     pub(super) fn of_file(file: &PathBuf) -> Result<Account, StorageError> {
         let bytes = std::fs::read(file).map_err(|error| refused(file, error))?;
-        let found: KeyFile = serde_json::from_slice(&bytes)
+        let found: KeyFile = serde_json::from_slice(without_mark(&bytes))
             .map_err(|error| refused(file, format!("it is not the key of a service account: {error}")))?;
         parse_url(&found.token_uri).map_err(|reason| refused(file, format!("`token_uri`: {reason}")))?;
         let body: String = found.private_key.lines().filter(|line| !line.starts_with("-----")).collect();

@@ -18,6 +18,7 @@ use tokio_rustls::rustls::{
 
 use super::frames::Stream;
 use super::{Address, PostgresError};
+use crate::text_file::without_mark;
 
 const ASKS_FOR_TLS: u32 = 80_877_103;
 
@@ -116,7 +117,8 @@ impl Roots {
             }
             Roots::File(path) => {
                 let failed = |reason: String| failed(format!("{}, the `sslrootcert`,", path.display()), reason);
-                for certificate in CertificateDer::pem_file_iter(path).map_err(|error| failed(error.to_string()))? {
+                let bytes = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+                for certificate in CertificateDer::pem_slice_iter(without_mark(&bytes)) {
                     let certificate = certificate.map_err(|error| failed(error.to_string()))?;
                     trusted.add(certificate).map_err(|error| failed(error.to_string()))?;
                 }

@@ -39,6 +39,7 @@ const SERVER_LAYERS: [&[&str]; 18] = [
         "secret",
         "stopping",
         "stored_names",
+        "text_file",
         "timestamp",
     ],
     &["aliases", "console", "engine_errors", "outbound"],

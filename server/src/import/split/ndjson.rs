@@ -48,6 +48,11 @@ pub(super) fn lines(reader: &mut dyn BufRead, batcher: &mut Batcher) -> Result<(
 /// Adds a document. Where a line is broken so that it seems to go on, those behind it that are documents are its own no
 /// longer: a broken line costs no other.
 fn push(document: &[u8], batcher: &mut Batcher) -> Result<(), Stop> {
+    if let Some(ends) = several(document) {
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        let mut pieces = starts.zip(&ends);
+        return pieces.try_for_each(|(start, &end)| batcher.push(&document[start..end]));
+    }
     let first = document.split(|&byte| byte == b'\n').next().unwrap_or_default();
     // Who writes a document over several lines mostly gives the brace a line of its own.
     let is_suspect = first.len() + 1 < document.len() && first.starts_with(b"{") && first.trim_ascii() != b"{";
@@ -74,6 +79,26 @@ fn push(document: &[u8], batcher: &mut Batcher) -> Result<(), Stop> {
         true => batcher.gap(rest),
         false => batcher.push(rest),
     }
+}
+
+/// Where documents end that stand on one line, if it has more than one.
+fn several(line: &[u8]) -> Option<Vec<usize>> {
+    // Only between documents, and in texts, a `{` stands behind a `}`.
+    let mut braces = memchr::memchr_iter(b'{', line);
+    if !braces.any(|at| line[..at].trim_ascii_end().ends_with(b"}")) {
+        return None;
+    }
+    let mut ends = Vec::new();
+    let mut documents = serde_json::Deserializer::from_slice(line).into_iter::<IgnoredAny>();
+    while let Some(document) = documents.next() {
+        document.ok()?;
+        let start = ends.last().copied().unwrap_or(0);
+        line[start..].trim_ascii_start().starts_with(b"{").then_some(())?;
+        ends.push(documents.byte_offset());
+    }
+    let count = ends.len();
+    *ends.last_mut()? = line.len();
+    (count > 1).then_some(ends)
 }
 
 fn is_object(text: &[u8]) -> bool {

@@ -66,6 +66,19 @@ fn lines_are_kept_whole() {
 }
 
 #[test]
+fn documents_on_one_line_are_counted_each() {
+    let text = "{\"id\":1}{\"id\":2} {\"of\":\"}{\"}\n{\"id\":4}\n";
+    check(Format::Ndjson, text, 1000, &[(text, 4, 1, 2)]);
+    let single =
+        [("{\"id\":1}", 1, 1, 1), ("{\"id\":2}", 1, 1, 1), (" {\"of\":\"}{\"}\n", 1, 1, 1), ("{\"id\":4}\n", 1, 2, 2)];
+    check(Format::Ndjson, text, 1, &single);
+    // Braces in texts part nothing, and a broken line is one.
+    for line in ["{\"of\":\"a} {b\"}\n", "{\"id\":1}{\"id\":\n", "{\"id\":1}{\"id\":2} 5\n"] {
+        check(Format::Ndjson, line, 1, &[(line, 1, 1, 1)]);
+    }
+}
+
+#[test]
 fn documents_of_several_lines_are_kept_whole() {
     for document in [
         "{\n\"id\":1\n}\n",
