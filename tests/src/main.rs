@@ -54,6 +54,7 @@ mod languages;
 mod lasting;
 mod local_models;
 mod lost_store;
+mod marks;
 mod mcp;
 mod memory_limits;
 mod network;

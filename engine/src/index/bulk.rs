@@ -49,7 +49,7 @@ impl Drop for BulkGuard<'_> {
 }
 
 fn payload_bytes(operations: &[Operation]) -> u64 {
-    let payloads = operations.iter().filter_map(|operation| match operation {
+    let payloads = operations.iter().filter_map(|operation| match operation.parts().1 {
         Operation::Upsert(upsert) => Some(&upsert.payload),
         _ => None,
     });

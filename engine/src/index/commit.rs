@@ -120,6 +120,7 @@ pub(super) fn manifest_of(snapshot: &Snapshot) -> Manifest {
             created_at: snapshot.created_at_nanos,
             updated_at: snapshot.updated_at_nanos,
             primary_key: snapshot.primary_key.as_deref().map(str::to_owned),
+            mark: snapshot.mark.as_deref().map(str::to_owned),
             next_internal_id: snapshot.next_internal_id,
             next_segment_id: snapshot.next_segment_id,
             ancestors: snapshot.ancestors.clone(),

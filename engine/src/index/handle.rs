@@ -116,6 +116,7 @@ impl Index {
             resolved: Arc::default(),
             fields: Arc::default(),
             primary_key: None,
+            mark: None,
             generation: first,
             contents: first,
             committed_at_nanos: now,

@@ -63,6 +63,9 @@ pub(super) struct Body {
     pub(super) created_at: u64,
     pub(super) updated_at: u64,
     pub(super) primary_key: Option<String>,
+    /// What the writer of the documents keeps with them, as long as no one else writes any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) mark: Option<String>,
     pub(super) next_internal_id: InternalId,
     /// Above the ids of all segments that the index ever had.
     pub(super) next_segment_id: u64,
@@ -274,6 +277,7 @@ mod tests {
                 created_at: 1,
                 updated_at: 2,
                 primary_key: Some("id".to_owned()),
+                mark: Some("here".to_owned()),
                 next_internal_id: 5,
                 next_segment_id: 3,
                 ancestors: Arc::default(),

@@ -61,7 +61,7 @@ pub use inspect::{DocumentReport, PostingReport, TermReport, TokenReport};
 pub use kept::{At, GenerationReport};
 pub use merge_policy::{MergePolicy, SegmentSize};
 pub use naming::{ManifestSummary, read_summary};
-pub use operation::{CommitNote, Operation, Outcome, Payload, Selector, Upsert, WriteMethod};
+pub use operation::{CommitNote, Marking, Operation, Outcome, Payload, Selector, Upsert, WriteMethod};
 pub use options::{IndexOptions, MergeLimit, document_bytes_max};
 pub use progress::{Phase, Progress};
 pub use scrub::Scrubbed;

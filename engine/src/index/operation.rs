@@ -26,6 +26,47 @@ pub enum Operation {
     Settings(Box<SettingsPatch>),
     /// Allowed while there are no documents, or when it changes nothing.
     SetPrimaryKey(Option<String>),
+    /// An operation on documents that knows the mark of the index, see [`Snapshot::mark`].
+    Marked(Marking, Box<Operation>),
+}
+
+/// What becomes of the mark of an index when documents are written. Without a marking, the mark goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Marking {
+    /// It stays, whatever it is.
+    Keep,
+    /// It becomes `to`. The operation fails if the mark is neither `from` nor `to`: with `to` it is a repetition. Without a
+    /// `from`, any mark will do.
+    Move { from: Option<Arc<str>>, to: Arc<str> },
+}
+
+impl Operation {
+    /// What it does, and the marking that it has.
+    pub(super) fn parts(&self) -> (Option<&Marking>, &Operation) {
+        match self {
+            Operation::Marked(marking, operation) => (Some(marking), operation),
+            operation => (None, operation),
+        }
+    }
+}
+
+impl Marking {
+    /// The mark after the operation.
+    ///
+    /// # Errors
+    /// The mark is not the expected one.
+    pub(super) fn moved(&self, present: Option<&Arc<str>>) -> Result<Option<Arc<str>>, OperationError> {
+        let (from, to) = match self {
+            Marking::Keep => return Ok(present.cloned()),
+            Marking::Move { from, to } => (from, to),
+        };
+        match from {
+            Some(from) if present != Some(from) && present != Some(to) => {
+                Err(OperationError::Mark { expected: from.to_string(), present: present.map(ToString::to_string) })
+            }
+            _ => Ok(Some(to.clone())),
+        }
+    }
 }
 
 /// Documents to add or change.

@@ -143,6 +143,7 @@ fn open_entries(
         resolved: Arc::default(),
         fields,
         primary_key: body.primary_key.map(Arc::from),
+        mark: body.mark.map(Arc::from),
         generation: body.generation,
         contents,
         committed_at_nanos,

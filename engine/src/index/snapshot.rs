@@ -49,6 +49,9 @@ pub struct Snapshot {
     /// All fields ever seen.
     pub fields: Arc<FieldMapSnapshot>,
     pub primary_key: Option<Arc<str>>,
+    /// What the writer of the documents keeps with them, such as a position in their source. It is there as long as no one
+    /// else writes documents.
+    pub mark: Option<Arc<str>>,
     /// Counts commits and merges, from the [first number](super::first_number) of the writer on; two snapshots of an index with the same generation are the same.
     pub generation: u64,
     /// Generation of the last commit that changed what readers find; those since are merges of the same.

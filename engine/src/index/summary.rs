@@ -20,6 +20,8 @@ pub struct IndexSummary {
     /// That of the snapshot it is of.
     pub generation: u64,
     pub primary_key: Option<Arc<str>>,
+    /// As [`Snapshot::mark`].
+    pub mark: Option<Arc<str>>,
     pub created_at: SystemTime,
     pub updated_at: SystemTime,
     /// Live documents.
@@ -53,6 +55,7 @@ impl IndexSummary {
         IndexSummary {
             generation: snapshot.generation,
             primary_key: snapshot.primary_key.clone(),
+            mark: snapshot.mark.clone(),
             created_at: snapshot.created_at(),
             updated_at: snapshot.updated_at(),
             document_count: snapshot.document_count(),
@@ -119,6 +122,7 @@ impl IndexSummary {
         Ok(IndexSummary {
             generation: body.generation,
             primary_key: body.primary_key.as_deref().map(Arc::from),
+            mark: body.mark.as_deref().map(Arc::from),
             created_at: time(body.created_at),
             updated_at: time(body.updated_at),
             document_count,

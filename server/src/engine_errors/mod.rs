@@ -148,6 +148,14 @@ fn value_update_sentence(error: &OperationError) -> String {
     }
 }
 
+fn mark_mismatch(expected: &str, present: Option<&str>) -> ApiError {
+    let message = match present {
+        Some(present) => format!("Its mark is `{present}`, and the write expects `{expected}`."),
+        None => format!("It has no mark, and the write expects `{expected}`: documents were written without one."),
+    };
+    ApiError::new(Code::IndexMarkMismatch, message)
+}
+
 /// Why a task of index `uid` failed. What is wrong with a payload stands alone, all else names the index first.
 pub(crate) fn operation_error(uid: &str, is_payload: bool, error: &OperationError) -> ApiError {
     let named = |error: ApiError| error.prefixed(format_args!("Index `{uid}`: "));
@@ -187,6 +195,7 @@ pub(crate) fn operation_error(uid: &str, is_payload: bool, error: &OperationErro
                  the index or all its documents."
             ),
         )),
+        OperationError::Mark { expected, present } => named(mark_mismatch(expected, present.as_deref())),
         OperationError::Selection(source) => {
             let about_the_filter = of_filter(&**source);
             let is_damaged = || matches!(source.downcast_ref(), Some(IndexError::Segment(_)));

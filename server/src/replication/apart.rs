@@ -30,7 +30,7 @@ impl Concern {
             | Content::DeleteIds { .. }
             | Content::DeleteByFilter { .. }
             | Content::DeleteExpired
-            | Content::Clear
+            | Content::Clear { .. }
             | Content::Edit(_)
             | Content::Settings { .. }
             | Content::CreateIndex { .. }
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn what_succeeded_in_an_index_that_is_held_back_is_not_covered() {
-        let of = |uid: &str| concern(uid, Content::Clear);
+        let of = |uid: &str| concern(uid, Content::Clear { mark: None });
         let ended = [(1, of("films")), (2, of("books")), (3, of("films")), (5, of("films"))];
         let tasks = |names: &[&str], known: &dyn Fn(u32) -> Option<bool>| {
             tasks_of(&held(names), ended.iter().map(|(uid, concern)| (*uid, concern)), known)

@@ -403,7 +403,7 @@ mod tests {
 
     fn task(uid: u32, documents: Option<&str>) -> NewTask {
         let inline_payload = documents.map(|text| text.as_bytes().to_vec());
-        NewTask { uid: Some(uid), inline_payload, ..NewTask::for_index("films", Work::Clear) }
+        NewTask { uid: Some(uid), inline_payload, ..NewTask::for_index("films", Work::Clear { mark: None }) }
     }
 
     #[test]

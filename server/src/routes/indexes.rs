@@ -59,6 +59,9 @@ fn view(uid: &str, summary: &IndexSummary) -> Value {
         "updatedAt": Timestamp::from(summary.updated_at),
         "primaryKey": summary.primary_key.as_deref(),
     });
+    if let Some(mark) = &summary.mark {
+        view["mark"] = (**mark).into();
+    }
     if !summary.damaged.is_empty() {
         view["degraded"] = true.into();
     }

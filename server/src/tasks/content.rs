@@ -9,6 +9,7 @@ use super::uid_set::UidSet;
 use crate::aliases::AliasMoves;
 use crate::stored_names::PayloadName;
 use crate::wire;
+use crate::wire::marking::Marking;
 use crate::wire::rules::RulePatch;
 
 /// The work of a task, with everything that the request said about it. Stored as JSON.
@@ -18,13 +19,23 @@ pub(crate) enum Content {
     /// Add or change documents.
     Upsert(Upsert),
     /// Delete documents by id; unknown ids are ignored.
-    DeleteIds { ids: Vec<String> },
+    DeleteIds {
+        /// As texts.
+        ids: Vec<String>,
+        /// What becomes of the mark of the index.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mark: Option<Marking>,
+    },
     /// Delete the documents that match; `filter` is the JSON value of the request.
     DeleteByFilter { filter: Value },
     /// Delete the documents that have expired when the task runs.
     DeleteExpired,
     /// Delete all documents.
-    Clear,
+    Clear {
+        /// What becomes of the mark of the index.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mark: Option<Marking>,
+    },
     /// Change documents by a function.
     Edit(Edit),
     /// Change settings.
@@ -129,6 +140,9 @@ pub(crate) struct Upsert {
     /// XXH3-64 of them; absent in tasks of the first versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_checksum: Option<u64>,
+    /// What becomes of the mark of the index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<Marking>,
 }
 
 /// A function that changes documents.
@@ -253,9 +267,10 @@ impl Content {
         match self {
             Content::Upsert(_) => Kind::DocumentAdditionOrUpdate,
             Content::Edit(_) => Kind::DocumentEdition,
-            Content::DeleteIds { .. } | Content::DeleteByFilter { .. } | Content::DeleteExpired | Content::Clear => {
-                Kind::DocumentDeletion
-            }
+            Content::DeleteIds { .. }
+            | Content::DeleteByFilter { .. }
+            | Content::DeleteExpired
+            | Content::Clear { .. } => Kind::DocumentDeletion,
             Content::Settings { .. } => Kind::SettingsUpdate,
             Content::CreateIndex { .. } => Kind::IndexCreation,
             Content::UpdateIndex { .. } => Kind::IndexUpdate,

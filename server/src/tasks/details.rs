@@ -39,7 +39,7 @@ pub(crate) fn details(content: &Content, progress: Progress) -> Map<String, Valu
         Content::Upsert(upsert) => {
             json!({ "receivedDocuments": upsert.received, "indexedDocuments": progress.count() })
         }
-        Content::DeleteIds { ids } => {
+        Content::DeleteIds { ids, .. } => {
             json!({ "providedIds": ids.len(), "deletedDocuments": progress.count(), "originalFilter": null })
         }
         Content::DeleteByFilter { filter } => {
@@ -55,7 +55,9 @@ pub(crate) fn details(content: &Content, progress: Progress) -> Map<String, Valu
             "function": edit.function,
             "originalFilter": edit.filter.as_ref().map(Value::to_string),
         }),
-        Content::Clear | Content::DeleteIndex | Content::ClearRules => json!({ "deletedDocuments": progress.count() }),
+        Content::Clear { .. } | Content::DeleteIndex | Content::ClearRules => {
+            json!({ "deletedDocuments": progress.count() })
+        }
         Content::Settings { patch, .. } => Value::Object(crate::wire::settings::details(patch)),
         Content::CreateIndex { primary_key } => json!({ "primaryKey": primary_key }),
         Content::UpdateIndex { primary_key, .. } => json!({ "primaryKey": primary_key }),
@@ -145,7 +147,7 @@ mod tests {
 
     #[test]
     fn counters_are_null_while_waiting_and_zero_when_undone() {
-        let content = Content::DeleteIds { ids: vec!["1".into(), "2".into()] };
+        let content = Content::DeleteIds { ids: vec!["1".into(), "2".into()], mark: None };
         let of = |progress| Value::Object(details(&content, progress)).to_string();
         assert_eq!(of(Progress::Waiting), r#"{"providedIds":2,"deletedDocuments":null,"originalFilter":null}"#);
         assert_eq!(of(Progress::Done(Some(1))), r#"{"providedIds":2,"deletedDocuments":1,"originalFilter":null}"#);

@@ -77,6 +77,7 @@ mod tests {
             payload: PayloadPlace::Inline,
             payload_bytes,
             payload_checksum: None,
+            mark: None,
         });
         Queued { uid, index_uid: Some("films".to_owned()), content }
     }

@@ -16,10 +16,10 @@ const KEPT_BYTES_MAX: usize = 1024;
 pub(crate) fn of_content(content: &Content, index_uid: Option<&str>) -> Option<Value> {
     Some(match content {
         Content::Upsert(upsert) => document_import(upsert),
-        Content::DeleteIds { ids } => json!({ "documentDeletion": { "documents_ids": ids } }),
+        Content::DeleteIds { ids, .. } => json!({ "documentDeletion": { "documents_ids": ids } }),
         Content::DeleteExpired => json!({ "documentDeletion": { "documents_ids": [] } }),
         Content::DeleteByFilter { filter } => json!({ "documentDeletionByFilter": { "filter": filter } }),
-        Content::Clear => json!("documentClear"),
+        Content::Clear { .. } => json!("documentClear"),
         Content::Edit(edit) => {
             let fields = json!({ "filter": edit.filter, "context": edit.context, "function": edit.function });
             json!({ "documentEdition": fields })
@@ -142,7 +142,7 @@ pub(crate) fn kept(content: &Content) -> Option<String> {
         Content::Upsert(upsert) => {
             upsert.method == Method::Replace && upsert.primary_key.is_none() && upsert.may_create_index
         }
-        Content::DeleteIds { ids } => ids.is_empty() || ids.len() > KEPT_BYTES_MAX,
+        Content::DeleteIds { ids, .. } => ids.is_empty() || ids.len() > KEPT_BYTES_MAX,
         Content::CancelTasks { tasks, .. } | Content::DeleteTasks { tasks, .. } => tasks.is_empty(),
         _ => true,
     };
@@ -248,7 +248,7 @@ mod tests {
             });
             assert_eq!(work, json!({ "documentImport": expected }));
         }
-        let ids = |count: usize| kept(&Content::DeleteIds { ids: vec!["1".to_owned(); count] });
+        let ids = |count: usize| kept(&Content::DeleteIds { ids: vec!["1".to_owned(); count], mark: None });
         assert_eq!(ids(1), Some(r#"{"documentDeletion":{"documents_ids":["1"]}}"#.to_owned()));
         assert_eq!((ids(600), ids(5000)), (None, None));
         let secret =

@@ -45,7 +45,7 @@ fn documents_written(task: &Queued, done: &FinishedBatch) -> u64 {
             | Content::DeleteIds { .. }
             | Content::DeleteByFilter { .. }
             | Content::DeleteExpired
-            | Content::Clear
+            | Content::Clear { .. }
             | Content::Edit(_)
     );
     let ended = done.tasks.iter().find(|ended| ended.uid == task.uid).filter(|_| writes);

@@ -19,6 +19,7 @@ pub mod indexes;
 pub mod json;
 pub mod keys;
 mod locale;
+pub mod marking;
 pub mod multi_search;
 pub mod network;
 pub mod point_in_time;

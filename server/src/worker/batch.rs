@@ -222,7 +222,7 @@ impl<'a> Growing<'a> {
             Content::Upsert(_) => Shape::Upserts,
             Content::DeleteIds { .. } => Shape::Ids,
             Content::DeleteByFilter { .. } | Content::DeleteExpired => Shape::Filters,
-            Content::Clear => Shape::Cleared,
+            Content::Clear { .. } => Shape::Cleared,
             Content::Settings { .. } => Shape::Settings,
             Content::UpdateRule { .. } => Shape::Rules,
             Content::ClearRules => return Err(Strategy::RulesCleared { uid: first.uid }),
@@ -286,8 +286,8 @@ impl<'a> Growing<'a> {
             // No index is called as the rules are.
             (Content::UpdateRule { .. } | Content::ClearRules, _) => Ok(Shape::Rules),
             (Content::DeleteIndex, shape) => Ok(shape),
-            (Content::Clear, Shape::Settings | Shape::SettingsCleared) => Ok(Shape::SettingsCleared),
-            (Content::Clear, _) => Ok(Shape::Cleared),
+            (Content::Clear { .. }, Shape::Settings | Shape::SettingsCleared) => Ok(Shape::SettingsCleared),
+            (Content::Clear { .. }, _) => Ok(Shape::Cleared),
             (Content::Settings { .. }, Shape::Settings | Shape::SettingsCleared) => Ok(self.shape),
             (Content::Settings { .. }, _) => Err(Strategy::SettingsAfterDocuments { uid }),
             (

@@ -94,6 +94,7 @@ fn of_files(
         resolved: Arc::default(),
         fields: FieldMap::from_names::<&str>([])?.snapshot(),
         primary_key: primary_key.clone().map(Arc::from),
+        mark: None,
         generation,
         contents: generation,
         committed_at_nanos: now_nanos(),

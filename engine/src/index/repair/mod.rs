@@ -85,6 +85,8 @@ pub fn repair(folder: &Path, options: RepairOptions<'_>) -> Result<RepairReport,
     snapshot.generation = generation;
     snapshot.contents = snapshot.generation;
     snapshot.next_segment_id = next_segment_id;
+    // Documents may be lost: what is there is not what the mark stands for.
+    snapshot.mark = None;
     let replaced = replaced_files(names, &snapshot);
     link_aside(folder, aside, &replaced)?;
     persist(&directory, &snapshot, INLINE_TOMBSTONES_MAX)?;

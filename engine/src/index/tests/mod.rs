@@ -10,6 +10,7 @@ mod damaged_manifests;
 mod embedding;
 mod expiry;
 mod generations;
+mod marks;
 mod model;
 mod settings;
 mod values;

@@ -30,7 +30,7 @@ use super::damaged::{Damage, DamagedSegment};
 use super::embedding::Embedded;
 use super::error::{IndexError, OperationError};
 use super::history::next_number;
-use super::operation::{Operation, Outcome, Selector};
+use super::operation::{Marking, Operation, Outcome, Selector};
 use super::settings::{Settings, SettingsPatch};
 use super::snapshot::{DocumentAddress, SegmentView, Snapshot};
 use crate::document::{FieldMap, FieldMapSnapshot};
@@ -71,6 +71,7 @@ struct State {
     settings: Arc<Settings>,
     fields: Arc<FieldMapSnapshot>,
     primary_key: Option<Arc<str>>,
+    mark: Option<Arc<str>>,
     next_internal_id: InternalId,
     distribution: Arc<BTreeMap<String, u64>>,
     /// Whether documents or settings were written.
@@ -85,6 +86,7 @@ impl<'a> Transaction<'a> {
             settings: base.settings.clone(),
             fields: base.fields.clone(),
             primary_key: base.primary_key.clone(),
+            mark: base.mark.clone(),
             next_internal_id: base.next_internal_id,
             distribution: base.field_distribution.clone(),
             is_changed: false,
@@ -97,24 +99,49 @@ impl<'a> Transaction<'a> {
         let mut results = Vec::with_capacity(operations.len());
         for operation in operations {
             threads::check(self.resources.cancelled)?;
+            let (marking, operation) = operation.parts();
             if !matches!(operation, Operation::Clear)
                 && let Some(error) = self.damage()
             {
                 results.push(Err(OperationError::Damaged(Box::new(error))));
                 continue;
             }
-            results.push(match operation {
-                Operation::Upsert(upsert) => self.upsert(upsert)?,
-                Operation::UpdateValues(payload) => self.update_values(payload)?,
-                Operation::DeleteIds(ids) => Ok(self.delete_ids(ids)),
-                Operation::DeleteMatching(selector) => self.delete_matching(selector)?,
-                Operation::Clear => self.clear()?,
-                Operation::Settings(patch) => self.change_settings(patch)?,
-                Operation::SetPrimaryKey(primary_key) => self.set_primary_key(primary_key.as_deref())?,
+            results.push(match self.mark_after(marking, operation) {
+                Err(error) => Err(error),
+                Ok(mark) => {
+                    let result = self.run_one(operation)?;
+                    if result.is_ok() {
+                        self.state.mark = mark;
+                    }
+                    result
+                }
             });
         }
         self.carry_out_plan()?;
         Ok(results)
+    }
+
+    fn run_one(&mut self, operation: &Operation) -> Attempt {
+        match operation {
+            Operation::Upsert(upsert) => self.upsert(upsert),
+            Operation::UpdateValues(payload) => self.update_values(payload),
+            Operation::DeleteIds(ids) => Ok(Ok(self.delete_ids(ids))),
+            Operation::DeleteMatching(selector) => self.delete_matching(selector),
+            Operation::Clear => self.clear(),
+            Operation::Settings(patch) => self.change_settings(patch),
+            Operation::SetPrimaryKey(primary_key) => self.set_primary_key(primary_key.as_deref()),
+            // A marking of a marking: the outer one counts.
+            Operation::Marked(_, operation) => self.run_one(operation),
+        }
+    }
+
+    /// The mark of the index once the operation has succeeded: who writes documents without knowing it removes it.
+    fn mark_after(&self, marking: Option<&Marking>, operation: &Operation) -> Result<Option<Arc<str>>, OperationError> {
+        match (marking, operation) {
+            (Some(marking), _) => marking.moved(self.state.mark.as_ref()),
+            (None, Operation::Settings(_)) => Ok(self.state.mark.clone()),
+            (None, _) => Ok(None),
+        }
     }
 
     /// Why nothing may be written but that everything goes.
@@ -181,6 +208,7 @@ impl<'a> Transaction<'a> {
             resolved: if has_same_settings { self.base.resolved.clone() } else { Arc::default() },
             fields: self.state.fields.clone(),
             primary_key: self.state.primary_key.clone(),
+            mark: self.state.mark.clone(),
             generation: self.base.generation,
             contents: self.base.contents,
             committed_at_nanos: self.base.committed_at_nanos,

@@ -164,13 +164,14 @@ fn content(name: &str, data: &Value) -> Option<Content> {
             payload: PayloadPlace::Inline,
             payload_bytes: 0,
             payload_checksum: None,
+            mark: None,
         }),
         "documentDeletion" => {
             let ids = data.get("documents_ids")?.as_array()?;
-            Content::DeleteIds { ids: ids.iter().filter_map(|id| id.as_str().map(str::to_owned)).collect() }
+            Content::DeleteIds { ids: ids.iter().filter_map(|id| id.as_str().map(str::to_owned)).collect(), mark: None }
         }
         "documentDeletionByFilter" => Content::DeleteByFilter { filter: data.get("filter")?.clone() },
-        "documentClear" => Content::Clear,
+        "documentClear" => Content::Clear { mark: None },
         "documentEdition" => Content::Edit(Edit {
             function: text("function")?,
             context: data.get("context").and_then(Value::as_object).cloned(),
@@ -289,12 +290,12 @@ mod tests {
                 task.content.unwrap()
             })
         };
-        assert_eq!(content(json!("documentClear"), "processing"), Some(Content::Clear));
+        assert_eq!(content(json!("documentClear"), "processing"), Some(Content::Clear { mark: None }));
         let edition = json!({"documentEdition": {"filter_expr": null, "context": null, "function": "doc = ()"}});
         let edit = Edit { function: "doc = ()".into(), context: None, filter: None };
         assert_eq!(content(edition, "enqueued"), Some(Content::Edit(edit)));
         let ids = content(json!({"documentDeletion": {"documents_ids": ["1", "x"]}}), "enqueued");
-        assert_eq!(ids, Some(Content::DeleteIds { ids: vec!["1".into(), "x".into()] }));
+        assert_eq!(ids, Some(Content::DeleteIds { ids: vec!["1".into(), "x".into()], mark: None }));
         let swaps = content(json!({"indexSwap": {"swaps": [{"indexes": ["a", "b"]}]}}), "enqueued");
         assert!(matches!(swaps, Some(Content::SwapIndexes { swaps }) if swaps[0].indexes == ["a", "b"]));
         let body = json!({"settings": {"settings": {"stopWords": ["the"]}, "is_deletion": false, "allow_index_creation": true}});

@@ -393,7 +393,7 @@ pub(super) type Fetched = (Vec<u8>, Vec<(NamedFile, Vec<u8>)>);
 
 /// A task of this number under its uid.
 pub(super) fn task_of(uid: u32, task: u32) -> NewTask {
-    NewTask { uid: Some(uid), ..NewTask::for_index(task.to_string(), Content::Clear) }
+    NewTask { uid: Some(uid), ..NewTask::for_index(task.to_string(), Content::Clear { mark: None }) }
 }
 
 /// The number of a task, and its uid.

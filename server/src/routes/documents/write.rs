@@ -20,12 +20,15 @@ use crate::wire::documents::{
     AddParameters, check_parameters, edit as edit_request, empty_filter, filter_to_delete, ids_to_delete,
 };
 use crate::wire::identifier::decode_path_segment;
+use crate::wire::marking::Marking;
+use crate::wire::query_string::QueryString;
 use crate::wire::value_updates;
 
 pub(super) async fn add(uid: &str, method: Method, request: Request) -> ApiResult<Response> {
     let uid = request.index_uid(uid)?;
     request.state().queue.check_delay()?;
-    let parameters = AddParameters::from_query(&request.query())?;
+    let (mark, query) = Marking::from_query(request.query())?;
+    let parameters = AddParameters::from_query(&query)?;
     let format = parameters.format(request.header(header::CONTENT_TYPE))?;
     let state = Arc::clone(request.state());
     let may_create_index = request.rights().may_create_index(&uid);
@@ -43,6 +46,7 @@ pub(super) async fn add(uid: &str, method: Method, request: Request) -> ApiResul
         payload: received.place,
         payload_bytes: received.bytes,
         payload_checksum: Some(received.checksum),
+        mark,
     });
     let answer = enqueue(&state, NewTask { inline_payload: received.inline, ..NewTask::for_index(uid, content) }).await;
     drop(upload);
@@ -67,22 +71,25 @@ pub(super) async fn update_values(uid: &str, request: Request) -> ApiResult<Resp
         payload: written.place,
         payload_bytes: written.bytes,
         payload_checksum: Some(written.checksum),
+        mark: None,
     });
     enqueue(&state, NewTask { inline_payload: written.inline, ..NewTask::for_index(uid, content) }).await
 }
 
 pub(super) async fn clear(uid: &str, request: &Request) -> ApiResult<Response> {
-    enqueue_deletion(uid, request, Content::Clear).await
+    let (mark, query) = Marking::from_query(request.query())?;
+    enqueue_deletion(uid, request, &query, Content::Clear { mark }).await
 }
 
 pub(super) async fn delete_one(uid: &str, id: &str, request: &Request) -> ApiResult<Response> {
-    enqueue_deletion(uid, request, Content::DeleteIds { ids: vec![decode_path_segment(id)] }).await
+    let (mark, query) = Marking::from_query(request.query())?;
+    enqueue_deletion(uid, request, &query, Content::DeleteIds { ids: vec![decode_path_segment(id)], mark }).await
 }
 
-async fn enqueue_deletion(uid: &str, request: &Request, content: Content) -> ApiResult<Response> {
+async fn enqueue_deletion(uid: &str, request: &Request, query: &QueryString, content: Content) -> ApiResult<Response> {
     let uid = request.index_uid(uid)?;
     request.state().queue.check_delay()?;
-    check_parameters(&request.query())?;
+    check_parameters(query)?;
     enqueue(request.state(), NewTask::for_index(uid, content)).await
 }
 
@@ -92,11 +99,12 @@ const ID_BYTES: usize = 64;
 pub(super) async fn delete_batch(uid: &str, request: Request) -> ApiResult<Response> {
     let uid = request.index_uid(uid)?;
     request.state().queue.check_delay()?;
-    check_parameters(&request.query())?;
+    let (mark, query) = Marking::from_query(request.query())?;
+    check_parameters(&query)?;
     let state = Arc::clone(request.state());
     check_json_content_type(request.header(header::CONTENT_TYPE))?;
     let ids = request.bytes().await?.read(ID_BYTES, ids_to_delete).await?;
-    let content = Content::DeleteIds { ids: ids.take() };
+    let content = Content::DeleteIds { ids: ids.take(), mark };
     enqueue(&state, NewTask::for_index(uid, content)).await
 }
 

@@ -123,6 +123,7 @@ fn indexes() -> Vec<(&'static str, Value)> {
                     ("createdAt", instant()),
                     ("updatedAt", instant()),
                     ("primaryKey", or_null(text())),
+                    ("mark", text()),
                     ("degraded", flag()),
                 ],
                 &["uid", "createdAt", "updatedAt", "primaryKey"],

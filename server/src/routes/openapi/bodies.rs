@@ -235,6 +235,7 @@ pub(super) fn parameter(name: &str) -> Value {
         "csvDelimiter" => json!({ "type": "string", "minLength": 1, "maxLength": 1 }),
         "matchingStrategy" => one_of(&search::strategy_names()),
         "sizeFormat" => one_of(&["raw", "human"]),
+        "mark" | "ifMark" => json!({ "type": "string", "minLength": 1, "maxLength": 2000 }),
         "wait" => json!({ "const": "searchable" }),
         _ => text(),
     }

@@ -1,6 +1,6 @@
 //! What each route does, takes and answers, in words and by the names of schemas.
 
-use crate::wire::{search, similar, tasks};
+use crate::wire::{marking, search, similar, tasks};
 
 /// What a request carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,8 @@ const PAGE: &[&str] = &["offset", "limit"];
 const TASK_FILTERS: &[&str] = &tasks::FILTERS;
 const TASK_LIST: &[&str] = &tasks::LIST;
 const STATS: &[&str] = &["showInternalDatabaseSizes", "sizeFormat"];
-const ADDITION: &[&str] = &["primaryKey", "csvDelimiter", "skipCreation"];
+const ADDITION: &[&str] = &["primaryKey", "csvDelimiter", "skipCreation", "mark", "ifMark"];
+const MARKED: &[&str] = &marking::PARAMETERS;
 /// Parameters of every route that registers a task.
 pub(super) const WRITE: [&str; 3] = ["customMetadata", "wait", "waitMs"];
 const SIMILAR: &[&str] = &similar::FIELDS;
@@ -123,13 +124,13 @@ fn of_documents(method: &str, pattern: &str) -> Option<Row> {
         ("PATCH", "/indexes/{indexUid}/documents") => {
             ("Update numbers and booleans in single fields", Body::Json, Task(202), &[])
         }
-        ("DELETE", "/indexes/{indexUid}/documents") => ("Delete all documents", Body::None, Task(202), &[]),
+        ("DELETE", "/indexes/{indexUid}/documents") => ("Delete all documents", Body::None, Task(202), MARKED),
         ("POST", "/indexes/{indexUid}/documents/fetch") => ("List documents", Body::Json, Ok("DocumentPage"), &[]),
         ("POST", "/indexes/{indexUid}/documents/delete") => {
             ("Delete documents that match a filter", Body::Json, Task(202), &[])
         }
         ("POST", "/indexes/{indexUid}/documents/delete-batch") => {
-            ("Delete documents by their ids", Body::Json, Task(202), &[])
+            ("Delete documents by their ids", Body::Json, Task(202), MARKED)
         }
         ("POST", "/indexes/{indexUid}/documents/edit") => {
             ("Edit documents with a function; feature `editDocumentsByFunction`", Body::Json, Task(202), &[])
@@ -137,7 +138,9 @@ fn of_documents(method: &str, pattern: &str) -> Option<Row> {
         ("GET", "/indexes/{indexUid}/documents/{documentId}") => {
             ("Get a document", Body::None, Ok("Document"), &["fields", "retrieveVectors", "useNetwork", "at"])
         }
-        ("DELETE", "/indexes/{indexUid}/documents/{documentId}") => ("Delete a document", Body::None, Task(202), &[]),
+        ("DELETE", "/indexes/{indexUid}/documents/{documentId}") => {
+            ("Delete a document", Body::None, Task(202), MARKED)
+        }
         _ => return None,
     })
 }

@@ -60,7 +60,7 @@ mod tests {
     fn tasks_that_were_accepted_elsewhere_keep_their_uids() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("tasks.sqlite")).unwrap();
-        let task = |uid| NewTask { uid: Some(uid), ..NewTask::for_index("films", Content::Clear) };
+        let task = |uid| NewTask { uid: Some(uid), ..NewTask::for_index("films", Content::Clear { mark: None }) };
         let at = Timestamp::from_nanos(7);
         assert_eq!(store.enqueue_given(&[task(3), task(5)], at).unwrap().len(), 2);
         store.enqueue_given(&[task(5)], at).unwrap_err();

@@ -37,7 +37,7 @@ impl Fixture {
 
     /// Registers a deletion by ids in each of the indexes.
     fn enqueue(&self, indexes: &[&str]) -> Vec<u32> {
-        let task = |index: &&str| NewTask::for_index(*index, Content::DeleteIds { ids: vec!["1".into()] });
+        let task = |index: &&str| NewTask::for_index(*index, Content::DeleteIds { ids: vec!["1".into()], mark: None });
         indexes.iter().map(|index| self.store.enqueue(task(index)).unwrap().uid).collect()
     }
 
@@ -254,6 +254,7 @@ fn names_that_lead_elsewhere_are_damage() {
             payload,
             payload_bytes: 9,
             payload_checksum: None,
+            mark: None,
         })
     };
     let task = NewTask::for_index("films", upsert(PayloadPlace::File(PayloadName::random())));
@@ -306,7 +307,8 @@ fn swaps_move_the_history() {
 fn payloads_go_when_their_task_is_final() {
     let fixture = Fixture::new();
     let documents = b"{\"id\":1}\n".to_vec();
-    let new = NewTask { inline_payload: Some(documents.clone()), ..NewTask::for_index("a", Content::Clear) };
+    let new =
+        NewTask { inline_payload: Some(documents.clone()), ..NewTask::for_index("a", Content::Clear { mark: None }) };
     let uid = fixture.store.enqueue(new).unwrap().uid;
     let fixture = fixture.reopened();
     assert_eq!(fixture.store.inline_payload(uid).unwrap(), Some(documents));
@@ -355,7 +357,7 @@ fn a_full_store_takes_only_what_makes_room() {
     let before = fixture.store.room().used_bytes;
     fixture.store.limit(before - 1);
 
-    let refused = fixture.store.enqueue(NewTask::for_index("a", Content::Clear)).unwrap_err();
+    let refused = fixture.store.enqueue(NewTask::for_index("a", Content::Clear { mark: None })).unwrap_err();
     assert!(matches!(refused, StoreError::Full));
     let public = ApiError::from(refused);
     assert_eq!(public.code, Code::NoSpaceLeftOnDevice);

@@ -23,6 +23,7 @@ fn upsert(primary_key: Option<&str>, may_create_index: bool, payload_bytes: u64)
         payload: PayloadPlace::Inline,
         payload_bytes,
         payload_checksum: None,
+        mark: None,
     })
 }
 
@@ -30,9 +31,9 @@ fn content(name: &str) -> Content {
     match name {
         "add" => upsert(None, true, 1),
         "add!" => upsert(None, false, 1),
-        "delI" => Content::DeleteIds { ids: vec!["1".into()] },
+        "delI" => Content::DeleteIds { ids: vec!["1".into()], mark: None },
         "delF" => Content::DeleteByFilter { filter: json!("a = 1") },
-        "clr" => Content::Clear,
+        "clr" => Content::Clear { mark: None },
         "set" => Content::Settings { patch: Box::new(SettingsPatch::default()), may_create_index: true },
         "set!" => Content::Settings { patch: Box::new(SettingsPatch::default()), may_create_index: false },
         "iDel" => Content::DeleteIndex,

@@ -9,8 +9,8 @@ use lamina_engine::bits::DocSet;
 use lamina_engine::condition::{OutOfTime, PreparedFilter, TimeLimit};
 use lamina_engine::filter::Filter;
 use lamina_engine::index::{
-    CommitNote, Index, IndexError, Operation, OperationError, Outcome, Payload, Selector, Settings, Snapshot, Upsert,
-    WriteMethod, expired,
+    CommitNote, Index, IndexError, Marking, Operation, OperationError, Outcome, Payload, Selector, Settings, Snapshot,
+    Upsert, WriteMethod, expired,
 };
 use serde_json::{Map, Value, json};
 
@@ -23,6 +23,7 @@ use crate::stored_names::FolderName;
 use crate::tasks::content::{self, Content, Method, PayloadPlace};
 use crate::tasks::payload_check::{PayloadDamage, check_inline_payload, check_payload_file};
 use crate::tasks::store::{FinishedBatch, FinishedTask, IndexChange, Queued};
+use crate::wire;
 use crate::wire::settings::{forget_moved_secrets, merged};
 
 /// What is known of a task before the engine ran: its end, or the operation that decides it.
@@ -185,7 +186,7 @@ fn operations(
     let mut operations = Vec::with_capacity(tasks.len());
     // Documents that a later task of the batch deletes all need no work, as long as their payloads cannot decide
     // anything else: they could still name the primary key.
-    let first_clear = tasks.iter().position(|task| matches!(task.content, Content::Clear));
+    let first_clear = tasks.iter().position(|task| matches!(task.content, Content::Clear { mark: None }));
     let snapshot = index.snapshot();
     let absorbed = first_clear.filter(|_| snapshot.primary_key.is_some()).unwrap_or(0);
     let mut settings = Cow::Borrowed(&*snapshot.settings);
@@ -205,7 +206,7 @@ fn operations(
             }
             Err(error) => return Err(error),
         };
-        let is_payload = matches!(operation, Operation::Upsert(_));
+        let is_payload = matches!(&task.content, Content::Upsert(upsert) if upsert.method != Method::Values);
         outline.prospects.push(Prospect::Operation { uid: task.uid, is_payload, forgotten });
         operations.push(operation);
     }
@@ -228,15 +229,18 @@ fn operation(
                 Method::Values => return Ok(Operation::UpdateValues(payload)),
             };
             let (primary_key, skip_creation) = (upsert.primary_key.clone(), upsert.skip_creation);
-            Operation::Upsert(Upsert { payload, method, primary_key, skip_creation })
+            let operation = Operation::Upsert(Upsert { payload, method, primary_key, skip_creation });
+            marked(operation, upsert.mark.as_ref())
         }
-        Content::DeleteIds { ids } => Operation::DeleteIds(ids.clone()),
+        Content::DeleteIds { ids, mark } => marked(Operation::DeleteIds(ids.clone()), mark.as_ref()),
         Content::DeleteByFilter { filter } => Operation::DeleteMatching(selector(filter)),
         Content::DeleteExpired => {
             let now = SystemTime::now();
-            Operation::DeleteMatching(Selector::new(move |snapshot, _| Ok(expired(snapshot, now))))
+            let expired = Operation::DeleteMatching(Selector::new(move |snapshot, _| Ok(expired(snapshot, now))));
+            // The index does that by itself.
+            Operation::Marked(Marking::Keep, Box::new(expired))
         }
-        Content::Clear => Operation::Clear,
+        Content::Clear { mark } => marked(Operation::Clear, mark.as_ref()),
         Content::Settings { patch, .. } => {
             let mut patch = patch.clone();
             *forgotten = forget_moved_secrets(settings, &mut patch);
@@ -245,6 +249,13 @@ fn operation(
         }
         other => return Err(ApiError::internal(format!("a `{}` task is no change of documents", other.kind()))),
     })
+}
+
+/// The operation, with what becomes of the mark of the index.
+fn marked(operation: Operation, marking: Option<&wire::marking::Marking>) -> Operation {
+    let Some(marking) = marking else { return operation };
+    let from = marking.expected.as_deref().map(Arc::from);
+    Operation::Marked(Marking::Move { from, to: Arc::from(marking.mark.as_str()) }, Box::new(operation))
 }
 
 /// The documents of a task that is not final yet, which are what was acknowledged.

@@ -219,7 +219,10 @@ fn swap_changes(exists: &dyn Fn(&str) -> bool, task: u32, swaps: &[Swap]) -> Api
 /// Whether a task makes its index, where there is none.
 pub(super) fn may_create_index(content: &Content) -> bool {
     match content {
-        Content::Upsert(upsert) => upsert.may_create_index,
+        // An index that is not there has no mark.
+        Content::Upsert(upsert) => {
+            upsert.may_create_index && upsert.mark.as_ref().is_none_or(|mark| mark.expected.is_none())
+        }
         Content::Settings { may_create_index, .. } => *may_create_index,
         _ => false,
     }

@@ -97,7 +97,7 @@ pub(super) fn run(context: Context<'_>, tasks: &[Queued]) -> Option<Done> {
         | Content::DeleteIds { .. }
         | Content::DeleteByFilter { .. }
         | Content::DeleteExpired
-        | Content::Clear
+        | Content::Clear { .. }
         | Content::Settings { .. }
         | Content::DeleteIndex => match tasks.last() {
             Some(Queued { content: Content::DeleteIndex, .. }) => Some(indexes::delete(context, uid, tasks)),

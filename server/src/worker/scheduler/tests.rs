@@ -86,6 +86,7 @@ impl Server {
             payload: PayloadPlace::Inline,
             payload_bytes: lines.len() as u64,
             payload_checksum: None,
+            mark: None,
         });
         let task = NewTask { inline_payload: Some(lines.into_bytes()), ..NewTask::for_index(index, content) };
         self.queue.enqueue_now(task).unwrap().uid
@@ -127,7 +128,7 @@ fn documents_create_their_index_and_share_batches() {
     server.add("films", &[document(1), document(2), document(2)]);
     server.add("books", &[document(1)]);
     server.add("films", &[document(3)]);
-    server.enqueue("films", Content::DeleteIds { ids: vec!["1".into(), "9".into()] });
+    server.enqueue("films", Content::DeleteIds { ids: vec!["1".into(), "9".into()], mark: None });
     assert_eq!(server.run(), [vec![0, 2, 3], vec![1]]);
     assert_eq!(server.document_count("films"), 2);
     let task = server.task(0);
@@ -154,7 +155,7 @@ fn a_bad_payload_hurts_no_other() {
 fn what_needs_an_index_fails_without_one() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::open(folder.path());
-    server.enqueue("none", Content::Clear);
+    server.enqueue("none", Content::Clear { mark: None });
     server.enqueue("none", Content::DeleteIndex);
     server.enqueue("none", Content::UpdateIndex { primary_key: Some("id".into()), new_uid: None });
     let settings = Content::Settings { patch: Box::new(SettingsPatch::reset_all()), may_create_index: false };
@@ -172,7 +173,7 @@ fn deletions_report_what_was_there() {
     let server = Server::open(folder.path());
     server.add("films", &[document(1), document(2)]);
     server.run();
-    let clear = server.enqueue("films", Content::Clear);
+    let clear = server.enqueue("films", Content::Clear { mark: None });
     server.run();
     assert_eq!(server.task(clear)["details"], json!({"deletedDocuments": 2}));
     server.add("films", &[document(1)]);
@@ -255,7 +256,7 @@ fn a_batch_that_was_committed_before_a_crash_is_not_carried_out_again() {
     let server = Server::open(folder.path());
     server.add("films", &[document(1), document(2)]);
     server.run();
-    let deletion = server.enqueue("films", Content::DeleteIds { ids: vec!["1".into()] });
+    let deletion = server.enqueue("films", Content::DeleteIds { ids: vec!["1".into()], mark: None });
     // The engine commits; the process dies before the end is stored.
     let (worker, live, tasks) = begun(&server);
     assert!(worker.carry_out(&live, &tasks).is_some());
@@ -290,6 +291,7 @@ fn die_with_a_file(server: Server) -> (bool, u32) {
         payload: PayloadPlace::File(name),
         payload_bytes: 9,
         payload_checksum: None,
+        mark: None,
     });
     let uid = server.enqueue("films", content);
     let (worker, live, tasks) = begun(&server);

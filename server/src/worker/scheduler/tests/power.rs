@@ -27,7 +27,7 @@ fn an_end_that_was_shown_before_it_was_synced_comes_back_after_a_loss_of_power()
     let server = Server::open(folder.path());
     server.add("films", &[document(1), document(2)]);
     server.run();
-    let deletion = server.enqueue("films", Content::DeleteIds { ids: vec!["1".into()] });
+    let deletion = server.enqueue("films", Content::DeleteIds { ids: vec!["1".into()], mark: None });
     let failure = server.add("films", &[json!({"title": "without an id"})]);
     let log = std::fs::read(folder.path().join("tasks.sqlite-wal")).unwrap();
     let (mut worker, live, tasks) = begun(&server);
