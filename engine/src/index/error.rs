@@ -146,7 +146,7 @@ pub enum OperationError {
     /// Only clearing an index is possible while a segment is damaged: what is written might be in it already.
     #[error("nothing can be written: {0}")]
     Damaged(#[source] Box<IndexError>),
-    /// Somebody else has written since, or the index is another one.
+    /// Another client has written since, or the index is another one.
     #[error("the mark of the index is not `{expected}`")]
     Mark { expected: String, present: Option<String> },
     /// What the caller's selector answered.

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use percent_encoding::percent_decode_str;
 use reqwest::Url;
 
+use super::sign_in::Methods;
 use super::tls::Tls;
 
 const PORT: u16 = 5432;
@@ -19,6 +20,7 @@ pub(crate) struct Address {
     pub(super) password: Option<String>,
     pub(crate) database: String,
     pub(super) tls: Tls,
+    pub(super) methods: Methods,
 }
 
 impl fmt::Debug for Address {
@@ -58,11 +60,12 @@ impl FromStr for Address {
         }
         let named = decoded(url.path().trim_start_matches('/'));
         let host = url.host_str().filter(|host| !host.is_empty()).unwrap_or("localhost");
-        let (mut mode, mut roots) = (None, None);
+        let (mut mode, mut roots, mut methods) = (None, None, None);
         for (name, value) in url.query_pairs() {
             match (&*name, &*value) {
                 ("sslrootcert", _) => roots = Some(value.into_owned()),
                 ("sslmode", _) => mode = Some(value.into_owned()),
+                ("require_auth", _) => methods = Some(value.into_owned()),
                 // The password is proven without the channel.
                 ("channel_binding", "disable" | "prefer") => {}
                 ("channel_binding", _) => {
@@ -70,18 +73,21 @@ impl FromStr for Address {
                 }
                 (other, _) => {
                     return Err(format!(
-                        "the parameter `{other}` is unknown: expected `sslmode`, `sslrootcert` or `channel_binding`"
+                        "the parameter `{other}` is unknown: expected `sslmode`, `sslrootcert`, `require_auth` or `channel_binding`"
                     ));
                 }
             }
         }
+        let password = url.password().map(decoded);
+        let tls = Tls::new(mode.as_deref(), roots.as_deref())?;
         Ok(Address {
             host: decoded(host.trim_start_matches('[').trim_end_matches(']')),
             port: url.port().unwrap_or(PORT),
-            password: url.password().map(decoded),
+            methods: Methods::new(methods.as_deref(), password.is_some(), &tls)?,
+            password,
             database: if named.is_empty() { user.clone() } else { named },
             user,
-            tls: Tls::new(mode.as_deref(), roots.as_deref())?,
+            tls,
         })
     }
 }

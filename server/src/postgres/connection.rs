@@ -6,19 +6,22 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::frames::{Frame, Reader, Wire};
-use super::scram::{self, Scram};
 use super::{Address, PostgresError, tls};
 
 const PROTOCOL: u32 = 3 << 16;
 /// How long a database may take until it has accepted the user.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// Values as texts that mean the same everywhere.
-const SETTINGS: [(&str, &str); 5] = [
+const SETTINGS: [(&str, &str); 8] = [
     ("application_name", "lamina sync"),
     ("client_encoding", "UTF8"),
     ("DateStyle", "ISO"),
     ("TimeZone", "UTC"),
     ("IntervalStyle", "iso_8601"),
+    ("bytea_output", "hex"),
+    ("extra_float_digits", "1"),
+    // Rows that a policy hides are an error, not absent.
+    ("row_security", "off"),
 ];
 
 /// Values as texts; `None` is null.
@@ -76,49 +79,6 @@ impl Connection {
                 // Parameters of the server, and a key to cancel with.
                 Frame { tag: b'S' | b'K' | b'N', .. } => {}
                 frame => return Err(unexpected(&frame)),
-            }
-        }
-    }
-
-    async fn sign_in(&mut self, address: &Address) -> Result<(), PostgresError> {
-        let password = || {
-            let missing = "the database asks for a password: postgres://USER:PASSWORD@HOST/DATABASE";
-            address.password.as_deref().ok_or_else(|| PostgresError::SignIn(missing.to_owned()))
-        };
-        let mut proof = None;
-        let mut scram = None;
-        loop {
-            let frame = self.received().await?;
-            if frame.tag != b'R' {
-                return Err(unexpected(&frame));
-            }
-            let mut reader = Reader(&frame.body);
-            match reader.u32()? {
-                0 => return Ok(()),
-                3 => self.wire.send(Some(b'p'), &[password()?.as_bytes(), b"\0"].concat()).await?,
-                10 => {
-                    let begun = Scram::new(password()?)?;
-                    let first = begun.first();
-                    let length = u32::try_from(first.len()).unwrap_or(u32::MAX).to_be_bytes();
-                    let body = [scram::MECHANISM.as_bytes(), b"\0", &length, first.as_bytes()].concat();
-                    scram = Some(begun);
-                    self.wire.send(Some(b'p'), &body).await?;
-                }
-                11 if scram.is_some() => {
-                    let challenge = String::from_utf8_lossy(reader.0).into_owned();
-                    let (answer, expected) = scram.take().expect("it was begun").last(&challenge)?;
-                    proof = Some(expected);
-                    self.wire.send(Some(b'p'), answer.as_bytes()).await?;
-                }
-                12 => match proof.take() {
-                    Some(proof) => proof.check(&String::from_utf8_lossy(reader.0))?,
-                    None => return Err(unexpected(&frame)),
-                },
-                _ => {
-                    let reason = "the database asks for a way to sign in that is not known here: use scram-sha-256 in pg_hba.conf, \
-                                  and set the password anew with password_encryption = 'scram-sha-256'";
-                    return Err(PostgresError::SignIn(reason.to_owned()));
-                }
             }
         }
     }

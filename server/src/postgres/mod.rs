@@ -7,6 +7,7 @@ mod frames;
 mod pgoutput;
 mod replication;
 mod scram;
+mod sign_in;
 mod tls;
 mod values;
 
@@ -40,9 +41,17 @@ pub(crate) enum PostgresError {
 
 /// Classes of codes that pass by themselves: lost connections, too few resources, a server that starts or stops; and a slot that
 /// another connection still holds.
-const MOMENTARY: [&str; 4] = ["08", "53", "57", "55006"];
+const MOMENTARY: [&str; 4] = ["08", "53", "57", IN_USE];
+
+/// The code of what another connection uses.
+const IN_USE: &str = "55006";
 
 impl PostgresError {
+    /// Whether another connection uses what is asked for.
+    pub(crate) fn is_in_use(&self) -> bool {
+        matches!(self, PostgresError::Refused { code, .. } if code == IN_USE)
+    }
+
     /// Whether the same may succeed a little later.
     pub(crate) fn is_momentary(&self) -> bool {
         match self {

@@ -10,6 +10,8 @@ pub(crate) struct Column {
     pub(crate) name: String,
     /// The object id of its type.
     pub(crate) kind: u32,
+    /// What restricts the type, such as a count of digits; -1 for nothing.
+    pub(crate) modifier: i32,
 }
 
 /// A table, as it is from here on.
@@ -18,7 +20,11 @@ pub(crate) struct Relation {
     pub(crate) id: u32,
     pub(crate) schema: String,
     pub(crate) name: String,
+    /// What of a row is sent when it changes: `d`, the key; `f`, everything.
+    pub(crate) identity: u8,
     pub(crate) columns: Vec<Column>,
+    /// Names of the columns that identify a row.
+    pub(crate) key: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,9 +39,14 @@ pub(crate) type Tuple = Vec<Cell>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    Begin,
+    /// Where the record of its end begins.
+    Begin {
+        commit: Lsn,
+    },
+    /// `at`: microseconds since the year 2000.
     Commit {
         end: Lsn,
+        at: u64,
     },
     Relation(Relation),
     Insert {
@@ -65,10 +76,10 @@ impl Change {
     pub(crate) fn read(body: &[u8]) -> Result<Change, PostgresError> {
         let mut reader = Reader(body);
         Ok(match reader.u8()? {
-            b'B' => Change::Begin,
+            b'B' => Change::Begin { commit: Lsn(reader.u64()?) },
             b'C' => {
                 reader.bytes(9)?;
-                Change::Commit { end: Lsn(reader.u64()?) }
+                Change::Commit { end: Lsn(reader.u64()?), at: reader.u64()? }
             }
             b'R' => Change::Relation(relation(&mut reader)?),
             b'I' => {
@@ -115,17 +126,17 @@ fn expect(reader: &mut Reader<'_>, tag: u8) -> Result<(), PostgresError> {
 
 fn relation(reader: &mut Reader<'_>) -> Result<Relation, PostgresError> {
     let (id, schema, name) = (reader.u32()?, reader.text()?, reader.text()?);
-    reader.u8()?;
+    let identity = reader.u8()?;
     let count = reader.u16()?;
+    let mut key = Vec::new();
     let column = |_| {
-        // Whether it identifies rows: of a table that sends whole rows, all columns are said to.
-        reader.u8()?;
+        let identifies = reader.u8()? & 1 == 1;
         let (name, kind) = (reader.text()?, reader.u32()?);
-        reader.u32()?;
-        Ok(Column { name, kind })
+        key.extend(identifies.then(|| name.clone()));
+        Ok(Column { name, kind, modifier: reader.u32()?.cast_signed() })
     };
     let columns = (0..count).map(column).collect::<Result<_, PostgresError>>()?;
-    Ok(Relation { id, schema, name, columns })
+    Ok(Relation { id, schema, name, identity, columns, key })
 }
 
 fn tuple(reader: &mut Reader<'_>) -> Result<Tuple, PostgresError> {
@@ -160,18 +171,23 @@ mod tests {
     fn tables_are_read() {
         let hex = "52000040097075626c69630066696c6d73006400050169640000000017ffffffff007469746c650000000019ffffffff\
                    00796561720000000017ffffffff007461677300000003f1ffffffff006e6f74650000000019ffffffff";
-        let column = |(name, kind): (&str, u32)| Column { name: name.to_owned(), kind };
+        let column = |(name, kind): (&str, u32)| Column { name: name.to_owned(), kind, modifier: -1 };
         let columns = [("id", 23), ("title", 25), ("year", 23), ("tags", 1009), ("note", 25)].map(column).to_vec();
-        let expected = Relation { id: 0x4009, schema: "public".to_owned(), name: "films".to_owned(), columns };
+        let (schema, name, key) = ("public".to_owned(), "films".to_owned(), vec!["id".to_owned()]);
+        let expected = Relation { id: 0x4009, schema, name, identity: b'd', columns, key };
         assert_eq!(Change::read(&bytes(hex)).unwrap(), Change::Relation(expected));
     }
 
     #[test]
     fn transactions_and_rows_are_read() {
         let read = |hex: &str| Change::read(&bytes(hex)).unwrap();
-        assert_eq!(read("4200000000015324480003042d7dcbd582000002d6"), Change::Begin);
+        let begin = Change::Begin { commit: Lsn(0x0153_2448) };
+        assert_eq!(read("4200000000015324480003042d7dcbd582000002d6"), begin);
         let end = Lsn(0x0153_2478);
-        assert_eq!(read("4300000000000153244800000000015324780003042d7dcbd582"), Change::Commit { end });
+        assert_eq!(
+            read("4300000000000153244800000000015324780003042d7dcbd582"),
+            Change::Commit { end, at: 0x0003_042d_7dcb_d582 }
+        );
         let relation = 0x4009;
         let nulls = |id: &str| [vec![text(id)], vec![Cell::Null; 4]].concat();
         assert_eq!(read("49000040094e00057400000001326e6e6e6e"), Change::Insert { relation, new: nulls("2") });

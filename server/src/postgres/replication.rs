@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::{Buf, Bytes};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::connection::{identifier, literal, refusal, unexpected};
 use super::frames::{Frame, Reader};
@@ -31,6 +32,18 @@ impl FromStr for Lsn {
         let (high, low) = text.split_once('/').ok_or_else(unreadable)?;
         let half = |half: &str| u32::from_str_radix(half, 16).map(u64::from).map_err(|_| unreadable());
         Ok(Lsn(half(high)? << 32 | half(low)?))
+    }
+}
+
+impl Serialize for Lsn {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Lsn {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Lsn, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 

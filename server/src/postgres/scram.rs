@@ -89,6 +89,34 @@ fn refused(reason: &str) -> PostgresError {
     PostgresError::SignIn(format!("the database cannot be trusted: {reason}"))
 }
 
+/// The other side of a sign-in.
+#[cfg(test)]
+#[derive(Default)]
+pub(super) struct Server(String);
+
+#[cfg(test)]
+impl Server {
+    /// The answer to the first message, of which `bare` is the end.
+    pub(super) fn challenge(&mut self, bare: &[u8]) -> String {
+        let bare = String::from_utf8_lossy(bare);
+        let bare = &bare[bare.find("n=").expect("a name")..];
+        let nonce = bare.split_once("r=").expect("a nonce").1;
+        let challenge = format!("r={nonce}more,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096");
+        self.0 = format!("{bare},{challenge},c={},r={nonce}more", BASE64.encode(HEADER));
+        challenge
+    }
+
+    /// What a server that knows this password proves.
+    pub(super) fn signature(&self, password: &str) -> String {
+        let salt = BASE64.decode("W22ZaJ0SNY7soEsUEjb6gQ==").expect("a salt");
+        let rounds = NonZeroU32::new(4096).expect("some");
+        let mut salted = [0; KEY_BYTES];
+        pbkdf2::derive(pbkdf2::PBKDF2_HMAC_SHA256, rounds, &salt, password.as_bytes(), &mut salted);
+        let signature = sign(sign(&salted, b"Server Key").as_ref(), self.0.as_bytes());
+        format!("v={}", BASE64.encode(signature))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

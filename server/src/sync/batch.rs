@@ -206,7 +206,7 @@ mod tests {
 
     fn shape() -> Shape {
         let columns = [("id", 23), ("title", 25), ("note", 25)];
-        let columns = columns.map(|(name, kind)| Column { name: name.to_owned(), kind });
+        let columns = columns.map(|(name, kind)| Column { name: name.to_owned(), kind, modifier: -1 });
         Shape::new(&columns, &["id".to_owned()], "", &Types::default()).unwrap()
     }
 
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn keys_of_several_columns_are_one_id() {
         let columns = [("shop", 25), ("number", 23), ("price", 23)];
-        let columns = columns.map(|(name, kind)| Column { name: name.to_owned(), kind });
+        let columns = columns.map(|(name, kind)| Column { name: name.to_owned(), kind, modifier: -1 });
         let key = ["number", "shop"].map(str::to_owned);
         let shape = Shape::new(&columns, &key, "rowId", &Types::default()).unwrap();
         let text = |text: &str| Cell::Text(text.to_owned());
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn shapes_have_a_key() {
-        let columns = [Column { name: "a\"b".to_owned(), kind: 25 }];
+        let columns = [Column { name: "a\"b".to_owned(), kind: 25, modifier: -1 }];
         assert!(Shape::new(&columns, &["id".to_owned()], "", &Types::default()).is_none());
         let shape = Shape::new(&columns, &["a\"b".to_owned()], "", &Types::default()).unwrap();
         let mut line = Vec::new();

@@ -1,13 +1,15 @@
 //! `lamina sync`: indexes that follow tables of PostgreSQL.
 //!
 //! First the rows of one state of the table ([`snapshot`]), then every change that is committed after it ([`follow`]). Where it is,
-//! only the database knows, in a replication slot: it moves on when the tasks of a change have ended, so that a change is carried
-//! out again after a crash of any of the three, and never lost ([decision
-//! 0079](../../../docs/decisions/0079-following-a-table.md)).
+//! the index says in its [`mark`], which is committed with the documents and goes when another client writes any. The slot of the
+//! database follows the mark, so that changes come again after a crash of any of the three, and are never lost ([decisions
+//! 0079](../../../docs/decisions/0079-following-a-table.md), [0099](../../../docs/decisions/0099-a-mark-in-the-index.md)).
 
 mod batch;
+mod catalog;
 mod destination;
 mod follow;
+mod mark;
 mod snapshot;
 mod source;
 
@@ -22,13 +24,18 @@ use thiserror::Error;
 use crate::client::{ClientError, ServerArgs, run_to_end};
 use crate::console;
 use crate::counted::counted;
-use crate::postgres::{Address, PostgresError};
+use crate::postgres::{Address, Connection, Lsn, PostgresError};
 use crate::timestamp::Timestamp;
-use destination::Destination;
-use source::Source;
+use destination::{Destination, Prepared};
+use mark::Mark;
+use source::{Slot, Source};
 
 const BACKOFF_FIRST: Duration = Duration::from_millis(200);
 const BACKOFF_MAX: Duration = Duration::from_secs(10);
+/// How long a slot may be in use: the database notices after a minute that a connection is gone.
+const IN_USE: Duration = Duration::from_secs(90);
+/// How often in a row a table is loaded again by itself.
+const RELOADS: u32 = 5;
 
 /// Follow tables of PostgreSQL: load their rows into indexes, then every change as it is committed.
 #[derive(Debug, Clone, Args)]
@@ -130,6 +137,17 @@ pub(crate) enum SyncError {
     Server(#[from] ClientError),
     #[error("{0}")]
     Table(String),
+    #[error("{0}")]
+    Reload(String),
+    #[error("the index was written to meanwhile")]
+    Meanwhile,
+    #[error(
+        "the index `{index}` does not hold what was synced through the slot `{slot}`: {reason}. Load the table again with --again, \
+         which removes all other documents, or choose another --index and --slot"
+    )]
+    Index { index: String, slot: String, reason: &'static str },
+    #[error("the slot `{0}` is in use by another connection: stop the other `lamina sync`, or choose another --slot")]
+    InUse(String),
     #[error("the primary key of index `{index}` is `{has}`, that of the table `{wants}`: choose another --index")]
     PrimaryKey { index: String, has: String, wants: String },
     #[error("task {uid} {status}: {message}\nNothing was confirmed to the database: fix the cause, and start again")]
@@ -200,11 +218,29 @@ async fn follow_all(args: &SyncArgs) -> Result<(), SyncError> {
 
 async fn follow_patiently(args: &SyncArgs, address: &Address, followed: &Followed) -> Result<(), SyncError> {
     let voice = args.voice();
-    let mut progress = Progress { is_known: false, is_again: args.again };
+    let mut progress = Progress { is_known: false, is_prepared: false, is_again: args.again, reloads: 0, in_use: None };
     let mut backoff = BACKOFF_FIRST;
     loop {
         let start = Instant::now();
-        match attempt(args, followed, address, voice, &mut progress).await {
+        let ended = attempt(args, followed, address, voice, &mut progress).await;
+        if start.elapsed() > IN_USE {
+            progress.reloads = 0;
+        }
+        if !matches!(&ended, Err(SyncError::Database(error)) if error.is_in_use()) {
+            progress.in_use = None;
+        }
+        match ended {
+            Err(SyncError::Reload(reason)) if progress.reloads < RELOADS => {
+                let fields = json!({"index": followed.index, "reason": reason});
+                voice.say("reloading", fields, format_args!("{reason}: loading the table again"));
+                progress.is_again = true;
+                progress.reloads += 1;
+            }
+            // What there is of it now decides.
+            Err(SyncError::Meanwhile) => {}
+            Err(SyncError::Database(error)) if error.is_in_use() && progress.waited() > IN_USE => {
+                return Err(SyncError::InUse(source::slot_of(followed)?));
+            }
             // At the beginning the address is wrong most often, or the database was not started.
             Err(SyncError::Database(error)) if error.is_momentary() && progress.is_known => {
                 voice.say("retrying", json!({"index": followed.index}), format_args!("{error}; retrying"));
@@ -220,8 +256,20 @@ async fn follow_patiently(args: &SyncArgs, address: &Address, followed: &Followe
 struct Progress {
     /// Whether the database has answered.
     is_known: bool,
+    /// Whether the server has answered.
+    is_prepared: bool,
     /// Whether the table is still to be loaded again.
     is_again: bool,
+    /// How often it was, by itself.
+    reloads: u32,
+    /// Since when the slot is in use by another connection.
+    in_use: Option<Instant>,
+}
+
+impl Progress {
+    fn waited(&mut self) -> Duration {
+        self.in_use.get_or_insert_with(Instant::now).elapsed()
+    }
 }
 
 /// From a connection to its end.
@@ -232,30 +280,85 @@ async fn attempt(
     voice: Voice,
     progress: &mut Progress,
 ) -> Result<(), SyncError> {
-    let (source, mut connection) = Source::open(address, followed).await?;
+    let mut connection = Connection::open(address, true).await?;
     progress.is_known = true;
     if args.remove {
-        source.remove(&mut connection).await?;
-        let fields = json!({"index": followed.index, "slot": source.slot});
-        voice.say("removed", fields, format_args!("removed the slot and the publication {}", source.slot));
+        let slot = source::remove(&mut connection, followed).await?;
+        let fields = json!({"index": followed.index, "slot": slot});
+        voice.say("removed", fields, format_args!("removed the slot and the publication {slot}"));
         return Ok(());
     }
-    let destination = Destination::new(&args.server, &followed.index, &source.id_field, voice)?;
-    destination.prepare().await?;
-    if progress.is_again {
+    let mut source = Source::open(address, followed, &mut connection).await?;
+    let destination = Destination::new(&args.server, &followed.index, &source.id_field, voice, progress.is_prepared)?;
+    let prepared = destination.prepare().await?;
+    progress.is_prepared = true;
+    if progress.is_again || prepared.is_empty {
         source.drop_slot(&mut connection).await?;
         progress.is_again = false;
     }
-    if !source.has_slot(&mut connection).await? {
-        source.publish(&mut connection).await?;
-        snapshot::load(&source, &destination, voice).await?;
-    }
+    let mut mark = match source.slot(&mut connection).await? {
+        Some(slot) => begin(&source, prepared, slot, source.present(&mut connection).await?)?,
+        None => {
+            source.publish(&mut connection).await?;
+            caution(&source, voice);
+            snapshot::load(&source, &destination, voice).await?
+        }
+    };
     let until = match args.once {
         true => Some(source.present(&mut connection).await?),
         false => None,
     };
+    // After the end is known: what was defined before it is seen.
+    let now = source.catalog_now(&mut connection).await?.remembered(&source.id_field);
+    if let Some(reason) = mark.table.difference(&now) {
+        return Err(SyncError::Reload(reason.to_owned()));
+    }
+    mark.table = now;
+    let slot = source.slot(&mut connection).await?;
+    let slot = slot.ok_or_else(|| SyncError::Reload("the slot was dropped".to_owned()))?;
     drop(connection);
-    follow::follow(source, &destination, voice, until).await
+    follow::follow(source, &destination, voice, (mark, slot), until).await
+}
+
+/// The mark from which changes are followed.
+///
+/// # Errors
+/// The index does not hold the table as it was at this place.
+fn begin(source: &Source, prepared: Prepared, slot: Slot, present: Lsn) -> Result<Mark, SyncError> {
+    let refused = |reason| {
+        let (index, slot) = (prepared.index.clone(), source.origin.slot.clone());
+        Err(SyncError::Index { index, slot, reason })
+    };
+    let Some(mark) = prepared.mark else {
+        return refused("documents were written by others, or it was replaced");
+    };
+    let Some(position) = mark.position else { return refused("it was not loaded to its end") };
+    if mark.origin != source.origin {
+        return refused("it follows another table, database or slot");
+    }
+    if position < slot.confirmed {
+        return refused("it is in an earlier state, restored or copied");
+    }
+    if position > present {
+        return Err(SyncError::Reload("the database was restored to an earlier state".to_owned()));
+    }
+    Ok(mark)
+}
+
+/// What of the table is not in the index.
+fn caution(source: &Source, voice: Voice) {
+    let heirs = source.catalog.heirs;
+    if heirs > 0 {
+        let table = source.catalog.qualified();
+        voice.say(
+            "caution",
+            json!({"table": table, "inheriting": heirs}),
+            format_args!(
+                "rows of {}, which {table} is the parent of, are not in the index: only its own are. Name each with a --table",
+                counted(heirs, "table")
+            ),
+        );
+    }
 }
 
 #[cfg(test)]

@@ -1,28 +1,32 @@
 //! The table, its publication and its slot.
 
 use super::batch::Shape;
+use super::catalog::{Catalog, text};
+use super::mark::Origin;
 use super::{Followed, SyncError};
-use crate::postgres::{Address, Column, Connection, Lsn, Row, Types, identifier, literal};
+use crate::postgres::{Address, Column, Connection, Lsn, PostgresError, Relation, Row, Types, identifier, literal};
 
 /// A table of a database.
 pub(super) struct Source {
     pub(super) address: Address,
-    /// Of the slot and of the publication.
-    pub(super) slot: String,
-    pub(super) table: u32,
-    schema: String,
-    name: String,
-    /// Those that are sent: none that is computed.
-    pub(super) columns: Vec<Column>,
-    /// The columns that identify a row, in the order of the primary key.
-    pub(super) key: Vec<String>,
+    /// What the command line calls the table.
+    named: String,
+    pub(super) origin: Origin,
+    pub(super) catalog: Catalog,
     /// The field that identifies a document: the key, or one of its own where that has several columns.
     pub(super) id_field: String,
-    pub(super) types: Types,
+    types: Types,
+}
+
+/// Where a slot stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    /// Everything before was confirmed.
+    pub(super) confirmed: Lsn,
 }
 
 /// The name of a slot has small letters, digits and underscores.
-fn slot_of(followed: &Followed) -> Result<String, SyncError> {
+pub(super) fn slot_of(followed: &Followed) -> Result<String, SyncError> {
     let named = followed.slot.clone().unwrap_or_else(|| {
         let index = followed.index.to_ascii_lowercase().replace('-', "_");
         format!("lamina_{index}").chars().take(SLOT_BYTES_MAX).collect()
@@ -39,112 +43,90 @@ fn slot_of(followed: &Followed) -> Result<String, SyncError> {
 /// Names of PostgreSQL have 63; the slot of a load adds to this.
 const SLOT_BYTES_MAX: usize = 48;
 
-fn text(row: &Row, place: usize) -> String {
-    row.get(place).cloned().flatten().unwrap_or_default()
-}
-
 impl Source {
-    /// Connects and looks at the table.
-    pub(super) async fn open(address: &Address, followed: &Followed) -> Result<(Source, Connection), SyncError> {
-        let slot = slot_of(followed)?;
-        let mut connection = Connection::open(address, false).await?;
+    /// Looks at the table, over a connection that replicates.
+    pub(super) async fn open(
+        address: &Address,
+        followed: &Followed,
+        connection: &mut Connection,
+    ) -> Result<Source, SyncError> {
         let level = connection.query("SHOW wal_level").await?;
         if level.first().is_none_or(|row| text(row, 0) != "logical") {
             let reason =
                 "the database writes no logical log: set wal_level = logical in postgresql.conf, and restart it";
             return Err(SyncError::Table(reason.to_owned()));
         }
-        let table = &followed.table;
-        let found = connection
-            .query(&format!(
-                "SELECT c.oid, n.nspname, c.relname, c.relreplident FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
-                 WHERE c.oid = to_regclass({}) AND c.relkind IN ('r', 'p')",
-                literal(table)
-            ))
-            .await?;
-        let Some(row) = found.first() else {
-            return Err(SyncError::Table(format!("the database `{}` has no table `{table}`", address.database)));
-        };
-        if matches!(text(row, 3).as_str(), "n" | "i") {
-            return Err(SyncError::Table(format!(
-                "the table `{table}` does not send its primary key with changes: ALTER TABLE {table} REPLICA IDENTITY DEFAULT"
-            )));
-        }
-        let oid = text(row, 0);
-        let key = key(&mut connection, &oid, table).await?;
-        let columns = columns(&mut connection, &oid).await?;
-        let id_field = id_field(&key, &columns, followed)?;
-        let types = Types::read(&mut connection).await?;
-        let table = oid.parse().unwrap_or_default();
-        let (schema, name) = (text(row, 1), text(row, 2));
-        Ok((Source { address: address.clone(), slot, table, schema, name, columns, key, id_field, types }, connection))
-    }
-
-    /// The table as SQL has it.
-    pub(super) fn qualified(&self) -> String {
-        format!("{}.{}", identifier(&self.schema), identifier(&self.name))
-    }
-
-    /// The columns as SQL has them.
-    pub(super) fn column_list(&self) -> String {
-        self.columns.iter().map(|column| identifier(&column.name)).collect::<Vec<_>>().join(", ")
+        let slot = slot_of(followed)?;
+        let system = connection.query("IDENTIFY_SYSTEM").await?.first().map(|row| text(row, 0)).unwrap_or_default();
+        let catalog = Catalog::read(connection, &followed.table, &slot).await?;
+        let id_field = id_field(&catalog.key, &catalog.columns, followed)?;
+        let types = Types::read(connection).await?;
+        let origin = Origin { system, database: address.database.clone(), slot };
+        Ok(Source { address: address.clone(), named: followed.table.clone(), origin, catalog, id_field, types })
     }
 
     /// Has the database send changes of the table.
-    pub(super) async fn publish(&self, connection: &mut Connection) -> Result<(), SyncError> {
-        let slot = identifier(&self.slot);
-        let known = format!("SELECT 1 FROM pg_publication WHERE pubname = {}", literal(&self.slot));
-        if connection.query(&known).await?.is_empty() {
-            let with = "WITH (publish_via_partition_root = true)";
-            connection.query(&format!("CREATE PUBLICATION {slot} FOR TABLE {} {with}", self.qualified())).await?;
+    pub(super) async fn publish(&mut self, connection: &mut Connection) -> Result<(), SyncError> {
+        if self.catalog.publication.is_none() {
+            let (slot, named) = (identifier(&self.origin.slot), literal(&self.origin.slot));
+            let known = format!(
+                "SELECT (SELECT count(*) FROM pg_publication_tables t WHERE t.pubname = p.pubname) FROM pg_publication p \
+                 WHERE p.pubname = {named}"
+            );
+            let only = self.catalog.only();
+            let sql = match connection.query(&known).await?.first() {
+                None => format!("CREATE PUBLICATION {slot} FOR TABLE {only} WITH (publish_via_partition_root = true)"),
+                // That of a table which is no more.
+                Some(row) if text(row, 0) == "0" => format!("ALTER PUBLICATION {slot} ADD TABLE {only}"),
+                Some(_) => return Err(self.unpublished()),
+            };
+            connection.query(&sql).await?;
+            self.catalog = Catalog::read(connection, &self.named, &self.origin.slot).await?;
         }
-        let named = literal(&self.slot);
-        let sql = format!(
-            "SELECT 1 FROM pg_publication_tables WHERE pubname = {named} AND schemaname = {} AND tablename = {}",
-            literal(&self.schema),
-            literal(&self.name)
-        );
-        match connection.query(&sql).await?.is_empty() {
-            false => Ok(()),
-            true => Err(SyncError::Table(format!(
-                "the publication {slot} does not have the table {}: choose another --slot",
-                self.qualified()
-            ))),
-        }
+        if self.catalog.publication.is_none() { Err(self.unpublished()) } else { Ok(()) }
     }
 
-    /// Whether the table was loaded, and is followed since.
-    pub(super) async fn has_slot(&self, connection: &mut Connection) -> Result<bool, SyncError> {
+    fn unpublished(&self) -> SyncError {
+        let (slot, only) = (identifier(&self.origin.slot), self.catalog.only());
+        SyncError::Table(match self.catalog.has_partitions {
+            false => format!(
+                "the publication {slot} does not have the table {only}: ALTER PUBLICATION {slot} ADD TABLE {only}, or choose \
+                 another --slot"
+            ),
+            true => format!(
+                "the publication {slot} does not have the partitioned table {only} as one: ALTER PUBLICATION {slot} ADD TABLE {only}, \
+                 and ALTER PUBLICATION {slot} SET (publish_via_partition_root = true), or choose another --slot"
+            ),
+        })
+    }
+
+    /// The slot, which is there once the table was loaded.
+    pub(super) async fn slot(&self, connection: &mut Connection) -> Result<Option<Slot>, SyncError> {
         let sql = format!(
-            "SELECT plugin, database, wal_status FROM pg_replication_slots WHERE slot_name = {}",
-            literal(&self.slot)
+            "SELECT plugin, database, wal_status, confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = {}",
+            literal(&self.origin.slot)
         );
         let rows = connection.query(&sql).await?;
-        let Some(row) = rows.first() else { return Ok(false) };
+        let Some(row) = rows.first() else { return Ok(None) };
         if text(row, 0) != "pgoutput" || text(row, 1) != self.address.database {
-            let reason = format!("the slot `{}` belongs to something else: choose another --slot", self.slot);
+            let reason = format!("the slot `{}` belongs to something else: choose another --slot", self.origin.slot);
             return Err(SyncError::Table(reason));
         }
         if text(row, 2) == "lost" {
             let reason = "the database has removed changes before they were read: load the table again with --again";
             return Err(SyncError::Table(reason.to_owned()));
         }
-        Ok(true)
+        // One that a command has asked for which was killed since.
+        let is_being_made = row.get(3).is_none_or(Option::is_none);
+        if is_being_made { Err(SyncError::Meanwhile) } else { Ok(Some(Slot { confirmed: text(row, 3).parse()? })) }
     }
 
     pub(super) async fn drop_slot(&self, connection: &mut Connection) -> Result<(), SyncError> {
         let sql = format!(
             "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = {}",
-            literal(&self.slot)
+            literal(&self.origin.slot)
         );
         connection.query(&sql).await?;
-        Ok(())
-    }
-
-    /// Leaves nothing in the database.
-    pub(super) async fn remove(&self, connection: &mut Connection) -> Result<(), SyncError> {
-        self.drop_slot(connection).await?;
-        connection.query(&format!("DROP PUBLICATION IF EXISTS {}", identifier(&self.slot))).await?;
         Ok(())
     }
 
@@ -154,43 +136,53 @@ impl Source {
         Ok(rows.first().map(|row| text(row, 0)).unwrap_or_default().parse()?)
     }
 
-    /// How rows become documents; `None` where a column of the key is gone.
-    pub(super) fn shape(&self) -> Option<Shape> {
-        Shape::new(&self.columns, &self.key, &self.id_field, &self.types)
+    /// The table as it is now.
+    pub(super) async fn catalog_now(&self, connection: &mut Connection) -> Result<Catalog, SyncError> {
+        Catalog::read(connection, &self.named, &self.origin.slot).await
+    }
+
+    /// How rows become documents.
+    pub(super) fn shape(&self) -> Result<Shape, SyncError> {
+        let catalog = &self.catalog;
+        Shape::new(&catalog.columns, &catalog.key, &self.id_field, &self.types)
+            .ok_or_else(|| SyncError::Table(format!("the table lacks a column of its key: {}", catalog.key.join(", "))))
+    }
+
+    /// Whether changes come in the form of the table that was loaded.
+    pub(super) fn describes(&self, relation: &Relation) -> bool {
+        let catalog = &self.catalog;
+        let is_key = |name: &String| catalog.key.contains(name);
+        let has_key =
+            catalog.sends_whole_rows() || relation.key.len() == catalog.key.len() && relation.key.iter().all(is_key);
+        let identity = if catalog.sends_whole_rows() { b'f' } else { b'd' };
+        relation.columns == catalog.columns && relation.identity == identity && has_key
     }
 
     /// A row as it is now, by the texts of its key.
     pub(super) async fn row(&self, key: &[&str]) -> Result<Option<Row>, SyncError> {
         let mut connection = Connection::open(&self.address, false).await?;
-        let (columns, table) = (self.column_list(), self.qualified());
         let is = |(name, text): (&String, &&str)| format!("{} = {}", identifier(name), literal(text));
-        let condition = self.key.iter().zip(key).map(is).collect::<Vec<_>>().join(" AND ");
-        let sql = format!("SELECT {columns} FROM {table} WHERE {condition}");
-        Ok(connection.query(&sql).await?.into_iter().next())
-    }
-
-    /// The types that users have made, as they are now.
-    pub(super) async fn read_types(&mut self) -> Result<(), SyncError> {
-        let mut connection = Connection::open(&self.address, false).await?;
-        self.types = Types::read(&mut connection).await?;
-        Ok(())
+        let condition = self.catalog.key.iter().zip(key).map(is).collect::<Vec<_>>().join(" AND ");
+        match connection.query(&self.catalog.select(Some(&condition))).await {
+            // It lacks a column, or is no more.
+            Err(PostgresError::Refused { code, .. }) if code.starts_with("42") => {
+                Err(SyncError::Reload("the table changed while its changes were followed".to_owned()))
+            }
+            rows => Ok(rows?.into_iter().next()),
+        }
     }
 }
 
-async fn key(connection: &mut Connection, oid: &str, table: &str) -> Result<Vec<String>, SyncError> {
-    let keys = connection
-        .query(&format!(
-            "SELECT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey) \
-             WHERE i.indrelid = {oid} AND i.indisprimary ORDER BY array_position(i.indkey::int2[], a.attnum)"
-        ))
-        .await?;
-    match &keys[..] {
-        [] => Err(SyncError::Table(format!(
-            "the table `{table}` has no primary key, by which rows and documents are told apart: give it one with ALTER TABLE \
-             {table} ADD PRIMARY KEY (…)"
-        ))),
-        keys => Ok(keys.iter().map(|key| text(key, 0)).collect()),
-    }
+/// Leaves nothing in the database, whatever has become of the table.
+pub(super) async fn remove(connection: &mut Connection, followed: &Followed) -> Result<String, SyncError> {
+    let slot = slot_of(followed)?;
+    let sql = format!(
+        "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = {}",
+        literal(&slot)
+    );
+    connection.query(&sql).await?;
+    connection.query(&format!("DROP PUBLICATION IF EXISTS {}", identifier(&slot))).await?;
+    Ok(slot)
 }
 
 /// The field that identifies documents.
@@ -209,16 +201,6 @@ fn id_field(key: &[String], columns: &[Column], followed: &Followed) -> Result<S
     }
 }
 
-async fn columns(connection: &mut Connection, oid: &str) -> Result<Vec<Column>, SyncError> {
-    let rows = connection
-        .query(&format!(
-            "SELECT attname, atttypid FROM pg_attribute WHERE attrelid = {oid} AND attnum > 0 AND NOT attisdropped \
-             AND attgenerated = '' ORDER BY attnum"
-        ))
-        .await?;
-    Ok(rows.iter().map(|row| Column { name: text(row, 0), kind: text(row, 1).parse().unwrap_or_default() }).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -230,7 +212,7 @@ mod tests {
 
     #[test]
     fn documents_have_one_field_that_identifies_them() {
-        let columns = ["id", "shop"].map(|name| Column { name: name.to_owned(), kind: 25 });
+        let columns = ["id", "shop"].map(|name| Column { name: name.to_owned(), kind: 25, modifier: -1 });
         let of = |key: &[&str], id_field: &str| {
             let key: Vec<String> = key.iter().map(|name| (*name).to_owned()).collect();
             let followed = Followed { id_field: id_field.to_owned(), ..followed("i", None) };

@@ -1,8 +1,10 @@
 //! The connection to the database: `sslmode` and `sslrootcert`.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
@@ -81,4 +83,32 @@ fn the_connection_is_as_safe_as_its_parameters_say() {
     fails(&here, &format!("?{}", file(&empty)), &ours, "the `sslrootcert`, cannot be used");
     fails(&here, "?sslrootcert=/no/such/file", &ours, "/no/such/file, the `sslrootcert`, cannot be used");
     fails(&here, "?sslmode=often", &ours, "`sslmode` cannot be `often`");
+}
+
+/// Without `require_auth`, a password is sent to a database whose certificate is verified, and to no other.
+#[test]
+fn no_password_is_sent_where_others_could_read_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let ours = folder.path().join("ours.pem");
+    let (here, root) = certified("127.0.0.1");
+    let (elsewhere, _) = certified("db.internal");
+    std::fs::write(&ours, root).unwrap();
+    let bare = Database::start(State::default());
+    let with = |database: &Database, parameters: &str| {
+        database.state().were_encrypted.clear();
+        let source = format!("postgres://me:se%20cret@127.0.0.1:{}/shop{parameters}", database.port);
+        let mut command = Command::new(binary());
+        command.args(["sync", &source, "--table", "films", "--index", "films", "--url", UNREACHABLE, "--remove"]);
+        let output = command.env("SSL_CERT_FILE", &ours).env_remove("SSL_CERT_DIR").output().unwrap();
+        (output.status.success(), database.state().were_encrypted.clone(), said(&output))
+    };
+    let (is_success, encrypted, said) = with(&here, "?sslmode=verify-full");
+    assert!(is_success && encrypted == [true], "{said}");
+    for (database, parameters) in
+        [(&bare, ""), (&bare, "?sslmode=disable"), (&here, ""), (&elsewhere, "?sslmode=require")]
+    {
+        let (is_success, encrypted, said) = with(database, parameters);
+        assert!(!is_success && said.contains("`require_auth=password`"), "{parameters}: {said}");
+        assert!(encrypted.is_empty(), "no password is sent: {parameters}");
+    }
 }

@@ -40,7 +40,7 @@ fn a_mark_is_kept_with_the_documents_of_its_writer() {
 
 #[test]
 fn who_does_not_know_the_mark_removes_it_and_who_expects_it_is_refused() {
-    let values = || Operation::UpdateValues(payload(&[json!({"id": 1, "set": {"b": 2}})]));
+    let values = || Operation::UpdateValues(payload(&[json!({"id": "1", "set": {"b": 2}})]));
     let foreign: [fn() -> Operation; 4] = [|| add(&[json!({"id": 2})]), || delete(&["1"]), all, || Operation::Clear];
     for write in foreign.into_iter().chain([values as fn() -> Operation]) {
         let index = create(&MemoryDirectory::new());
