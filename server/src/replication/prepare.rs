@@ -128,7 +128,7 @@ fn above_numbers(instance: &Instance, last: Root) -> Root {
 /// Whatever is written from here on has numbers that no other writer gives.
 fn give_numbers(instance: &Instance, epoch: u64) -> Result<(), ObjectError> {
     let first = first_number(epoch).ok_or_else(|| {
-        let text = format!("{epoch} servers have published to this store, and no more can: publish to another prefix");
+        let text = format!("the epoch of this store is {epoch}, more than numbers can hold: publish to another prefix");
         ObjectError::Refused(text)
     })?;
     instance.give_numbers_from(first);
