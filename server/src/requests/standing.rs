@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::{Stream, StreamExt, future};
 use warp::http::{HeaderMap, HeaderValue, Method, header};
 
 use crate::access::Rights;
@@ -12,6 +13,7 @@ use crate::app::AppState;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// What a request was allowed, and by what.
+#[derive(Clone)]
 pub(crate) struct Standing {
     state: Arc<AppState>,
     method: Method,
@@ -47,6 +49,13 @@ impl Standing {
         while self.holds() {
             tokio::time::sleep(PAUSE).await;
         }
+    }
+
+    /// Passes the items of a stream on while the key permits the request. Nothing is passed on that comes later, and the stream
+    /// ends soon after, also where nothing comes. Cost: a look at the key for each item.
+    pub(crate) fn limit<S: Stream>(self, stream: S) -> impl Stream<Item = S::Item> {
+        let ended = Box::pin(self.clone().lost());
+        stream.take_while(move |_| future::ready(self.rights.are_all() || self.holds())).take_until(ended)
     }
 
     fn holds(&self) -> bool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use futures_util::{StreamExt, stream};
+use futures_util::stream;
 use lamina_engine::index::{At, Change, Snapshot};
 use serde_json::{Value, json};
 use warp::http::{HeaderName, HeaderValue, header};
@@ -52,7 +52,7 @@ async fn changes(uid: &str, request: &Request) -> ApiResult<Response> {
     let lines = budget.body(lines);
     let mut response = match wants_events {
         true => {
-            let events = events(feed, lines, now).take_until(Box::pin(request.standing().lost()));
+            let events = request.standing().limit(events(feed, lines, now));
             warp::reply::stream(events).into_response()
         }
         false => Response::new(lines.into()),

@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use futures_util::StreamExt;
 use tracing_subscriber::filter::Targets;
 use warp::http::{HeaderName, HeaderValue, StatusCode, header};
 use warp::reply::Response;
@@ -68,7 +67,7 @@ async fn stream_logs(request: Request) -> ApiResult<Response> {
         let line = listening.lines.recv().await?;
         Some((Ok::<_, Infallible>(line), listening))
     });
-    let mut response = warp::reply::stream(lines.take_until(Box::pin(standing.lost()))).into_response();
+    let mut response = warp::reply::stream(standing.limit(lines)).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     // Proxies that collect an answer before passing it on would never pass on this one.

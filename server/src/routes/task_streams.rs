@@ -16,7 +16,7 @@ use crate::app::AppState;
 use crate::budget::AnswerBudget;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::features::Feature;
-use crate::requests::{Request, Standing, request, respond};
+use crate::requests::{Request, request, respond};
 use crate::routes::hidden_names::{hide_in_batch, hide_in_task};
 use crate::routes::{Routes, any_of};
 use crate::tasks::{
@@ -66,12 +66,12 @@ fn stream(request: &Request, subject: Subject) -> ApiResult<Response> {
     let last = request.header("last-event-id").and_then(Mark::parse);
     let (sender, events) = mpsc::channel(EVENTS_WAITING);
     let streaming = Streaming { state: Arc::clone(state), rights: request.rights().clone(), subject, sender };
-    tokio::spawn(streaming.run(listener, last, request.standing()));
+    tokio::spawn(streaming.run(listener, last));
     let pieces = futures_util::stream::unfold(events, async |mut events: mpsc::Receiver<Bytes>| {
         let event = events.recv().await?;
         Some((Ok::<_, Infallible>(event), events))
     });
-    let mut response = warp::reply::stream(pieces).into_response();
+    let mut response = warp::reply::stream(request.standing().limit(pieces)).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -90,12 +90,9 @@ struct Streaming {
 }
 
 impl Streaming {
-    async fn run(self, mut listener: Follower, last: Option<Mark>, standing: Standing) {
-        tokio::select! {
-            // Ends with the client.
-            _ = self.follow(&mut listener, last) => {}
-            () = standing.lost() => {}
-        }
+    /// Ends with the client, or with the answer.
+    async fn run(self, mut listener: Follower, last: Option<Mark>) {
+        let _over = self.follow(&mut listener, last).await;
     }
 
     async fn follow(&self, listener: &mut Follower, last: Option<Mark>) -> Result<(), Over> {
