@@ -50,11 +50,26 @@ fn best_run(matches: &[Match], length: usize) -> Option<&[Match]> {
         }
         let run = &matches[start..=end];
         let score = Score::of(run);
-        if best.as_ref().is_none_or(|(known, _)| score > *known) {
+        // Of the same words of the query, those that stand there as they are in it.
+        let is_more_exact = |known: &[Match]| {
+            let exact = |run: &[Match]| covered(run.iter().filter(|found| found.is_exact)).len();
+            covered(run.iter()) == covered(known.iter()) && exact(run) > exact(known)
+        };
+        let is_better =
+            |(known, other): &(Score, &[Match])| score > *known || (score == *known && is_more_exact(other));
+        if best.as_ref().is_none_or(is_better) {
             best = Some((score, run));
         }
     }
     Some(best.map_or(std::slice::from_ref(first), |(_, run)| run))
+}
+
+/// The words of the query that matches cover, ascending.
+fn covered<'a>(matches: impl Iterator<Item = &'a Match>) -> Vec<u16> {
+    let mut covered: Vec<u16> = matches.flat_map(|found| found.covers.clone()).collect();
+    covered.sort_unstable();
+    covered.dedup();
+    covered
 }
 
 /// How much a run of matches says about the query: greater is better, field by field.
@@ -66,25 +81,16 @@ struct Score {
     spread: Reverse<usize>,
     /// Pairs of neighbours that stand in the order of the query.
     ordered: usize,
-    /// Words of the query that stand there as they are in it.
-    exact: usize,
 }
 
 impl Score {
     fn of(run: &[Match]) -> Score {
-        let count = |run: &mut dyn Iterator<Item = &Match>| {
-            let mut covered: Vec<u16> = run.flat_map(|found| found.covers.clone()).collect();
-            covered.sort_unstable();
-            covered.dedup();
-            covered.len()
-        };
-        let (distinct, exact) = (count(&mut run.iter()), count(&mut run.iter().filter(|found| found.is_exact)));
         // The words of one match follow each other, in order.
         let inside: usize = run.iter().map(|found| found.word_count() - 1).sum();
         let pairs = || run.windows(2).map(|pair| (&pair[0], &pair[1]));
         let between: usize = pairs().map(|(a, b)| (b.words.0 - a.words.1).min(DISTANCE_MAX)).sum();
         let in_order = pairs().filter(|(a, b)| a.covers.start() < b.covers.start()).count();
-        Score { distinct, spread: Reverse(inside + between), ordered: inside + in_order, exact }
+        Score { distinct: covered(run.iter()).len(), spread: Reverse(inside + between), ordered: inside + in_order }
     }
 }
 
