@@ -220,7 +220,6 @@ fn start_scheduler(options: &Options, opened: &Opened) -> Result<Scheduler, Serv
         Arc::clone(&opened.instance),
         BackupPlaces::new(options, &opened.outbound)?,
         opened.outbound.clone(),
-        Arc::clone(opened.embedders.requests()),
         limits(options, opened.replication.holds_tasks()),
     )?;
     Ok(scheduler)

@@ -1,5 +1,6 @@
 //! Embedders that make vectors: documents and queries go to a server in this process that speaks the `rest` dialect.
 
+mod beside;
 mod fragments;
 mod interrupted;
 mod model;
@@ -49,7 +50,7 @@ fn documents_and_queries_are_embedded() {
 }
 
 #[test]
-fn a_change_of_source_or_model_embeds_what_has_vectors_of_the_old_size() {
+fn a_change_of_source_or_model_leaves_the_vectors_that_users_gave_alone() {
     let model = Model::start();
     let server = Server::with_options(&LOCAL);
     server.set("pets", json!({"embedders": {"m": {"source": "userProvided", "dimensions": 3}}}));
@@ -67,9 +68,9 @@ fn a_change_of_source_or_model_embeds_what_has_vectors_of_the_old_size() {
     };
     let change = |change: Value| server.done(&server.patch("/indexes/pets/settings/embedders", json!({"m": change})));
     change(model.configuration());
-    assert_eq!(model.take_texts(), ["a cat sleeps", "a dog runs"]);
-    assert_eq!([shown(1), shown(2)], [(2, true), (2, true)], "those of the old size are made anew");
-    assert_eq!(server.ids("pets", near("kitten"))[0], 1);
+    assert_eq!(model.take_texts(), ["a dog runs"], "nothing is asked of what was given for good");
+    assert_eq!([shown(1), shown(2)], [(3, false), (2, true)], "it stays, also where it has another size");
+    assert_eq!(server.ids("pets", near("kitten")), [2, 1], "and comes last, like any document without a vector");
     // A vector of the same size stays.
     server.add("pets", json!([{"id": 4, "text": "a cat", "_vectors": {"m": [5, 5]}}]));
     change(json!({"url": format!("{}/again", model.url)}));
@@ -77,14 +78,22 @@ fn a_change_of_source_or_model_embeds_what_has_vectors_of_the_old_size() {
     // Another size and another model at once.
     model.be(Manner { dimensions: Some(5), ..Manner::default() });
     change(json!({"url": format!("{}/large", model.url), "dimensions": 5}));
-    assert_eq!([shown(1), shown(4)], [(5, true), (5, true)]);
+    assert_eq!([shown(1), shown(2), shown(4)], [(3, false), (5, true), (2, false)]);
     // Another size and another template.
     model.be(Manner { dimensions: Some(6), ..Manner::default() });
     server.add("pets", json!([{"id": 5, "text": "a dog", "_vectors": {"m": [1, 1, 1, 1, 1]}}]));
     change(json!({"dimensions": 6, "documentTemplate": "this is {{ doc.text }}"}));
-    assert_eq!([shown(1), shown(5)], [(6, true), (6, true)]);
+    assert_eq!([shown(1), shown(2), shown(5)], [(3, false), (6, true), (5, false)]);
     server.add("pets", json!([{"id": 6, "text": "a kitten"}]));
-    assert_eq!(server.ids("pets", near("puppy")).len(), 5);
+    assert_eq!(server.ids("pets", near("puppy"))[..2], [2, 6]);
+    // A partial update keeps them, and an embedder of their size finds them again.
+    server.done(&server.put("/indexes/pets/documents", json!([{"id": 1, "seen": true}])));
+    assert_eq!(shown(1), (3, false));
+    server.done(&server.post("/indexes/pets/compact", Value::Null));
+    change(json!({"source": "userProvided", "dimensions": 3}));
+    assert_eq!(shown(1), (3, false));
+    let near = json!({"vector": [1, 2, 3], "hybrid": {"embedder": "m", "semanticRatio": 1.0}});
+    assert_eq!(server.ids("pets", near)[0], 1);
 }
 
 #[test]
@@ -264,18 +273,14 @@ fn a_task_whose_documents_are_all_refused_fails_alone() {
     let snake = add(3, "a snake");
     server.wait(&snake);
     assert_eq!(statuses([snake, add(4, "a rabbit")]), ["failed", "succeeded"]);
-    // While another waits for its vector, these gather for the next batch.
-    model.be(Manner { holds: Some("slow"), ..Manner::default() });
-    let slow = add(5, "a slow dog");
-    until_found(&server, "slow");
+    // While another task is carried out, these gather for the next batch.
+    let held = server.hold_queue();
     let tasks = [add(6, "another snake"), add(7, "another rabbit")];
-    model.be(refusing());
-    server.done(&slow);
+    server.release_queue(held);
     let batches = [&tasks[0], &tasks[1]].map(|task| server.wait(task)["batchUid"].clone());
     assert_eq!(batches[0], batches[1]);
     assert_eq!(statuses(tasks), ["failed", "succeeded"]);
-    // The first one was asked for again while nothing was refused.
-    assert_eq!(server.ids("pets", json!({"filter": "_vectors.m EXISTS"})), [1, 2, 3, 4, 5, 7]);
+    assert_eq!(server.ids("pets", json!({"filter": "_vectors.m EXISTS"})), [1, 2, 4, 7]);
 }
 
 #[test]
@@ -316,10 +321,7 @@ fn each_task_of_a_batch_reports_its_own_documents() {
     let model = Model::start();
     let server = pets(&model);
     let add = |documents: Value| server.post("/indexes/pets/documents", documents);
-    // While the first waits for its vectors, the others gather for the next batch.
-    model.be(Manner { holds: Some("slow"), ..Manner::default() });
-    let first = add(json!([{"id": 10, "text": "a slow dog"}]));
-    until_found(&server, "slow");
+    let held = server.hold_queue();
     let tasks = [
         add(json!([{"id": 3, "text": "a kitten"}])),
         add(json!([{"id": 4, "text": "a snake"}, {"id": 5, "text": "a puppy"}, {"id": "4", "text": "two snakes"}])),
@@ -327,7 +329,7 @@ fn each_task_of_a_batch_reports_its_own_documents() {
         server.delete("/indexes/pets/documents/7"),
     ];
     model.be(Manner { refuses: Some("snake"), ..Manner::default() });
-    server.done(&first);
+    server.release_queue(held);
     let [kitten, snakes, third, _] = tasks.map(|task| server.done(&task));
     assert_eq!((&kitten["batchUid"], &snakes["batchUid"]), (&third["batchUid"], &third["batchUid"]));
     assert_eq!(kitten["details"].get("embeddingFailures"), None);
@@ -339,13 +341,11 @@ fn each_task_of_a_batch_reports_its_own_documents() {
     assert_eq!(failures(&snakes), (json!(1), json!(["4"])));
     assert_eq!(failures(&third), (json!(1), json!([6])));
     // What stands in the way of all fails the tasks that brought something to embed.
-    model.be(Manner { holds: Some("slow"), ..Manner::default() });
-    let first = add(json!([{"id": 11, "text": "another slow dog"}]));
-    until_found(&server, "another");
+    let held = server.hold_queue();
     let with_vectors = add(json!([{"id": 20, "text": "a fox", "_vectors": {"m": [0.5, 0.5]}}]));
     let without = add(json!([{"id": 21, "text": "a wolf"}]));
     model.fail(401);
-    server.wait(&first);
+    server.release_queue(held);
     assert_eq!(server.wait(&with_vectors)["status"], "succeeded");
     let task = server.wait(&without);
     assert_eq!((&task["status"], &task["error"]["code"]), (&json!("failed"), &json!("vector_embedding_error")));

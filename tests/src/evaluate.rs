@@ -161,3 +161,123 @@ fn words_and_meaning_together_beat_each_alone() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(1) && said.contains(", and `words` has "), "{said}");
 }
+
+/// Judged queries of which words of one attribute answer all, and those of another none.
+fn of_names(count: usize) -> String {
+    let lines = (0..count).map(|n| format!("{{\"q\": \"name{n}\", \"relevant\": [\"{n}\"]}}\n"));
+    lines.collect()
+}
+
+/// An index whose documents are found by their names only if these are searchable, which they are not.
+fn unsearchable(count: usize) -> Server {
+    unsearchable_on(Server::start(), count)
+}
+
+fn unsearchable_on(server: Server, count: usize) -> Server {
+    server.set("animals", json!({"searchableAttributes": ["about"], "stopWords": ["the"]}));
+    server.add("animals", json!((0..count).map(|n| json!({"id": n, "name": format!("name{n}")})).collect::<Vec<_>>()));
+    server
+}
+
+const NAMES: [&str; 4] = ["--with", "now={}", "--with", r#"names={"settings": {"searchableAttributes": ["name"]}}"#];
+
+fn settings_tasks(server: &Server) -> u64 {
+    server.get("/tasks?indexUids=animals&types=settingsUpdate").ok()["total"].as_u64().expect("a number")
+}
+
+fn indexes(server: &Server) -> Vec<String> {
+    let found = server.get("/indexes").ok();
+    let uids = found["results"].as_array().expect("indexes").iter().map(|index| index["uid"].as_str().expect("a uid"));
+    uids.map(str::to_owned).collect()
+}
+
+#[test]
+fn settings_are_tried_on_a_clone_and_applied_when_asked() {
+    let server = unsearchable(20);
+    let (before, tasks) = (server.get("/indexes/animals/settings").ok(), settings_tasks(&server));
+    server.done(&server.patch("/aliases", json!({"pets": "animals"})));
+    let said = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
+    let output = evaluate(&server, &of_names(20), &NAMES);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said(&output).contains("Winner: names, nDCG +1.0000 against now"), "{}", said(&output));
+    let sweep = [r#"settings.searchableAttributes=[["about"], ["name"]]"#, r#"settings.stopWords=[[], ["a"]]"#];
+    let output = evaluate(&server, &of_names(20), &["--sweep", sweep[0], "--sweep", sweep[1]]);
+    assert!(output.status.success() && said(&output).contains("Winner: "), "{}", said(&output));
+    let alias = r#"alias={"indexUid": "pets", "settings": {"searchableAttributes": ["name"]}}"#;
+    let output = evaluate(&server, &of_names(20), &["--with", "now={}", "--with", alias]);
+    assert!(said(&output).contains("Winner: alias"), "{}{}", said(&output), String::from_utf8_lossy(&output.stderr));
+    assert_eq!((server.get("/indexes/animals/settings").ok(), settings_tasks(&server)), (before.clone(), tasks));
+    assert_eq!(indexes(&server), ["animals"]);
+    // One query says nothing, and so nothing is applied.
+    let apply = [&NAMES[..], &["--apply", "--json"]].concat();
+    let output = evaluate(&server, &of_names(1), &apply);
+    let report: Value = serde_json::from_str(&said(&output)).expect("the report is JSON");
+    assert_eq!((&report["verdict"]["winner"], &report["applied"]), (&Value::Null, &Value::Null), "{report}");
+    assert_eq!(settings_tasks(&server), tasks);
+    let output = evaluate(&server, &of_names(20), &apply);
+    let report: Value = serde_json::from_str(&said(&output)).expect("the report is JSON");
+    assert_eq!(report["applied"]["settings"], json!({"searchableAttributes": ["name"]}), "{report}");
+    assert_eq!(settings_tasks(&server), tasks + 1);
+    assert_eq!(server.ids("animals", json!({"q": "name7"}))[0], 7);
+    // What it prints undoes it.
+    let undo =
+        report["applied"]["undo"].as_str().expect("a command").replacen("lamina", &binary().to_string_lossy(), 1);
+    let undone = Command::new("sh").args(["-c", &undo]).output().expect("a shell");
+    assert!(undone.status.success(), "{undo}: {}", String::from_utf8_lossy(&undone.stderr));
+    assert_eq!(server.get("/indexes/animals/settings").ok(), before);
+    assert_eq!(indexes(&server), ["animals"]);
+}
+
+#[test]
+fn a_run_that_is_ended_leaves_nothing_and_one_that_is_killed_not_for_long() {
+    let server = unsearchable(5);
+    let (before, tasks) = (server.get("/indexes/animals/settings").ok(), settings_tasks(&server));
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("queries.ndjson");
+    // Long enough to be ended in the middle.
+    std::fs::write(&file, of_names(200_000)).expect("a file can be written");
+    let start = || {
+        let mut command = Command::new(binary());
+        command.arg("evaluate").arg(&file).args(["--url", &server.url, "--index", "animals"]).args(NAMES);
+        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().expect("it starts")
+    };
+    let until = |count: usize| {
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while indexes(&server).len() != count {
+            assert!(std::time::Instant::now() < deadline, "{:?}", indexes(&server));
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    };
+    let mut killed = start();
+    until(2);
+    killed.kill().expect("it runs");
+    killed.wait().expect("it ends");
+    assert_eq!((server.get("/indexes/animals/settings").ok(), settings_tasks(&server)), (before.clone(), tasks));
+    // Another one that is at work keeps its own.
+    let mut other = start();
+    until(2);
+    let output = evaluate(&server, &of_names(5), &NAMES);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    until(2);
+    let process = i32::try_from(other.id()).expect("a process id").to_string();
+    assert!(Command::new("kill").args(["-INT", &process]).status().expect("kill starts").success());
+    assert_eq!(other.wait().expect("it ends").code(), Some(2));
+    assert_eq!(indexes(&server), ["animals"]);
+    assert_eq!((server.get("/indexes/animals/settings").ok(), settings_tasks(&server)), (before, tasks));
+}
+
+#[test]
+fn a_key_that_may_not_clone_is_told_what_it_lacks() {
+    let master = "a-master-key-of-the-tests";
+    let server = unsearchable_on(Server::with_options(&["--master-key", master]).with_key(master), 5);
+    let key = |actions: Value| {
+        let key = json!({"actions": actions, "indexes": ["*"], "expiresAt": null});
+        server.post("/keys", key).ok()["key"].as_str().expect("a key").to_owned()
+    };
+    let reader = key(json!(["search", "indexes.get"]));
+    let output = evaluate(&server, &of_names(5), &[&NAMES[..], &["--api-key", &reader]].concat());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && said.contains("`indexes.create`"), "{said}");
+    let output = evaluate(&server, &of_names(5), &["--api-key", &reader]);
+    assert!(output.status.success(), "without settings it is enough: {}", String::from_utf8_lossy(&output.stderr));
+}

@@ -389,7 +389,7 @@ fn while_documents_are_embedded() {
 fn a_task_that_ends_the_server_again_and_again_fails_and_the_others_go_on() {
     let mut server = Server::with_options(&LOCAL);
     server.add("films", json!([{"id": 1}]));
-    let model = server.hold_queue();
+    let model = server.wait_for_vectors();
     let guilty = server.get("/tasks?statuses=processing").ok()["results"][0]["uid"].as_u64().expect("a task");
     let behind = server.post("/indexes/films/documents", json!([{"id": 2}])).ok()["taskUid"].as_u64().expect("a task");
     for _ in 0..2 {
@@ -407,7 +407,7 @@ fn a_task_that_ends_the_server_again_and_again_fails_and_the_others_go_on() {
     assert_eq!(server.wait_for(behind)["status"], "succeeded");
     assert_eq!(server.document_count("films"), 2);
     // A server that was asked to end did not die.
-    server.post("/indexes/held/documents", json!([{"id": 2}])).ok();
+    server.post("/indexes/held/documents", json!([{"id": 3}])).ok();
     model.next();
     for _ in 0..2 {
         server.terminate();

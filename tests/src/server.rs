@@ -363,26 +363,38 @@ impl Server {
         self.post(&format!("/indexes/{index}/search"), query).ok()
     }
 
-    /// Keeps the queue busy until [`Server::release_queue`]: with a document whose vector never comes. The server must
+    /// Keeps the queue busy until [`Server::release_queue`]: with an export to a server that never answers. The server must
     /// be allowed to ask 127.0.0.1.
     #[track_caller]
     pub(crate) fn hold_queue(&self) -> Receiver {
-        let model = Receiver::start(std::iter::repeat_with(|| Behaviour::Stall).take(1000));
-        let embedder = json!({
-            "source": "rest", "url": model.url, "dimensions": 2, "documentTemplate": "text",
-            "request": "{{text}}", "response": "{{embedding}}"
-        });
-        self.set("held", json!({"embedders": {"never": embedder}}));
-        assert_eq!(self.post("/indexes/held/documents", json!([{"id": 1}])).status, 202);
-        model.next();
-        model
+        let silent = Receiver::start(std::iter::repeat_with(|| Behaviour::Stall).take(1000));
+        self.add("held", json!([{"id": 1}]));
+        let export = json!({"url": silent.url, "indexes": {"held": {}}});
+        assert_eq!(self.post("/export", export).status, 200);
+        silent.next();
+        silent
     }
 
     /// Lets the queue go on; the task that held it is canceled.
     #[track_caller]
     pub(crate) fn release_queue(&self, held: Receiver) {
-        self.done(&self.post("/tasks/cancel?indexUids=held", Value::Null));
+        self.done(&self.post("/tasks/cancel?types=export", Value::Null));
         drop(held);
+    }
+
+    /// A task that waits for the vector of a document, which never comes. The server must be allowed to ask 127.0.0.1.
+    #[track_caller]
+    pub(crate) fn wait_for_vectors(&self) -> Receiver {
+        let model = Receiver::start(std::iter::repeat_with(|| Behaviour::Stall).take(1000));
+        let embedder = json!({
+            "source": "rest", "url": model.url, "dimensions": 2, "documentTemplate": "text",
+            "request": "{{text}}", "response": "{{embedding}}"
+        });
+        self.add("held", json!([{"id": 1, "_vectors": {"never": null}}]));
+        self.set("held", json!({"embedders": {"never": embedder}}));
+        assert_eq!(self.post("/indexes/held/documents", json!([{"id": 2}])).status, 202);
+        model.next();
+        model
     }
 
     /// The ids of the hits, in order.

@@ -41,7 +41,7 @@ fn what_was_waited_for_is_found() {
 #[test]
 fn a_batch_reports_where_it_is_while_it_works() {
     let server = Server::start();
-    let held = server.hold_queue();
+    let held = server.wait_for_vectors();
     let batch = server.get("/batches?statuses=processing").ok()["results"][0].clone();
     let steps = |batch: &Value| -> Vec<(Value, Value)> {
         let steps = batch["progress"]["steps"].as_array().expect("steps");
@@ -53,7 +53,8 @@ fn a_batch_reports_where_it_is_while_it_works() {
     assert_eq!((&batch["finishedAt"], &batch["stats"]["status"]), (&Value::Null, &json!({"processing": 1})));
     let same = server.get(&format!("/batches/{}", batch["uid"])).ok();
     assert_eq!(steps(&same), expected);
-    server.release_queue(held);
+    server.done(&server.post("/tasks/cancel?indexUids=held", Value::Null));
+    drop(held);
     // Its only task belongs to the batch that canceled it now.
     server.get(&format!("/batches/{}", batch["uid"])).refused(404, "batch_not_found");
     let last = server.get("/batches?limit=1").ok()["results"][0].clone();

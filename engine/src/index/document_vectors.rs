@@ -23,6 +23,28 @@ pub struct VectorCounts {
 /// A number of a vector while it is written: in 32 and in 64 bits, and as text.
 const NUMBER_BYTES: usize = 48;
 
+/// Ends the name of an embedder where vectors of another size than it makes now are set aside.
+const ASIDE: char = '\0';
+
+/// What vectors are called that came with a document for `embedder` and have another size than it makes now: they stay, and take
+/// part in no search.
+pub(super) fn name_aside(embedder: &str, dimensions: u32) -> String {
+    format!("{embedder}{ASIDE}{dimensions}")
+}
+
+/// The embedder of vectors that may be set aside.
+pub(super) fn embedder_of(name: &str) -> &str {
+    name.split_once(ASIDE).map_or(name, |(embedder, _)| embedder)
+}
+
+/// Vectors of a document that are set aside for want of their size, where it has no others.
+fn aside<'r>(reader: &'r SegmentReader, embedder: &str, doc: DocId) -> Option<&'r Vectors> {
+    let has_none = reader.vectors_of(embedder).is_some_and(|vectors| vectors.of(doc).is_empty());
+    let is_aside = |vectors: &&Vectors| vectors.name() != embedder && embedder_of(vectors.name()) == embedder;
+    let mut others = reader.vectors().iter().filter(is_aside);
+    others.find(|vectors| vectors.state(doc).is_present()).filter(|_| has_none)
+}
+
 /// Whether a document waits for the vectors of an embedder that makes them.
 pub(super) fn waits(reader: &SegmentReader, embedder: &str, doc: DocId) -> bool {
     reader.vectors_of(embedder).is_none_or(|vectors| !vectors.state(doc).is_present())
@@ -68,26 +90,41 @@ impl Snapshot {
     /// # Errors
     /// A stored document that is damaged.
     pub fn vectors_json(&self, address: DocumentAddress, document: &[u8]) -> Result<Vec<u8>, IndexError> {
+        self.vectors_json_with(address, document, true)
+    }
+
+    /// As [`Snapshot::vectors_json`], with those that are set aside or without.
+    fn vectors_json_with(
+        &self,
+        address: DocumentAddress,
+        document: &[u8],
+        with_aside: bool,
+    ) -> Result<Vec<u8>, IndexError> {
         let reader = &self.segments[address.segment as usize].reader;
         let mut out = b"{".to_vec();
         for name in self.settings.embedders.keys() {
             let vectors = reader.vectors_of(name).filter(|vectors| vectors.state(address.doc).is_present());
             if let Some(vectors) = vectors {
-                put(&mut out, name, &shown(vectors, address.doc)?);
+                let aside = aside(reader, name, address.doc).filter(|_| with_aside);
+                put(&mut out, name, &shown(aside.unwrap_or(vectors), address.doc)?);
             }
         }
         // What a removed embedder left behind counts as the document's own.
-        let left = reader.vectors().iter().filter(|vectors| !self.settings.embedders.contains_key(vectors.name()));
+        let left = reader
+            .vectors()
+            .iter()
+            .filter(|vectors| !self.settings.embedders.contains_key(embedder_of(vectors.name())));
+        let left = left.filter(|vectors| !vectors.name().contains(ASIDE));
         let left: Vec<&Vectors> = left.filter(|vectors| vectors.state(address.doc).is_user_provided()).collect();
         for vectors in &left {
-            put(&mut out, vectors.name(), &shown(vectors, address.doc)?);
+            put(&mut out, embedder_of(vectors.name()), &shown(vectors, address.doc)?);
         }
         let (_, own) = split_vectors(document)?;
         // Anything but an object was refused when the document was written.
         let own: Vec<(String, &RawValue)> = own.and_then(|own| embedders_of(own).ok()).unwrap_or_default();
         for (name, value) in own {
-            let is_listed =
-                self.settings.embedders.contains_key(&name) || left.iter().any(|listed| listed.name() == name);
+            let is_listed = self.settings.embedders.contains_key(&name)
+                || left.iter().any(|listed| embedder_of(listed.name()) == name);
             if !is_listed {
                 put(&mut out, &name, value.get());
             }
@@ -110,7 +147,8 @@ impl Snapshot {
         if reader.vectors().is_empty() && self.settings.embedders.is_empty() {
             return Ok(document);
         }
-        let mut vectors = self.vectors_json(address, &document)?;
+        // Where they go, vectors of another size would be refused.
+        let mut vectors = self.vectors_json_with(address, &document, false)?;
         for embedder in self.settings.all_embedders().filter(|embedder| embedder.user_provided) {
             let known = reader.vectors_of(&embedder.name).is_some_and(|known| known.state(address.doc).is_present());
             if !known {

@@ -11,7 +11,6 @@ use parking_lot::Mutex;
 use super::bulk::BulkActivity;
 use super::commit::persist;
 use super::damaged::Damage;
-use super::embedding::Embedded;
 use super::error::{IndexError, OperationError};
 use super::expiry::moment;
 use super::kept::{Kept, Recovered, recover};
@@ -27,7 +26,7 @@ use super::settings::Settings;
 use super::shared::Shared;
 use super::snapshot::{SegmentView, Snapshot, now_nanos};
 use super::status::{IndexReport, MergeStatus, SegmentReport};
-use super::transaction::Transaction;
+use super::transaction::{Asks, Transaction};
 use super::verify::verify_directory;
 use crate::segment::{MergeWatch, SegmentReader, StoreDictionary};
 use crate::storage::{Directory, MappedDirectory};
@@ -189,7 +188,7 @@ impl Index {
         base.readable_count().saturating_sub(self.view(now).readable_count())
     }
 
-    pub(super) fn shared(&self) -> &Shared {
+    pub(super) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
@@ -215,12 +214,12 @@ impl Index {
         progress: &Progress,
         cancelled: &AtomicBool,
     ) -> Result<Vec<Result<Outcome, OperationError>>, IndexError> {
-        self.apply_embedding(operations, note, progress, cancelled, false)
+        self.apply_asking(operations, note, progress, cancelled, Asks::Patiently)
     }
 
-    /// As [`Index::apply`], but vectors of written documents that are still to be made are left to
-    /// [`Index::embed_waiting`]: what a model takes its time for is found by its words until then. A change of settings
-    /// makes its vectors at once, because it has no effect without them.
+    /// As [`Index::apply`], but no embedder is asked: vectors that are not known are left to [`Index::embed_waiting`]. What a model
+    /// takes its time for is found by its words until then. [`Index::prepare`] comes before a change of settings, so that the
+    /// vectors which it needs are known.
     ///
     /// # Errors
     /// As [`Index::apply`].
@@ -231,43 +230,16 @@ impl Index {
         progress: &Progress,
         cancelled: &AtomicBool,
     ) -> Result<Vec<Result<Outcome, OperationError>>, IndexError> {
-        self.apply_embedding(operations, note, progress, cancelled, true)
+        self.apply_asking(operations, note, progress, cancelled, Asks::Never)
     }
 
-    /// Makes the vectors that documents wait for, and commits those that could be made. The last batch stays the last.
-    ///
-    /// # Errors
-    /// What has nothing to do with embedders, also that it was `cancelled`; nothing has changed then. Texts that got no
-    /// vectors are listed in the result.
-    pub fn embed_waiting(&self, progress: &Progress, cancelled: &AtomicBool) -> Result<Embedded, IndexError> {
-        let shared = &*self.shared;
-        let writer = shared.lock_writer();
-        let base = shared.snapshot();
-        if !base.waits_for_vectors() {
-            return Ok(Embedded::default());
-        }
-        let store_dictionary = StoreDictionary::of_largest(base.segments.iter().map(|view| &*view.reader));
-        let resources = shared.resources(&store_dictionary, progress, cancelled, false);
-        let mut transaction = Transaction::new(resources, &base, shared.tokenizer_for(&base.settings));
-        let embedded = unless_cancelled(cancelled, transaction.embed_waiting())?;
-        if embedded.made > 0 {
-            progress.enter(Phase::Committing, 0);
-            writer.publish(transaction.into_completed_snapshot(now_nanos()))?;
-            shared.options.embedders.committed();
-            drop(writer);
-            self.shared.wake_merges();
-        }
-        progress.enter(Phase::Finished, 0);
-        Ok(embedded)
-    }
-
-    fn apply_embedding(
+    fn apply_asking(
         &self,
         operations: &[Operation],
         note: CommitNote,
         progress: &Progress,
         cancelled: &AtomicBool,
-        embeds_later: bool,
+        asks: Asks,
     ) -> Result<Vec<Result<Outcome, OperationError>>, IndexError> {
         let shared = &*self.shared;
         let bulk = shared.bulk.note(operations);
@@ -275,7 +247,7 @@ impl Index {
         let writer = shared.lock_writer();
         let base = shared.snapshot();
         let store_dictionary = StoreDictionary::of_largest(base.segments.iter().map(|view| &*view.reader));
-        let resources = shared.resources(&store_dictionary, progress, cancelled, embeds_later);
+        let resources = shared.resources(&store_dictionary, progress, cancelled, asks);
         let tokenizer = shared.tokenizer_for(&base.settings);
         let mut transaction = Transaction::new(resources, &base, tokenizer);
         let results = unless_cancelled(cancelled, transaction.run(operations))?;
@@ -286,7 +258,7 @@ impl Index {
         let settings = snapshot.settings.clone();
         writer.publish(snapshot)?;
         // What waits may have been answered before, in a call that did not get to its commit.
-        if !settings.embedders.is_empty() && !embeds_later {
+        if !settings.embedders.is_empty() && asks != Asks::Never {
             shared.options.embedders.committed();
         }
         *shared.tokenizer.lock() = Some((settings, tokenizer));
@@ -422,7 +394,7 @@ impl Drop for Index {
 }
 
 /// What work came to; of work that was given up, that it was.
-fn unless_cancelled<T>(cancelled: &AtomicBool, result: Result<T, IndexError>) -> Result<T, IndexError> {
+pub(super) fn unless_cancelled<T>(cancelled: &AtomicBool, result: Result<T, IndexError>) -> Result<T, IndexError> {
     if cancelled.load(Ordering::Relaxed) { Err(IndexError::Cancelled) } else { result }
 }
 

@@ -44,6 +44,7 @@ mod summary;
 mod tests;
 mod tombstones;
 mod transaction;
+mod vectors_later;
 mod verify;
 
 /// The format of the segments that this program writes, and the newest that it reads. Older ones are read as well.

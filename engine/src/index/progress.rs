@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use super::embedding::EmbeddingWatch;
+
 /// What the engine is doing with a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
@@ -55,6 +57,7 @@ pub struct Progress {
     entered: AtomicU64,
     /// Microseconds spent in each phase before the current one.
     spent: [AtomicU64; Phase::ALL.len()],
+    embedding: EmbeddingWatch,
 }
 
 impl Default for Progress {
@@ -66,6 +69,7 @@ impl Default for Progress {
             created: Instant::now(),
             entered: AtomicU64::default(),
             spent: Default::default(),
+            embedding: EmbeddingWatch::default(),
         }
     }
 }
@@ -77,6 +81,11 @@ impl Progress {
 
     pub fn phase(&self) -> Phase {
         Phase::ALL[usize::from(self.phase.load(Ordering::Relaxed))]
+    }
+
+    /// What becomes of the requests for vectors.
+    pub fn embedding(&self) -> &EmbeddingWatch {
+        &self.embedding
     }
 
     /// Units of the current phase that are done.

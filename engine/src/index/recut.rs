@@ -16,7 +16,7 @@ use super::progress::Progress;
 use super::shared::Shared;
 use super::snapshot::{SegmentView, Snapshot};
 use super::tombstones::Tombstones;
-use super::transaction::{Reading, rewrite};
+use super::transaction::{Asks, Reading, rewrite};
 use crate::document::FieldMap;
 use crate::id::InternalId;
 use crate::segment::StoreDictionary;
@@ -43,7 +43,7 @@ pub(super) fn write(
 ) -> Result<Vec<SegmentView>, IndexError> {
     let store_dictionary = StoreDictionary::of_largest(before.segments.iter().map(|view| &*view.reader));
     let progress = Progress::new();
-    let mut resources = shared.resources(&store_dictionary, &progress, cancelled, false);
+    let mut resources = shared.resources(&store_dictionary, &progress, cancelled, Asks::Never);
     // One thread has time.
     resources.thread_count = 1;
     let tokenizer = shared.tokenizer_for(&before.settings);

@@ -18,7 +18,7 @@ use super::options::IndexOptions;
 use super::progress::Progress;
 use super::settings::Settings;
 use super::snapshot::Snapshot;
-use super::transaction::Resources;
+use super::transaction::{Asks, Resources};
 use crate::id::SegmentId;
 use crate::segment::StoreDictionary;
 use crate::storage::Directory;
@@ -81,7 +81,7 @@ impl Shared {
         store_dictionary: &'a StoreDictionary,
         progress: &'a Progress,
         cancelled: &'a AtomicBool,
-        embeds_later: bool,
+        asks: Asks,
     ) -> Resources<'a> {
         let first_number = self.options.first_number.get();
         self.next_segment_id.fetch_max(first_number, Ordering::Relaxed);
@@ -95,7 +95,7 @@ impl Shared {
             memory_bytes: self.options.indexing_memory_bytes,
             list_thresholds: self.options.list_thresholds,
             embedders: &*self.options.embedders,
-            embeds_later,
+            asks,
             progress,
             cancelled,
         }

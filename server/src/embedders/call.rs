@@ -1,9 +1,8 @@
 //! One request to a provider, with its retries.
 
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use lamina_engine::index::embedding::{EmbedFailure, cut};
+use lamina_engine::index::embedding::{Asking, EmbedFailure, Trouble, cut};
 use lamina_engine::index::settings::DIMENSIONS_MAX;
 use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
@@ -30,6 +29,11 @@ const QUOTE_BYTES_MAX: usize = 300;
 const SECRET_BYTES_MIN: usize = 8;
 const CALL_TIME: Duration = Duration::from_secs(30);
 const TRIES_MAX: u32 = 10;
+/// Tries of somebody who has just named the provider, where it cannot be reached: a second or so, and where it is silent.
+const TRIES_UNREACHED: u32 = 5;
+const TRIES_SILENT: u32 = 2;
+/// How long a provider may take to show that it is there.
+const REACH_TIME: Duration = Duration::from_secs(3);
 const WAIT_MAX: Duration = Duration::from_secs(60);
 /// What is added when a provider asks for patience.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -45,8 +49,19 @@ enum Failed {
     Retry {
         failure: EmbedFailure,
         at_least: Duration,
+        /// Tries of somebody who has just named the provider.
+        brief: u32,
     },
 }
+
+impl Failed {
+    fn retry(failure: EmbedFailure) -> Failed {
+        Failed::Retry { failure, at_least: Duration::ZERO, brief: TRIES_MAX }
+    }
+}
+
+/// The vector of a text, or why the answer has none for it.
+pub(super) type OfText = Result<Vec<f32>, EmbedFailure>;
 
 /// The vectors of `texts`, which fit one request. With a `deadline`, no try starts that could not end before it, and none
 /// waits for the budget of the provider's account: it is on the bill of those that may wait.
@@ -55,8 +70,8 @@ pub(super) async fn embed(
     provider: &Provider,
     texts: &[String],
     deadline: Option<Instant>,
-    cancelled: &AtomicBool,
-) -> Result<Vec<Vec<f32>>, EmbedFailure> {
+    asking: Asking<'_>,
+) -> Result<Vec<OfText>, EmbedFailure> {
     let mut body = provider.request.fill(texts);
     let tokens = texts.iter().map(|text| count_tokens(text)).sum();
     let mut cuts = Cuts::default();
@@ -64,10 +79,16 @@ pub(super) async fn embed(
     loop {
         let affordable_in = provider.budget.spend(tokens, Instant::now());
         if deadline.is_none() && !affordable_in.is_zero() {
-            unless_cancelled(cancelled, tokio::time::sleep(affordable_in)).await.ok_or_else(EmbedFailure::cancelled)?;
+            let pause = tokio::time::sleep(affordable_in);
+            unless_cancelled(asking.cancelled, pause).await.ok_or_else(EmbedFailure::cancelled)?;
         }
-        let (failure, wait) = match send(outbound, provider, &body, texts, deadline, cancelled).await {
-            Ok(vectors) => return Ok(vectors),
+        let (failure, wait, tries_max) = match send(outbound, provider, &body, texts, deadline, asking).await {
+            Ok(vectors) => {
+                if failures > 0 {
+                    asking.watch.gets_on();
+                }
+                return Ok(vectors);
+            }
             Err(Failed::GiveUp(failure)) => return Err(failure),
             Err(Failed::Refused { failure, is_too_long }) => match cuts.next(provider, texts, is_too_long) {
                 Some(texts) => {
@@ -76,16 +97,49 @@ pub(super) async fn embed(
                 }
                 None => return Err(failure.of_text()),
             },
-            Err(Failed::Retry { failure, at_least }) => (failure, wait(failures, at_least)),
+            Err(Failed::Retry { failure, at_least, brief }) => {
+                (failure, wait(failures, at_least), if asking.is_brief { brief } else { TRIES_MAX })
+            }
         };
         failures += 1;
         let is_late = deadline.is_some_and(|deadline| Instant::now() + wait >= deadline);
-        if failures >= TRIES_MAX || is_late {
+        if failures >= tries_max || is_late {
             return Err(failure);
         }
-        tracing::debug!(%failure, "an embedding server failed; another try in {wait:?}");
-        unless_cancelled(cancelled, tokio::time::sleep(wait)).await.ok_or_else(EmbedFailure::cancelled)?;
+        tell(asking, failures, tries_max, &failure, wait);
+        unless_cancelled(asking.cancelled, tokio::time::sleep(wait)).await.ok_or_else(EmbedFailure::cancelled)?;
     }
+}
+
+/// Says that a try has failed and another one follows: to those who look at the progress, and in the log.
+fn tell(asking: Asking<'_>, attempt: u32, attempts_max: u32, failure: &EmbedFailure, wait: Duration) {
+    let is_news = asking.watch.seen().trouble.is_none();
+    asking.watch.waits(Trouble { attempt, attempts_max, reason: failure.to_string() });
+    if is_news {
+        tracing::warn!(%failure, attempt, attempts_max, ?wait, "an embedding server failed: its texts are sent again");
+    } else {
+        tracing::debug!(%failure, attempt, attempts_max, ?wait, "an embedding server failed again");
+    }
+}
+
+/// Looks whether a server answers at the address of a provider, whatever it says.
+pub(super) async fn reach(outbound: &Outbound, provider: &Provider, asking: Asking<'_>) -> Result<(), EmbedFailure> {
+    let request =
+        outbound.request(Method::HEAD, &provider.url).map_err(|error| EmbedFailure::user(error.to_string()))?;
+    let sent = outbound.send(request.timeout(REACH_TIME), ANSWER_BYTES);
+    match unless_cancelled(asking.cancelled, sent).await {
+        None => Err(EmbedFailure::cancelled()),
+        Some(Err(error @ (OutboundError::Rejected(_) | OutboundError::NoCaCertificates(_)))) => {
+            Err(EmbedFailure::user(error.to_string()))
+        }
+        Some(Err(error)) if error.is_unreached() => Err(unreached(&error)),
+        // It took the request, whatever it makes of it.
+        Some(_) => Ok(()),
+    }
+}
+
+fn unreached(error: &OutboundError) -> EmbedFailure {
+    EmbedFailure::runtime(format!("could not reach embedding server:\n  - {error}"))
 }
 
 /// 1, 10, 100 … milliseconds, never more than a minute, and not the same for all callers.
@@ -167,11 +221,18 @@ async fn send(
     body: &Value,
     texts: &[String],
     deadline: Option<Instant>,
-    cancelled: &AtomicBool,
-) -> Result<Vec<Vec<f32>>, Failed> {
+    asking: Asking<'_>,
+) -> Result<Vec<OfText>, Failed> {
     let request = request(outbound, provider, body, deadline).map_err(|error| unusable(&error))?;
-    let sent = unless_cancelled(cancelled, outbound.send(request, answer_bytes_max(provider.dimensions, texts))).await;
-    let reply = match sent.ok_or_else(|| Failed::GiveUp(EmbedFailure::cancelled()))? {
+    let sent = outbound.send(request, answer_bytes_max(provider.dimensions, texts));
+    let sent =
+        unless_cancelled(asking.cancelled, sent).await.ok_or_else(|| Failed::GiveUp(EmbedFailure::cancelled()))?;
+    asking.watch.requested(match &sent {
+        Ok(reply) if reply.status.is_success() => None,
+        Ok(reply) => Some(format!("HTTP {}", reply.status)),
+        Err(error) => Some(error.to_string()),
+    });
+    let reply = match sent {
         Ok(reply) => reply,
         Err(error @ (OutboundError::Rejected(_) | OutboundError::NoCaCertificates(_) | OutboundError::Url { .. })) => {
             return Err(unusable(&error));
@@ -181,14 +242,14 @@ async fn send(
             return Err(Failed::GiveUp(EmbedFailure::runtime(message)));
         }
         Err(error) => {
-            let failure = EmbedFailure::runtime(format!("could not reach embedding server:\n  - {error}"));
-            return Err(Failed::Retry { failure, at_least: Duration::ZERO });
+            let brief = if matches!(error, OutboundError::Timeout) { TRIES_SILENT } else { TRIES_UNREACHED };
+            return Err(Failed::Retry { failure: unreached(&error), at_least: Duration::ZERO, brief });
         }
     };
     if !reply.status.is_success() {
         return Err(refusal(&reply, provider));
     }
-    read(outbound, provider, reply, texts.len())
+    read(provider, reply, texts.len(), asking)
 }
 
 /// How long an answer with the vectors of `texts` may be: beyond that it is something else, and its values would take several times
@@ -236,11 +297,11 @@ fn refusal(reply: &Reply, provider: &Provider) -> Failed {
         }
         429 => {
             let failure = EmbedFailure::runtime(format!("sent too many requests to embedding server{quote}"));
-            Failed::Retry { failure, at_least: PATIENCE }
+            Failed::Retry { failure, at_least: PATIENCE, brief: TRIES_MAX }
         }
         status @ 500.. => {
             let message = format!("received internal error HTTP {status} from embedding server{quote}");
-            Failed::Retry { failure: EmbedFailure::runtime(message), at_least: Duration::ZERO }
+            Failed::retry(EmbedFailure::runtime(message))
         }
         status @ (413 | 422) if speaks_of_length(status, &reply.body) => {
             let message = format!("received unexpected HTTP {status} from embedding server{quote}");
@@ -253,24 +314,23 @@ fn refusal(reply: &Reply, provider: &Provider) -> Failed {
     }
 }
 
-/// The vectors of a reply, one for each text.
-fn read(outbound: &Outbound, provider: &Provider, reply: Reply, text_count: usize) -> Result<Vec<Vec<f32>>, Failed> {
+/// What a reply has for each text: a vector, or why there is none. One that is no vector is the failure of its text alone.
+fn read(provider: &Provider, reply: Reply, text_count: usize, asking: Asking<'_>) -> Result<Vec<OfText>, Failed> {
     let quote = quote(&reply.body, provider);
-    let unreadable = |reason: String| {
+    let unreadable = |reason: &str| {
         let message = format!("could not read the answer of the embedding server: {reason}");
-        outbound.disappointed(&message);
+        asking.watch.answer_failed(&message);
         EmbedFailure::runtime(format!("{message}{quote}"))
     };
     // What is no JSON may have been cut off on its way.
-    let vectors = provider
-        .response
-        .read(&mut Vec::from(reply.body))
-        .map_err(|error| Failed::Retry { failure: unreadable(error.to_string()), at_least: Duration::ZERO })?;
-    let vectors = vectors.and_then(|vectors| match vectors.len() {
-        count if count == text_count => Ok(vectors),
-        count => Err(format!("it has {} for {}", counted(count, "vector"), counted(text_count, "text"))),
-    });
-    vectors.map_err(|reason| Failed::GiveUp(unreadable(reason)))
+    let vectors = provider.response.read(&reply.body).map_err(|error| Failed::retry(unreadable(&error.to_string())))?;
+    let vectors = vectors.map_err(|reason| Failed::GiveUp(unreadable(&reason)))?;
+    if vectors.len() != text_count {
+        let (found, asked) = (counted(vectors.len(), "vector"), counted(text_count, "text"));
+        // Which of the texts lack theirs is found out by asking for fewer.
+        return Err(Failed::GiveUp(unreadable(&format!("it has {found} for {asked}")).of_text()));
+    }
+    Ok(vectors.into_iter().map(|vector| vector.map_err(|reason| unreadable(&reason).of_text())).collect())
 }
 
 /// What the server said, for a message: short, and without the secrets it was asked with.

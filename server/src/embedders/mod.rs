@@ -27,13 +27,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use lamina_engine::index::embedding::{EmbedFailure, Embedder, EmbedderProvider};
+use lamina_engine::index::embedding::{Asking, EmbedFailure, Embedder, EmbedderProvider, EmbeddingWatch};
 use lamina_engine::index::settings::EmbedderSettings;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use crate::options::RateLimits;
-use crate::outbound::{Outbound, Tally};
+use crate::outbound::Outbound;
 use budget::Budgets;
 use cache::VectorCache;
 pub(crate) use fragments::{QueryInput, check_fragments};
@@ -55,8 +55,6 @@ pub(crate) struct Embedders {
     /// By configuration and side: what was measured once need not be measured again.
     opened: Mutex<HashMap<String, Arc<dyn Embedder>>>,
     queries: VectorCache,
-    /// Requests about documents.
-    requests: Arc<Tally>,
     budgets: Budgets,
     kept: Arc<KeptVectors>,
     #[cfg(feature = "local-models")]
@@ -106,13 +104,7 @@ impl Embedders {
             queries: VectorCache::new(options.cached_queries),
             budgets: Budgets::new(options.limits),
             kept: Arc::new(KeptVectors::new(options.kept_folder, options.kept_bytes_max)),
-            requests: Arc::default(),
         }
-    }
-
-    /// What became of the requests about documents.
-    pub(crate) fn requests(&self) -> &Arc<Tally> {
-        &self.requests
     }
 
     /// The vector of a query, by `deadline`. `dimensions`: those that it must have, where they are known.
@@ -156,10 +148,12 @@ impl Embedders {
     ) -> Result<Vec<Vec<f32>>, EmbedFailure> {
         let provider = Provider::new(&settings.configuration, Side::Search, &self.budgets)?;
         let texts = [text.to_owned()];
-        let never = AtomicBool::new(false);
-        let call = call::embed(&self.outbound, &provider, &texts, Some(deadline), &never);
+        let (never, watch) = (AtomicBool::new(false), EmbeddingWatch::default());
+        let asking = Asking { cancelled: &never, watch: &watch, is_brief: false };
+        let call = call::embed(&self.outbound, &provider, &texts, Some(deadline), asking);
         let in_time = tokio::time::timeout_at(deadline.into(), call).await;
-        in_time.map_err(|_| EmbedFailure::runtime("the embedding server did not answer in time"))?
+        let answers = in_time.map_err(|_| EmbedFailure::runtime("the embedding server did not answer in time"))??;
+        answers.into_iter().collect()
     }
 
     /// The vector that a model of this server makes; `None` when the configuration names none. A model that is not loaded by
@@ -199,15 +193,15 @@ impl Embedders {
         &self,
         configuration: &Map<String, Value>,
         side: Side,
-        cancelled: &AtomicBool,
+        asking: Option<Asking<'_>>,
     ) -> Result<Arc<dyn VectorMaker>, EmbedFailure> {
         #[cfg(feature = "local-models")]
         if let Some(wanted) = local::LocalModel::of(side_of(configuration, side)) {
-            return Ok(self.models.open(&wanted, cancelled)?);
+            let asking = asking.ok_or_else(|| EmbedFailure::runtime("the model has not been loaded yet"))?;
+            return Ok(self.models.open(&wanted, asking.cancelled)?);
         }
         let provider = Provider::new(configuration, side, &self.budgets)?;
-        let outbound = self.outbound.clone().counted_by(Arc::clone(&self.requests));
-        Ok(Arc::new(RemoteEmbedder::open(outbound, provider, cancelled)?))
+        Ok(Arc::new(RemoteEmbedder::open(self.outbound.clone(), provider, asking)?))
     }
 }
 
@@ -246,14 +240,15 @@ impl Embedders {
 }
 
 impl EmbedderProvider for Embedders {
-    fn open(&self, settings: &EmbedderSettings, cancelled: &AtomicBool) -> Result<Arc<dyn Embedder>, EmbedFailure> {
+    fn open(&self, settings: &EmbedderSettings, asking: Option<Asking<'_>>) -> Result<Arc<dyn Embedder>, EmbedFailure> {
         let key = key(&settings.configuration, Side::Indexing);
         if let Some(opened) = self.opened.lock().get(&key) {
             return Ok(Arc::clone(opened));
         }
-        let maker = self.open_side(&settings.configuration, Side::Indexing, cancelled)?;
+        let maker = self.open_side(&settings.configuration, Side::Indexing, asking)?;
         if settings.configuration.contains_key("searchEmbedder") {
-            self.check_pair(&*maker, &settings.configuration, cancelled)?;
+            let asking = asking.ok_or_else(|| EmbedFailure::runtime("the pair has not been compared yet"))?;
+            self.check_pair(&*maker, &settings.configuration, asking)?;
         }
         let opened: Arc<dyn Embedder> =
             Arc::new(Remembering::new(maker, &settings.configuration, Arc::clone(&self.kept)));
@@ -280,9 +275,9 @@ impl Embedders {
         &self,
         indexing: &dyn VectorMaker,
         configuration: &Map<String, Value>,
-        cancelled: &AtomicBool,
+        asking: Asking<'_>,
     ) -> Result<(), EmbedFailure> {
-        let search = self.open_side(configuration, Side::Search, cancelled)?;
+        let search = self.open_side(configuration, Side::Search, Some(asking))?;
         if search.dimensions() != indexing.dimensions() {
             return Err(EmbedFailure::user(format!(
                 "the dimensions of the search embedder ({}) and of the indexing embedder ({}) differ",
@@ -291,9 +286,8 @@ impl Embedders {
             )));
         }
         let texts = PAIR_TEXTS.map(str::to_owned);
-        let make = |maker: &dyn VectorMaker| {
-            maker.make(&texts, cancelled, &|_, _| ()).into_iter().collect::<Result<Vec<_>, _>>()
-        };
+        let make =
+            |maker: &dyn VectorMaker| maker.make(&texts, asking, &|_, _| ()).into_iter().collect::<Result<Vec<_>, _>>();
         for (one, other) in make(&*search)?.iter().zip(make(indexing)?) {
             let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
             let norms = (product(one, one) * product(&other, &other)).sqrt();

@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-use lamina_engine::index::embedding::{EmbedFailure, Embedder};
+use lamina_engine::index::embedding::{Asking, EmbedFailure, Embedder};
 use serde_json::{Map, Value};
 
 use super::kept::{KeptVectors, Key};
@@ -21,9 +20,16 @@ pub(super) trait VectorMaker: Send + Sync + std::fmt::Debug {
     /// Numbers of a vector.
     fn dimensions(&self) -> u32;
 
-    /// An answer for each text, in order; vectors that have another size are failures. Gives up soon after `cancelled`
-    /// is set.
-    fn make(&self, texts: &[String], cancelled: &AtomicBool, answered: &Answered<'_>) -> Vec<Answer>;
+    /// Looks whether it is there, without making a vector.
+    ///
+    /// # Errors
+    /// Why it is not.
+    fn reach(&self, _: Asking<'_>) -> Result<(), EmbedFailure> {
+        Ok(())
+    }
+
+    /// An answer for each text, in order; vectors that have another size are failures. Gives up soon after it is cancelled.
+    fn make(&self, texts: &[String], asking: Asking<'_>, answered: &Answered<'_>) -> Vec<Answer>;
 }
 
 /// A maker whose vectors are kept.
@@ -77,7 +83,15 @@ impl Embedder for Remembering {
         self.maker.dimensions()
     }
 
-    fn embed(&self, texts: &[String], cancelled: &AtomicBool) -> Vec<Answer> {
+    fn reach(&self, asking: Asking<'_>) -> Result<(), EmbedFailure> {
+        self.maker.reach(asking)
+    }
+
+    fn known(&self, texts: &[String]) -> Vec<Option<Vec<f32>>> {
+        texts.iter().map(|text| self.kept.get(Key::new(&self.identity, text))).collect()
+    }
+
+    fn embed(&self, texts: &[String], asking: Asking<'_>) -> Vec<Answer> {
         // By text: where its answer is, among the known or among those asked for.
         enum From {
             Known(Vec<f32>),
@@ -101,7 +115,7 @@ impl Embedder for Remembering {
             })
             .collect();
         let keep = |number: usize, vector: &[f32]| self.kept.put(asked_keys[number], vector);
-        let answers = if asked.is_empty() { Vec::new() } else { self.maker.make(&asked, cancelled, &keep) };
+        let answers = if asked.is_empty() { Vec::new() } else { self.maker.make(&asked, asking, &keep) };
         let missing = || Err(EmbedFailure::runtime("a text got no vector"));
         places
             .into_iter()
@@ -115,8 +129,9 @@ impl Embedder for Remembering {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+    use lamina_engine::index::embedding::EmbeddingWatch;
     use serde_json::json;
 
     use super::*;
@@ -130,7 +145,7 @@ mod tests {
             1
         }
 
-        fn make(&self, texts: &[String], _: &AtomicBool, answered: &Answered<'_>) -> Vec<Answer> {
+        fn make(&self, texts: &[String], _: Asking<'_>, answered: &Answered<'_>) -> Vec<Answer> {
             self.0.fetch_add(texts.len(), Ordering::Relaxed);
             let answer = |(number, text): (usize, &String)| {
                 if text.contains('!') {
@@ -153,7 +168,12 @@ mod tests {
         };
         let embed = |configuration: Value, texts: &[&str]| {
             let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
-            let answers = embedder(configuration).embed(&texts, &AtomicBool::new(false));
+            let (cancelled, watch) = (AtomicBool::new(false), EmbeddingWatch::default());
+            let asking = Asking { cancelled: &cancelled, watch: &watch, is_brief: false };
+            let embedder = embedder(configuration);
+            let answers = embedder.embed(&texts, asking);
+            let known = embedder.known(&texts);
+            assert!(answers.iter().map(Result::is_ok).eq(known.iter().map(Option::is_some)), "what was made is known");
             let answers: Vec<Option<f32>> = answers.into_iter().map(|answer| answer.ok().map(|v| v[0])).collect();
             (answers, maker.0.swap(0, Ordering::Relaxed))
         };

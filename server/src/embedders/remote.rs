@@ -1,9 +1,9 @@
 //! An embedder for documents: many texts, several requests at a time.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::{StreamExt, stream};
-use lamina_engine::index::embedding::EmbedFailure;
+use lamina_engine::index::embedding::{Asking, EmbedFailure};
 use parking_lot::Mutex;
 
 use super::call;
@@ -29,16 +29,17 @@ impl RemoteEmbedder {
     pub(super) fn open(
         outbound: Outbound,
         provider: Provider,
-        cancelled: &AtomicBool,
+        asking: Option<Asking<'_>>,
     ) -> Result<RemoteEmbedder, EmbedFailure> {
-        let dimensions = match provider.dimensions {
-            Some(dimensions) => dimensions,
-            None => {
+        let dimensions = match (provider.dimensions, asking) {
+            (Some(dimensions), _) => dimensions,
+            (None, Some(asking)) => {
                 let texts = ["test".to_owned()];
-                let call = call::embed(&outbound, &provider, &texts, None, cancelled);
-                let vectors = outbound.runtime().block_on(call)?;
-                vectors.first().and_then(|vector| u32::try_from(vector.len()).ok()).unwrap_or(0)
+                let call = call::embed(&outbound, &provider, &texts, None, asking);
+                let vector = outbound.runtime().block_on(call)?.into_iter().next().transpose()?;
+                vector.and_then(|vector| u32::try_from(vector.len()).ok()).unwrap_or(0)
             }
+            (None, None) => return Err(EmbedFailure::runtime("the embedding server has not been asked yet")),
         };
         if dimensions == 0 {
             return Err(EmbedFailure::runtime("the embedding server gives empty vectors"));
@@ -46,17 +47,18 @@ impl RemoteEmbedder {
         Ok(RemoteEmbedder { outbound, provider, dimensions })
     }
 
-    async fn ask(&self, texts: &[String], cancelled: &AtomicBool) -> Result<Vec<Vec<f32>>, EmbedFailure> {
-        let vectors = call::embed(&self.outbound, &self.provider, texts, None, cancelled).await?;
+    async fn ask(&self, texts: &[String], asking: Asking<'_>) -> Result<Vec<Answer>, EmbedFailure> {
+        let answers = call::embed(&self.outbound, &self.provider, texts, None, asking).await?;
         let expected = self.dimensions as usize;
-        match vectors.iter().find(|vector| vector.len() != expected) {
-            None => Ok(vectors),
-            Some(vector) => {
-                let failure = EmbedFailure::other_dimensions(expected, vector.len());
-                self.outbound.disappointed(&failure.message);
+        let sized = answers.into_iter().map(|answer| match answer {
+            Ok(vector) if vector.len() != expected => {
+                let failure = EmbedFailure::other_dimensions(expected, vector.len()).of_text();
+                asking.watch.answer_failed(&failure.message);
                 Err(failure)
             }
-        }
+            answer => answer,
+        });
+        Ok(sized.collect())
     }
 
     /// Asks for the texts of one request. When it is refused, halves of it are tried, so that one text that the provider
@@ -66,7 +68,7 @@ impl RemoteEmbedder {
         first: usize,
         texts: &[String],
         trouble: &Trouble,
-        cancelled: &AtomicBool,
+        asking: Asking<'_>,
         answered: &Answered<'_>,
     ) -> Vec<Answer> {
         let mut answers = Vec::with_capacity(texts.len());
@@ -77,11 +79,18 @@ impl RemoteEmbedder {
                 answers.extend(range.map(|_| Err(failure.clone())));
                 continue;
             }
-            match self.ask(&texts[range.clone()], cancelled).await {
-                Ok(vectors) => {
-                    trouble.passed();
-                    vectors.iter().zip(range).for_each(|(vector, number)| answered(first + number, vector));
-                    answers.extend(vectors.into_iter().map(Ok));
+            match self.ask(&texts[range.clone()], asking).await {
+                Ok(asked) => {
+                    for (answer, number) in asked.iter().zip(range) {
+                        match answer {
+                            Ok(vector) => {
+                                trouble.passed();
+                                answered(first + number, vector);
+                            }
+                            Err(failure) => trouble.refused(failure),
+                        }
+                    }
+                    answers.extend(asked);
                 }
                 Err(failure) if failure.is_of_text && range.len() > 1 => {
                     let middle = range.start + range.len() / 2;
@@ -142,13 +151,17 @@ impl VectorMaker for RemoteEmbedder {
         self.dimensions
     }
 
-    fn make(&self, texts: &[String], cancelled: &AtomicBool, answered: &Answered<'_>) -> Vec<Answer> {
+    fn reach(&self, asking: Asking<'_>) -> Result<(), EmbedFailure> {
+        self.outbound.runtime().block_on(call::reach(&self.outbound, &self.provider, asking))
+    }
+
+    fn make(&self, texts: &[String], asking: Asking<'_>, answered: &Answered<'_>) -> Vec<Answer> {
         let trouble = Trouble::default();
         let length = self.provider.batch_length;
         let calls = texts
             .chunks(length)
             .enumerate()
-            .map(|(number, texts)| self.make_some(number * length, texts, &trouble, cancelled, answered));
+            .map(|(number, texts)| self.make_some(number * length, texts, &trouble, asking, answered));
         let all = stream::iter(calls).buffered(PARALLEL_REQUESTS).collect::<Vec<_>>();
         self.outbound.runtime().block_on(all).into_iter().flatten().collect()
     }

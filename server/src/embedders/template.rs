@@ -18,6 +18,9 @@ enum Step {
     Index(usize),
 }
 
+/// A vector of an answer, or what is in its place.
+pub(super) type Found = Result<Vec<f32>, String>;
+
 /// A template that was checked.
 #[derive(Clone, Debug)]
 pub(super) struct Template {
@@ -176,34 +179,39 @@ impl Template {
         json
     }
 
-    /// The vectors of an answer, which is JSON; its texts are unescaped in place.
+    /// The vectors of an answer, which is JSON, or what programs write that take `NaN` and `Infinity` for JSON.
     ///
     /// # Errors
     /// What is no JSON.
-    pub(super) fn read(&self, answer: &mut [u8]) -> Result<Result<Vec<Vec<f32>>, String>, simd_json::Error> {
-        Ok(self.extract(simd_json::to_tape(answer)?.as_value()))
+    pub(super) fn read(&self, answer: &[u8]) -> Result<Result<Vec<Found>, String>, simd_json::Error> {
+        // Texts are unescaped in place.
+        let mut bytes = answer.to_vec();
+        if let Ok(tape) = simd_json::to_tape(&mut bytes) {
+            return Ok(self.extract(tape.as_value()));
+        }
+        let mut bytes = without_words(answer);
+        Ok(self.extract(simd_json::to_tape(&mut bytes)?.as_value()))
     }
 
-    /// The vectors of an answer.
+    /// The vectors of an answer, each or why it is none.
     ///
     /// # Errors
     /// Where the answer differs from the template.
-    fn extract(&self, answer: Node<'_, '_>) -> Result<Vec<Vec<f32>>, String> {
+    fn extract(&self, answer: Node<'_, '_>) -> Result<Vec<Found>, String> {
         let outer = at(answer, &self.path, self.name, &[])?;
         match &self.repeated {
-            None => Ok(vec![vector(outer).map_err(|reason| self.refusal(&self.path, reason))?]),
+            None => Ok(vec![vector(outer).map_err(|reason| self.refusal(&self.path, reason))]),
             Some(inner) => {
                 let elements = outer.as_array();
                 let elements = elements.ok_or_else(|| self.refusal(&self.path, "expected an array".to_owned()))?;
-                let each = elements.iter().enumerate();
-                each.map(|(index, element)| {
+                let each = elements.iter().enumerate().map(|(index, element)| {
                     let mut path = self.path.clone();
                     path.push(Step::Index(index));
                     let found = at(element, inner, self.name, &path)?;
                     path.extend_from_slice(inner);
                     vector(found).map_err(|reason| self.refusal(&path, reason))
-                })
-                .collect()
+                });
+                Ok(each.collect())
             }
         }
     }
@@ -252,6 +260,40 @@ fn vector(value: Node<'_, '_>) -> Result<Vec<f32>, String> {
     numbers.ok_or_else(|| "expected an array of numbers".to_owned())
 }
 
+/// The answer with `null` for words that are no JSON, such as `NaN` and `-Infinity`.
+fn without_words(answer: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(answer.len() + 16);
+    let mut rest = answer;
+    while let Some(&byte) = rest.first() {
+        let length = match byte {
+            b'"' => text_length(rest),
+            b'-' | b'a'..=b'z' | b'A'..=b'Z' => {
+                1 + rest[1..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count()
+            }
+            // A number, with its exponent.
+            b'0'..=b'9' => rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte)).count(),
+            _ => 1,
+        };
+        let (piece, after) = rest.split_at(length);
+        let is_word = piece.last().is_some_and(u8::is_ascii_alphabetic) && byte != b'"' && !byte.is_ascii_digit();
+        let is_json = matches!(piece, b"true" | b"false" | b"null");
+        out.extend_from_slice(if is_word && !is_json { b"null" } else { piece });
+        rest = after;
+    }
+    out
+}
+
+/// Bytes of the text that `json` begins with, quotes included.
+fn text_length(json: &[u8]) -> usize {
+    let mut is_escaped = false;
+    let end = json.iter().skip(1).position(|byte| {
+        let ends = *byte == b'"' && !is_escaped;
+        is_escaped = *byte == b'\\' && !is_escaped;
+        ends
+    });
+    end.map_or(json.len(), |end| end + 2)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -287,29 +329,36 @@ mod tests {
 
     #[test]
     fn vectors_come_out() {
-        let read = |template: &Template, answer: &Value| template.read(&mut answer.to_string().into_bytes()).unwrap();
+        let read = |template: &Template, answer: &Value| template.read(answer.to_string().as_bytes()).unwrap();
         let one = Template::new(&json!({"a": [{"e": "{{embedding}}"}]}), "response", "{{embedding}}").unwrap();
-        assert_eq!(read(&one, &json!({"a": [{"e": [1, 2.5]}], "more": 1})), Ok(vec![vec![1.0, 2.5]]));
+        assert_eq!(read(&one, &json!({"a": [{"e": [1, 2.5]}], "more": 1})), Ok(vec![Ok(vec![1.0, 2.5])]));
         assert_eq!(read(&one, &json!({"a": []})), Err("in `response.a`: missing element #0".into()));
         assert_eq!(
             read(&one, &json!({"a": [{"e": ["x"]}]})),
-            Err("in `response.a[0].e`: expected an array of numbers".into())
+            Ok(vec![Err("in `response.a[0].e`: expected an array of numbers".into())])
         );
         let many = json!({"data": [{"e": "{{embedding}}"}, "{{..}}"]});
         let many = Template::new(&many, "response", "{{embedding}}").unwrap();
-        assert_eq!(read(&many, &json!({"data": [{"e": [1]}, {"e": [2]}]})), Ok(vec![vec![1.0], vec![2.0]]));
-        assert_eq!(read(&many, &json!({"data": [{}]})), Err("in `response.data[0]`: missing field \"e\"".into()));
+        assert_eq!(read(&many, &json!({"data": [{"e": [1]}, {"e": [2]}]})), Ok(vec![Ok(vec![1.0]), Ok(vec![2.0])]));
+        let missing = Err("in `response.data[0]`: missing field \"e\"".into());
+        assert_eq!(read(&many, &json!({"data": [{}, {"e": [2]}]})), Ok(vec![missing, Ok(vec![2.0])]));
         // Numbers of every form, and texts that are no numbers.
         let wide = json!({"a": [{"e": [0, -3, 1e3, 18_446_744_073_709_551_615_u64]}]});
-        assert_eq!(read(&one, &wide), Ok(vec![vec![0.0, -3.0, 1000.0, 1.844_674_4e19]]));
-        let mut long = br#"{"a":[{"e":[123456789012345678901234567890]}]}"#.to_vec();
-        assert_eq!(one.read(&mut long).unwrap(), Ok(vec![vec![1.234_567_9e29]]));
+        assert_eq!(read(&one, &wide), Ok(vec![Ok(vec![0.0, -3.0, 1000.0, 1.844_674_4e19])]));
+        let long = br#"{"a":[{"e":[123456789012345678901234567890]}]}"#;
+        assert_eq!(one.read(long).unwrap(), Ok(vec![Ok(vec![1.234_567_9e29])]));
         for refused in [json!([null]), json!([true]), json!([[1]]), json!([1e39]), json!("1"), json!({"0": 1})] {
             let found = read(&one, &json!({"a": [{"e": refused}]}));
-            assert_eq!(found, Err("in `response.a[0].e`: expected an array of numbers".into()), "{refused}");
+            let reason = Err("in `response.a[0].e`: expected an array of numbers".into());
+            assert_eq!(found, Ok(vec![reason]), "{refused}");
         }
-        for broken in ["", "{", "{\"a\":[{\"e\":[1,]}]}", "nul", "{\"a\":1} 2"] {
-            one.read(&mut broken.as_bytes().to_vec()).unwrap_err();
+        // As many programs write what is no number.
+        let words = br#"{"data": [{"e": [1, NaN]}, {"e": [-Infinity], "t": "a \" NaN"}, {"e": [2.5e-1]}, {"e": NaN, "ok": true}]}"#;
+        let found = many.read(words).unwrap().unwrap();
+        assert_eq!(found.iter().map(Result::is_ok).collect::<Vec<_>>(), [false, false, true, false]);
+        assert_eq!(found[2], Ok(vec![0.25]));
+        for broken in ["", "{", "{\"a\":[{\"e\":[1,]}]}", "<html>", "{\"a\":1} 2"] {
+            one.read(broken.as_bytes()).unwrap_err();
         }
     }
 

@@ -98,7 +98,13 @@ fn open_ai(seen: &Seen) -> (u16, String) {
     (200, json!({"data": data, "usage": {}}).to_string())
 }
 
+/// Asks as a batch does.
+fn asking<'a>(cancelled: &'a AtomicBool, watch: &'a EmbeddingWatch) -> Asking<'a> {
+    Asking { cancelled, watch, is_brief: false }
+}
+
 struct Fixture {
+    watch: EmbeddingWatch,
     embedders: Embedders,
     runtime: tokio::runtime::Runtime,
     folder: tempfile::TempDir,
@@ -123,16 +129,18 @@ impl Fixture {
             kept_folder: folder.path().join("embeddings"),
             kept_bytes_max: 0,
         };
-        Fixture { embedders: Embedders::new(outbound, options), runtime, folder }
+        Fixture { watch: EmbeddingWatch::default(), embedders: Embedders::new(outbound, options), runtime, folder }
     }
 
     fn open(&self, configuration: &Value) -> Result<Arc<dyn Embedder>, String> {
-        self.embedders.open(&settings(configuration), &AtomicBool::default()).map_err(|failure| failure.to_string())
+        let cancelled = AtomicBool::default();
+        let opened = self.embedders.open(&settings(configuration), Some(asking(&cancelled, &self.watch)));
+        opened.map_err(|failure| failure.to_string())
     }
 
     fn embed(&self, configuration: &Value, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
-        let embedded = self.open(configuration)?.embed(&texts, &AtomicBool::new(false));
+        let embedded = self.open(configuration)?.embed(&texts, asking(&AtomicBool::new(false), &self.watch));
         embedded.into_iter().collect::<Result<_, _>>().map_err(|failure| failure.to_string())
     }
 
@@ -388,13 +396,13 @@ fn useless_answers_count_as_failed_requests() {
     let (fixture, mut configuration) = (Fixture::new(0), rest(&stub.url));
     configuration["dimensions"] = json!(2);
     fixture.embed(&configuration, &["a"]).unwrap();
-    let shown = fixture.embedders.requests().show().unwrap();
-    assert_eq!((&shown["total"], &shown["failed"]), (&json!(2), &json!(1)));
-    assert!(shown["lastError"].as_str().unwrap().starts_with("could not read the answer of the embedding server: "));
+    let seen = fixture.watch.seen();
+    assert_eq!((seen.requests, seen.failed, seen.trouble), (2, 1, None));
+    assert!(seen.last_error.unwrap().starts_with("could not read the answer of the embedding server: "));
     configuration["dimensions"] = json!(3);
     fixture.embed(&configuration, &["b"]).unwrap_err();
-    let shown = fixture.embedders.requests().show().unwrap();
-    assert_eq!((&shown["total"], &shown["failed"]), (&json!(3), &json!(2)));
+    let seen = fixture.watch.seen();
+    assert_eq!((seen.requests, seen.failed), (3, 2));
 }
 
 #[test]
@@ -411,7 +419,7 @@ fn a_cancelled_batch_gives_up() {
         flag.store(true, Ordering::Relaxed);
     });
     let start = Instant::now();
-    embedder.embed(&["a".to_owned()], &cancelled).remove(0).unwrap_err();
+    embedder.embed(&["a".to_owned()], asking(&cancelled, &fixture.watch)).remove(0).unwrap_err();
     assert!(start.elapsed() < Duration::from_secs(5));
 }
 

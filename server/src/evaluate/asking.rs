@@ -1,19 +1,14 @@
 //! Requests to the server that is measured.
 
-use std::time::{Duration, Instant};
-
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
 use super::judgement::{Judgement, id_text};
 use super::measure::Measures;
+use super::trial::{Trials, task};
 use super::variant::Variant;
 use super::{Args, EvaluateError};
 use crate::client::Client;
-
-/// How long a change of settings may take.
-const TASK_TIME: Duration = Duration::from_secs(600);
-const TASK_PAUSE: Duration = Duration::from_millis(20);
 
 pub(super) struct Server<'a> {
     pub(super) client: Client,
@@ -35,25 +30,65 @@ impl Server<'_> {
         key.map(str::to_owned).ok_or_else(|| EvaluateError::NoPrimaryKey(uid.to_owned()))
     }
 
-    /// The answers of a way of searching, in the order of the questions. Settings of its own are set before, and are as they
-    /// were when this ends.
+    /// The answers of a way of searching, in the order of the questions. Settings of its own are those of a clone meanwhile.
     pub(super) async fn answers(
         &self,
         variant: &Variant,
         judgements: &[Judgement],
+        (trials, is_cloned): (&mut Trials<'_>, bool),
     ) -> Result<Vec<Answer>, EvaluateError> {
-        let uid = variant.index.as_ref().unwrap_or(&self.args.index);
-        if variant.settings.is_empty() {
+        let uid = self.index_of(variant);
+        if !is_cloned {
             return self.asked(variant, uid, judgements).await;
         }
+        let clone = trials.clone_of(uid).await?;
+        if variant.settings.is_empty() {
+            return self.asked(variant, &clone, judgements).await;
+        }
+        let before = self.settings_before(&clone, &variant.settings).await?;
+        trials.set(&clone, &variant.settings).await.map_err(as_settings)?;
+        let answers = self.asked(variant, &clone, judgements).await?;
+        // The clone serves the next way of searching.
+        trials.set(&clone, &before).await.map_err(as_settings)?;
+        Ok(answers)
+    }
+
+    /// The index that a way of searching searches.
+    pub(super) fn index_of<'v>(&'v self, variant: &'v Variant) -> &'v str {
+        variant.index.as_ref().unwrap_or(&self.args.index)
+    }
+
+    /// What undoes a change of settings. Secrets are not shown, and a change leaves those alone that it does not name.
+    async fn settings_before(
+        &self,
+        uid: &str,
+        settings: &Map<String, Value>,
+    ) -> Result<Map<String, Value>, EvaluateError> {
         let known = self.client.call(Method::GET, self.client.route(&["indexes", uid, "settings"]), None).await?;
         // What settings do not show has its default.
-        let before = variant.settings.keys().map(|key| (key.clone(), known.get(key).cloned().unwrap_or(Value::Null)));
-        let before: Map<String, Value> = before.collect();
-        self.set(uid, &variant.settings).await?;
-        let answers = self.asked(variant, uid, judgements).await;
-        self.set(uid, &before).await?;
-        answers
+        let before = settings.iter().map(|(key, new)| {
+            let mut before = known.get(key).cloned().unwrap_or(Value::Null);
+            if let (Value::Object(named), Value::Object(new)) = (&mut before, new) {
+                named.values_mut().filter_map(Value::as_object_mut).for_each(without_secrets);
+                // What the change adds by name goes again.
+                let added: Vec<String> = new.keys().filter(|name| !named.contains_key(*name)).cloned().collect();
+                named.extend(added.into_iter().map(|name| (name, Value::Null)));
+            }
+            (key.clone(), before)
+        });
+        Ok(before.collect())
+    }
+
+    /// Gives the settings of a way of searching to its index, for good. Returns the change that undoes it.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub(super) async fn apply(&self, variant: &Variant) -> Result<Map<String, Value>, EvaluateError> {
+        let uid = self.index_of(variant);
+        let before = self.settings_before(uid, &variant.settings).await?;
+        let route = self.client.route(&["indexes", uid, "settings"]);
+        task(&self.client, Method::PATCH, route, Some(&json!(variant.settings))).await.map_err(as_settings)?;
+        Ok(before)
     }
 
     async fn asked(
@@ -68,24 +103,6 @@ impl Server<'_> {
             answers.push(self.answer(variant, uid, &primary_key, judgement).await?);
         }
         Ok(answers)
-    }
-
-    async fn set(&self, uid: &str, settings: &Map<String, Value>) -> Result<(), EvaluateError> {
-        let route = self.client.route(&["indexes", uid, "settings"]);
-        let task = self.client.call(Method::PATCH, route, Some(&json!(settings))).await?;
-        let task_uid = task["taskUid"].as_u64().unwrap_or_default().to_string();
-        let start = Instant::now();
-        loop {
-            let task = self.client.call(Method::GET, self.client.route(&["tasks", &task_uid]), None).await?;
-            match task["status"].as_str() {
-                Some("succeeded") => return Ok(()),
-                Some("enqueued" | "processing") if start.elapsed() < TASK_TIME => tokio::time::sleep(TASK_PAUSE).await,
-                _ => {
-                    let reason = task["error"]["message"].as_str().unwrap_or("they are not in place").to_owned();
-                    return Err(EvaluateError::Settings(reason));
-                }
-            }
-        }
     }
 
     async fn answer(
@@ -111,5 +128,19 @@ impl Server<'_> {
         let grades: Vec<f64> = hits.iter().map(|(id, _)| judgement.grade(id)).collect();
         let judged: Vec<f64> = judgement.relevant.values().copied().collect();
         Ok(Answer { measures: Measures::new(&grades, &judged, depth), hits })
+    }
+}
+
+/// Takes out what the server shows masked.
+fn without_secrets(fields: &mut Map<String, Value>) {
+    fields.remove("apiKey");
+    fields.remove("headers");
+    fields.values_mut().filter_map(Value::as_object_mut).for_each(without_secrets);
+}
+
+fn as_settings(error: EvaluateError) -> EvaluateError {
+    match error {
+        EvaluateError::Task { reason, .. } => EvaluateError::Settings(reason),
+        other => other,
     }
 }

@@ -10,7 +10,9 @@ mod measure;
 mod report;
 mod statistics;
 mod trec;
+mod trial;
 mod variant;
+mod verdict;
 
 use std::fs::{self, File};
 use std::io::BufReader;
@@ -18,16 +20,19 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args as ClapArgs;
-use serde_json::Map;
+use serde_json::{Map, Value, json};
 use thiserror::Error;
 
 use asking::Server;
 use judgement::{Judgement, JudgementError, read_judgements};
 use report::{Form, Measured};
+use trial::Trials;
 use variant::{Sweep, Variant, grid, parse_sweep, parse_variant};
+use verdict::Verdict;
 
 use crate::client::{Client, ClientError, ServerArgs, run_to_end};
 use crate::console;
+use crate::counted::counted;
 use crate::options;
 use crate::text_file::without_mark;
 
@@ -55,8 +60,8 @@ pub struct Args {
     server: ServerArgs,
     /// A way of searching: a name and search parameters as JSON, e.g. `any={"matchingStrategy":"any"}`.
     ///
-    /// With `indexUid` another index, with `settings` an object that the index is set to while it is measured. Several are
-    /// compared with the first one; without any, words alone.
+    /// With `indexUid` another index, with `settings` an object of settings. Those are tried on a clone of the index, which itself
+    /// does not change. Several ways are compared with the first one; without any, words alone.
     #[arg(long = "with", value_name = "NAME=JSON", value_parser = parse_variant)]
     variants: Vec<Variant>,
     /// Try several values of a parameter in each way of searching: `hybrid.semanticRatio=0.3,0.5`.
@@ -85,6 +90,9 @@ pub struct Args {
     /// Write a TREC run of each way of searching into this folder.
     #[arg(long, value_name = "FOLDER")]
     runs: Option<PathBuf>,
+    /// Give the settings of the winner to the index, if it is better than the first way beyond chance, and print what undoes it.
+    #[arg(long)]
+    apply: bool,
     /// Fail if another way of searching has a higher nDCG than the last one.
     #[arg(long)]
     last_is_best: bool,
@@ -116,6 +124,20 @@ enum EvaluateError {
     Grid(String),
     #[error("the settings of a way of searching cannot be set: {0}")]
     Settings(String),
+    #[error("{reason}")]
+    Task { code: String, reason: String },
+    #[error(
+        "settings are tried on a clone of index `{index}`, which the key may not make: {reason}\nUse a key with the actions \
+         `indexes.create`, `indexes.get`, `indexes.delete`, `settings.get`, `settings.update`, `tasks.get` and `search` on \
+         `{index}` and `lamina-evaluate-*`, or leave out ways with `settings`"
+    )]
+    Rights { index: String, reason: String },
+    #[error(
+        "this server is a replica, on which no clone can be made: ways of searching with `settings` are measured at the writer"
+    )]
+    Replica,
+    #[error("interrupted; the clones that settings were tried on are removed")]
+    Interrupted,
     #[error("cannot print the results: {0}")]
     Print(std::io::Error),
 }
@@ -124,6 +146,7 @@ impl EvaluateError {
     fn code(&self) -> Option<&str> {
         match self {
             EvaluateError::Server(error) => error.code(),
+            EvaluateError::Task { code, .. } => Some(code),
             _ => None,
         }
     }
@@ -154,22 +177,119 @@ async fn evaluate(args: &Args) -> Result<bool, EvaluateError> {
     }
     let variants = grid(&named, &args.sweeps).map_err(EvaluateError::Grid)?;
     let server = Server { client: Client::new(&args.server)?, args };
-    let mut measured = Vec::new();
-    for variant in &variants {
-        let answers = server.answers(variant, &judgements).await?;
-        measured.push(Measured { name: variant.name.clone(), answers });
-    }
+    let measured = measure(&server, &variants, &judgements).await?;
     if let Some(folder) = &args.runs {
         write_runs(folder, &judgements, &measured)?;
     }
     let form = Form { depth: args.depth, confidence: args.confidence, changes: args.changes };
+    let verdict = Verdict::of(&measured, args.confidence);
+    let applied = match verdict.winner() {
+        Some(name) if args.apply => apply(&server, &variants, name).await?,
+        _ => Value::Null,
+    };
     let shown = if args.json {
-        format!("{:#}", report::as_json(&judgements, &measured, form))
+        let mut shown = report::as_json(&judgements, &measured, form);
+        shown["verdict"] = verdict.as_json();
+        shown["applied"] = applied;
+        format!("{shown:#}")
     } else {
-        report::table(&judgements, &measured, form)
+        let lines = [report::table(&judgements, &measured, form), verdict.to_string()];
+        let undo = applied["undo"].as_str().map(|undo| {
+            let (winner, index) = (applied["name"].as_str().unwrap_or_default(), applied["indexUid"].as_str());
+            format!("The settings of {winner} are those of `{}` now. To undo it:\n{undo}", index.unwrap_or_default())
+        });
+        let nothing = (args.apply && undo.is_none()).then(|| "No settings were applied.".to_owned());
+        lines.into_iter().chain(undo).chain(nothing).collect::<Vec<_>>().join("\n\n")
     };
     console::print(&format!("{shown}\n")).map_err(EvaluateError::Print)?;
     Ok(is_as_demanded(args, &measured))
+}
+
+/// Measures all ways of searching. Clones are gone when this ends, however it does.
+async fn measure(
+    server: &Server<'_>,
+    variants: &[Variant],
+    judgements: &[Judgement],
+) -> Result<Vec<Measured>, EvaluateError> {
+    // Ways that are compared see the same documents.
+    let tries_settings =
+        |uid: &str| variants.iter().any(|variant| server.index_of(variant) == uid && !variant.settings.is_empty());
+    let mut trials = Trials::new(&server.client);
+    if variants.iter().any(|variant| tries_settings(server.index_of(variant))) {
+        let removed = trials.remove_dead().await?;
+        if removed > 0 {
+            tell(format_args!("removed {} of an earlier run", counted(removed, "clone")));
+        }
+    }
+    let measured = tokio::select! {
+        biased;
+        () = interrupted() => Err(EvaluateError::Interrupted),
+        measured = measure_with(server, variants, judgements, &tries_settings, &mut trials) => measured,
+    };
+    let ended = trials.end().await;
+    let measured = measured?;
+    for index in ended? {
+        tell(format_args!("index `{index}` has changed meanwhile: it was measured as it was when it was cloned"));
+    }
+    Ok(measured)
+}
+
+async fn measure_with(
+    server: &Server<'_>,
+    variants: &[Variant],
+    judgements: &[Judgement],
+    tries_settings: &dyn Fn(&str) -> bool,
+    trials: &mut Trials<'_>,
+) -> Result<Vec<Measured>, EvaluateError> {
+    let (mut measured, mut is_replica) = (Vec::new(), false);
+    for variant in variants {
+        let is_cloned = !is_replica && tries_settings(server.index_of(variant));
+        let mut answers = match is_replica && !variant.settings.is_empty() {
+            true => Err(EvaluateError::Replica),
+            false => server.answers(variant, judgements, (trials, is_cloned)).await,
+        };
+        if matches!(answers, Err(EvaluateError::Replica)) {
+            is_replica = true;
+            if variant.settings.is_empty() {
+                answers = server.answers(variant, judgements, (trials, false)).await;
+            } else {
+                tell(format_args!("`{}` is left out: {}", variant.name, EvaluateError::Replica));
+                continue;
+            }
+        }
+        measured.push(Measured { name: variant.name.clone(), answers: answers? });
+    }
+    if measured.is_empty() { Err(EvaluateError::Replica) } else { Ok(measured) }
+}
+
+/// Returns when the process is asked to end.
+async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+/// Says something beside the results.
+fn tell(text: std::fmt::Arguments<'_>) {
+    console::line(text);
+}
+
+/// Gives the settings of the winner to its index: what was done, and the command that undoes it.
+async fn apply(server: &Server<'_>, variants: &[Variant], name: &str) -> Result<Value, EvaluateError> {
+    let winner = variants.iter().find(|variant| variant.name == name && !variant.settings.is_empty());
+    let Some(winner) = winner else { return Ok(Value::Null) };
+    let before = server.apply(winner).await?;
+    let index = server.index_of(winner);
+    let change = Value::Object(before).to_string().replace('\'', r"'\''");
+    let url = server.client.base();
+    let undo = format!("lamina settings set --url '{url}' --index '{index}' '{change}'");
+    Ok(json!({ "name": name, "indexUid": index, "settings": winner.settings, "undo": undo }))
 }
 
 fn judgements(args: &Args) -> Result<Vec<Judgement>, EvaluateError> {

@@ -35,6 +35,10 @@ const MEASURES: [(&str, Measure); 4] = [
 ];
 
 impl Measured {
+    pub(super) fn ndcgs(&self) -> Vec<f64> {
+        self.values(|measures| measures.ndcg)
+    }
+
     fn values(&self, measure: Measure) -> Vec<f64> {
         self.answers.iter().map(|answer| measure(&answer.measures)).collect()
     }

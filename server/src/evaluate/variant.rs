@@ -8,7 +8,7 @@ pub(super) struct Variant {
     pub(super) name: String,
     /// Instead of the one that all others search.
     pub(super) index: Option<String>,
-    /// What the index is set to while it is measured.
+    /// What a clone of the index is set to while it is measured.
     pub(super) settings: Map<String, Value>,
     pub(super) parameters: Map<String, Value>,
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use lamina_engine::index::{Index, IndexOptions};
+use lamina_engine::storage::MemoryDirectory;
 
 use super::Instance;
 use super::folder::check_plain;
@@ -13,6 +14,15 @@ use crate::stored_names::FolderName;
 use crate::tasks::Store;
 
 impl Instance {
+    /// An empty index in memory, with the embedders of the others: for trying things out.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub(crate) fn scratch_index(&self) -> ApiResult<Arc<Index>> {
+        let options = IndexOptions { background_merges: false, locks_folder: false, ..self.options.clone() };
+        Ok(Arc::new(Index::create_in(Arc::new(MemoryDirectory::default()), options)?))
+    }
+
     /// As [`Instance::create_unnamed`], of the files of `source`.
     ///
     /// # Errors

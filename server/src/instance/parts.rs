@@ -71,6 +71,12 @@ pub(crate) const PARTS: &[Part] = &[
     part("tasks.sqlite", Whole, As("see its tables"), As("see its tables")),
     part("tasks.sqlite/aliases", Whole, As("`aliases.jsonl`"), As("`aliases` of the carried object")),
     part("tasks.sqlite/api_keys", Whole, As("`keys.jsonl`"), As("`keys` of the root")),
+    part(
+        "tasks.sqlite/background",
+        Whole,
+        As("its tasks have ended in `tasks/queue.jsonl`"),
+        Stays("the next writer makes the vectors that documents wait for"),
+    ),
     part("tasks.sqlite/batches", Whole, As("`batches/queue.jsonl`"), Stays("what the writer has done")),
     part(
         "tasks.sqlite/folder_intents",

@@ -10,7 +10,6 @@ mod authorities;
 mod policy;
 mod redirects;
 mod resolver;
-mod tally;
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -24,7 +23,6 @@ use thiserror::Error;
 pub(crate) use authorities::{NoCaCertificates, with_ca_certificates};
 pub(crate) use policy::IpPolicy;
 pub(crate) use redirects::is_framing;
-pub(crate) use tally::Tally;
 
 use policy::Rejected;
 use redirects::REDIRECTS_MAX;
@@ -43,7 +41,9 @@ pub(crate) struct Outbound {
     client: Client,
     policy: Arc<IpPolicy>,
     runtime: tokio::runtime::Handle,
-    tally: Option<Arc<Tally>>,
+    /// Requests that were sent.
+    #[cfg(test)]
+    pub(crate) sent: Arc<std::sync::atomic::AtomicU32>,
     has_ca_certificates: bool,
 }
 
@@ -111,6 +111,15 @@ impl From<reqwest::Error> for OutboundError {
 }
 
 impl OutboundError {
+    /// Whether nobody took the request.
+    pub fn is_unreached(&self) -> bool {
+        match self {
+            OutboundError::Timeout => true,
+            OutboundError::Http(error) => error.is_connect(),
+            _ => false,
+        }
+    }
+
     /// Whether the same request may succeed a little later.
     pub fn is_transient(&self) -> bool {
         match self {
@@ -171,7 +180,14 @@ impl Outbound {
         let policy = Arc::new(policy);
         let (client, has_ca_certificates) = with_ca_certificates(|has| client(&policy, has))?;
         let runtime = tokio::runtime::Handle::current();
-        Ok(Outbound { client, policy, runtime, tally: None, has_ca_certificates })
+        Ok(Outbound {
+            client,
+            policy,
+            runtime,
+            has_ca_certificates,
+            #[cfg(test)]
+            sent: Arc::default(),
+        })
     }
 
     /// Fails when `https` cannot be used.
@@ -180,19 +196,6 @@ impl Outbound {
     /// What to do about it.
     pub(crate) fn check_https(&self) -> Result<(), NoCaCertificates> {
         if self.has_ca_certificates { Ok(()) } else { Err(NoCaCertificates) }
-    }
-
-    /// The same client, whose requests are counted.
-    #[must_use]
-    pub(crate) fn counted_by(self, tally: Arc<Tally>) -> Outbound {
-        Outbound { tally: Some(tally), ..self }
-    }
-
-    /// The last answer was of no use after all, although its status said otherwise.
-    pub(crate) fn disappointed(&self, why: &str) {
-        if let Some(tally) = &self.tally {
-            tally.answer_failed(why);
-        }
     }
 
     /// A request to be completed by the caller, who also sets its overall `timeout`.
@@ -221,18 +224,8 @@ impl Outbound {
     /// When there is no whole answer; one that says no is a [`Reply`]. Redirects are followed, to other origins without the
     /// headers that say who asks.
     pub(crate) async fn send(&self, request: RequestBuilder, body_bytes_max: usize) -> Result<Reply, OutboundError> {
-        let sent = self.send_uncounted(request, body_bytes_max).await;
-        if let Some(tally) = &self.tally {
-            tally.add(match &sent {
-                Ok(reply) if reply.status.is_success() => None,
-                Ok(reply) => Some(format!("HTTP {}", reply.status)),
-                Err(error) => Some(error.to_string()),
-            });
-        }
-        sent
-    }
-
-    async fn send_uncounted(&self, request: RequestBuilder, body_bytes_max: usize) -> Result<Reply, OutboundError> {
+        #[cfg(test)]
+        self.sent.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let mut response = self.follow(request).await?;
         let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
         let mut body = BytesMut::new();

@@ -174,7 +174,7 @@ async fn without_ca_certificates_there_is_still_http() {
     let port = peer(vec![answer("hello"), redirect_to("https://127.0.0.1:1/")]);
     let policy = Arc::new("127.0.0.0/8".parse().unwrap());
     let (client, runtime) = (client(&policy, false).unwrap(), tokio::runtime::Handle::current());
-    let outbound = Outbound { client, policy, runtime, tally: None, has_ca_certificates: false };
+    let outbound = Outbound { client, policy, runtime, has_ca_certificates: false, sent: Arc::default() };
     assert_eq!(outbound.check_https(), Err(NoCaCertificates));
     let get = async |url: &str| outbound.send(outbound.request(Method::GET, url)?, 1000).await;
     assert_eq!(&get(&format!("http://127.0.0.1:{port}/")).await.unwrap().body[..], b"hello");

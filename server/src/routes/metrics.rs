@@ -210,7 +210,11 @@ fn tasks(state: &AppState, page: &mut Exposition) -> ApiResult<()> {
             page.sample("nb_tasks", &[("kind", &kind), ("value", value)], count);
         }
     }
-    page.gauge("is_indexing", "Whether a batch is running.", u8::from(live.is_some()));
+    page.gauge(
+        "is_indexing",
+        "Whether a batch is running.",
+        u8::from(live.is_some() || !state.queue.background().is_empty()),
+    );
     let latency =
         counts.oldest_waiting.map_or(0.0, |since| (Timestamp::now().nanos() - since.nanos()).max(0) as f64 / 1e9);
     page.gauge("task_queue_latency_seconds", "Age of the oldest unfinished task.", latency);

@@ -37,11 +37,9 @@ async fn of_all(request: Request) -> ApiResult<Response> {
         let mut indexes = Map::new();
         let (mut used_bytes, mut last_update) = (0, None);
         let mut unreadable = Unreadable::default();
-        let under_way = state.queue.under_way();
-        let indexing = under_way.as_ref().and_then(|live| live.index_uid.as_deref());
         for uid in state.instance.uids().into_iter().filter(|uid| rights.admits(uid)) {
             let read = state.instance.summary(&uid).and_then(|summary| {
-                let mut stats = index_stats(&state, &uid, &summary, indexing == Some(&uid), parameters)?;
+                let mut stats = index_stats(&state, &uid, &summary, state.queue.is_indexing(&uid), parameters)?;
                 add_names_and_states(&mut stats, &state, &uid, &rights);
                 Ok((summary, stats))
             });

@@ -3,8 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use lamina_engine::index::embedding::Watched;
 use lamina_engine::index::{Index, Progress};
-use serde_json::{Map, Value};
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
 
 use super::content::Content;
 use super::kind::Status;
@@ -12,7 +14,6 @@ use super::steps::Steps;
 use super::task::Task;
 use super::write_stats::PartBytes;
 use crate::cancellation::unless_cancelled;
-use crate::outbound::Tally;
 use crate::timestamp::Timestamp;
 
 /// A batch from its start until its outcome is stored.
@@ -33,11 +34,11 @@ pub(crate) struct LiveBatch {
     /// What `GET /batches` counts, see the store.
     pub stats: Value,
     /// Written by the engine.
-    pub progress: Progress,
+    pub progress: Arc<Progress>,
+    /// Written by what asks for vectors of its documents, where that is not for it alone.
+    pub asks: Mutex<Option<Arc<Progress>>>,
     /// Written by work that is not the engine's.
     pub steps: Steps,
-    /// Requests for vectors of its documents.
-    pub embedder_requests: Arc<Tally>,
     /// What its index took when it began to write to it.
     pub bytes_before: OnceLock<PartBytes>,
     /// Set to make the engine give up: nothing is written then.
@@ -56,12 +57,27 @@ impl LiveBatch {
             index_uid: None,
             details: Map::new(),
             stats: serde_json::json!({}),
-            progress: Progress::new(),
+            progress: Arc::default(),
+            asks: Mutex::default(),
             steps: Steps::default(),
-            embedder_requests: Arc::default(),
             bytes_before: OnceLock::new(),
             cancelled: AtomicBool::new(false),
         }
+    }
+
+    /// How far the work is that is done for it.
+    pub(crate) fn current(&self) -> Arc<Progress> {
+        self.asks.lock().clone().unwrap_or_else(|| Arc::clone(&self.progress))
+    }
+
+    /// What became of the requests for vectors of its documents; `None` when there were none.
+    pub(crate) fn embedder_requests(&self) -> Option<Value> {
+        let Watched { requests, failed, last_error, .. } = self.current().embedding().seen();
+        let mut shown = json!({ "total": requests, "failed": failed });
+        if let Some(error) = last_error {
+            shown["lastError"] = error.into();
+        }
+        (requests > 0).then_some(shown)
     }
 
     /// To be called before the first write to its index.

@@ -11,7 +11,7 @@ use super::delay::{self, Delay};
 use super::feed::{Feed, Follower, Happening, Mark, Missed};
 use super::filter::TaskFilter;
 use super::live::LiveBatch;
-use super::store::{Batch, Page, Store, StoreError};
+use super::store::{Batch, Lives, Page, Store, StoreError};
 use super::task::{SummarizedTask, Task};
 use super::trace::RecentTraces;
 use super::uid_set::UidSet;
@@ -65,6 +65,8 @@ impl Drop for Upload {
 pub(crate) struct TaskQueue {
     store: Store,
     live: RwLock<Option<Arc<LiveBatch>>>,
+    /// By uid.
+    background: RwLock<Arc<[Arc<LiveBatch>]>>,
     signal: Signal,
     ends: Ends,
     feed: Feed,
@@ -135,6 +137,7 @@ impl TaskQueue {
         TaskQueue {
             store,
             live: RwLock::default(),
+            background: RwLock::new(Arc::new([])),
             signal: Signal::default(),
             ends: Ends::default(),
             feed: Feed::default(),
@@ -273,9 +276,16 @@ impl TaskQueue {
         budget: AnswerBudget,
     ) -> ApiResult<Page<Batch>> {
         let queue = Arc::clone(self);
-        blocking(move || queue.store.list_batches(&filter, paging, queue.live().as_deref(), &budget))
-            .await?
-            .map_err(Into::into)
+        blocking(move || {
+            let (live, background) = (queue.live(), queue.background());
+            // One that has just gone there is in both.
+            let is_there = |live: &&Arc<LiveBatch>| background.iter().any(|other| other.uid == live.uid);
+            let under_way = live.as_ref().filter(|live| !is_there(live)).map(|live| &**live);
+            let lives = Lives { under_way, background: &background };
+            queue.store.list_batches(&filter, paging, lives, &budget)
+        })
+        .await?
+        .map_err(Into::into)
     }
 
     /// One batch.
@@ -283,7 +293,8 @@ impl TaskQueue {
     /// # Errors
     /// `batch_not_found`
     pub(crate) fn batch(&self, uid: u32) -> ApiResult<Batch> {
-        let live = self.live().filter(|live| live.uid == uid);
+        let background = self.background();
+        let live = self.live().into_iter().chain(background.iter().cloned()).find(|live| live.uid == uid);
         let stored = self.store.batch(uid)?;
         stored.or_else(|| live.map(|live| Batch::from(&*live))).ok_or_else(|| batch_not_found(uid))
     }
@@ -291,6 +302,15 @@ impl TaskQueue {
     /// The batch that is being processed.
     pub(crate) fn live(&self) -> Option<Arc<LiveBatch>> {
         self.live.read().clone()
+    }
+
+    /// The batches that go on beside it: they ask for vectors. By uid.
+    pub(crate) fn background(&self) -> Arc<[Arc<LiveBatch>]> {
+        self.background.read().clone()
+    }
+
+    pub(crate) fn set_background(&self, lives: Vec<Arc<LiveBatch>>) {
+        *self.background.write() = lives.into();
     }
 
     /// The batch that is being processed, unless its end is stored already: who saw its tasks finished does not see it
@@ -304,7 +324,8 @@ impl TaskQueue {
 
     /// Whether a batch about this index is being processed.
     pub(crate) fn is_indexing(&self, index_uid: &str) -> bool {
-        self.under_way().is_some_and(|live| live.index_uid.as_deref() == Some(index_uid))
+        let is_about = |live: &Arc<LiveBatch>| live.index_uid.as_deref() == Some(index_uid);
+        self.under_way().as_ref().is_some_and(is_about) || self.background().iter().any(is_about)
     }
 
     /// A task once it has ended, or as it is when `patience` is over.

@@ -25,11 +25,6 @@ impl Attempts {
         Attempts { pauses: PAUSES.iter() }
     }
 
-    /// Whether another one may follow.
-    pub(super) fn may_go_on(&self) -> bool {
-        !self.pauses.as_slice().is_empty()
-    }
-
     /// The pause before the next one; `None` when it has been tried often enough.
     pub(super) fn next_pause(&mut self) -> Option<Duration> {
         self.pauses.next().copied()
@@ -44,8 +39,8 @@ mod tests {
     fn there_are_six_attempts_in_ten_seconds() {
         let mut attempts = Attempts::new();
         let mut pauses = Vec::new();
-        while attempts.may_go_on() {
-            pauses.extend(attempts.next_pause());
+        while let Some(pause) = attempts.next_pause() {
+            pauses.push(pause);
         }
         assert_eq!((pauses.len(), pauses.iter().sum()), (5, Duration::from_secs(10)));
         assert!(pauses.is_sorted());

@@ -75,6 +75,8 @@ pub(super) enum Strategy {
     AfterCrash { uid: u32 },
     /// A larger batch was refused because of one document.
     AfterRefusal { count: usize },
+    /// The next task asks embedders first, or waits for one that does.
+    Asking { uid: u32 },
 }
 
 impl fmt::Display for Strategy {
@@ -162,6 +164,10 @@ impl Strategy {
                 f,
                 "stopped before task with id {uid} because it is a document operation which cannot be batched with \
                  settings changes"
+            ),
+            Strategy::Asking { uid } => write!(
+                f,
+                "stopped before task with id {uid} because it waits for vectors that a change of settings needs"
             ),
             other => unreachable!("{other:?} is said elsewhere"),
         }

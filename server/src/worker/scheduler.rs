@@ -6,18 +6,19 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use lamina_engine::index::{Phase, Progress};
+use lamina_engine::index::Phase;
+use parking_lot::Mutex;
 use serde_json::Map;
 
 use super::attempts::Attempts;
 use super::batch::Limits;
 use super::cleanup::Retention;
-use super::run::{self, Context, Done, Embedding};
+use super::run::{self, Context, Done};
 use crate::backup::BackupPlaces;
 use crate::error::{ApiError, Code};
 use crate::instance::{Instance, InstanceError};
 use crate::memory;
-use crate::outbound::{Outbound, Tally};
+use crate::outbound::Outbound;
 use crate::search_pool::panic_text;
 use crate::stored_names::FolderName;
 use crate::tasks::content::Content;
@@ -32,6 +33,7 @@ use crate::tasks::uploads::Patience;
 use crate::tasks::write_stats;
 use crate::timestamp::Timestamp;
 use apart::Apart;
+use background::Background;
 use care::Care;
 use plan::Plan;
 
@@ -93,7 +95,6 @@ impl Scheduler {
         instance: Arc<Instance>,
         places: BackupPlaces,
         outbound: Outbound,
-        embedder_requests: Arc<Tally>,
         limits: Limits,
     ) -> Result<Scheduler, StartError> {
         let stop = Arc::new(AtomicBool::new(false));
@@ -102,10 +103,9 @@ impl Scheduler {
             instance,
             places,
             outbound,
-            embedder_requests,
             limits,
             next_batch: 0,
-            interrupted: None,
+            background: Background::default(),
             retention: Retention::default(),
             patience: Patience::default(),
             holds_memory: false,
@@ -156,12 +156,9 @@ struct Worker {
     instance: Arc<Instance>,
     places: BackupPlaces,
     outbound: Outbound,
-    /// Begins anew with each batch.
-    embedder_requests: Arc<Tally>,
     limits: Limits,
     next_batch: u32,
-    /// Its documents were written before the last stop, crash or cancelation; their vectors are still to be made.
-    interrupted: Option<FinishedBatch>,
+    background: Background,
     retention: Retention,
     patience: Patience,
     /// Whether much memory was freed that has not been given back.
@@ -176,10 +173,9 @@ struct Worker {
 impl Worker {
     fn work(&mut self) {
         while !self.stop.load(Ordering::Acquire) {
+            self.tend();
             match self.plan() {
-                Ok(Some(plan))
-                    if plan.written.is_none() && self.patience.expects_more(&plan.tasks, self.queue.uploads()) =>
-                {
+                Ok(Some(plan)) if self.patience.expects_more(&plan.tasks, self.queue.uploads()) => {
                     self.queue.wait(Some(LOOK_AGAIN));
                 }
                 Ok(Some(plan)) => {
@@ -192,7 +188,7 @@ impl Worker {
                     if std::mem::take(&mut self.holds_memory) {
                         memory::give_back();
                     }
-                    self.queue.wait(None);
+                    self.queue.wait(self.background.is_hindered().then_some(RETRY_PAUSE));
                 }
                 Err(error) => {
                     tracing::error!(%error, "cannot read the task queue");
@@ -200,6 +196,7 @@ impl Worker {
                 }
             }
         }
+        self.give_up();
     }
 
     fn clean_up(&mut self) -> Result<(), StoreError> {
@@ -215,24 +212,16 @@ impl Worker {
 
     fn process(&mut self, plan: Plan) {
         let started = Instant::now();
-        let Plan { tasks, strategy, written } = plan;
-        let mut live = self.live(self.next_batch, &tasks, strategy);
-        if let Some(batch) = &written {
-            tracing::info!(
-                batch = batch.uid,
-                index = batch.embeds,
-                "continuing to embed the documents of an interrupted batch"
-            );
-            live = LiveBatch { uid: batch.uid, started_at: Timestamp::from_nanos(batch.started_at), ..live };
+        let Plan { mut tasks, strategy, asks } = plan;
+        let live = self.live(self.next_batch, &tasks, strategy);
+        if asks && let Some(task) = tasks.pop() {
+            return self.prepare_in_background(task, live);
         }
         let live = Arc::new(live);
         self.queue.set_live(Some(Arc::clone(&live)));
         tracing::debug!(batch = live.uid, tasks = tasks.len(), index = live.index_uid, "batch started");
         self.cancel_if_asked_before(&live);
-        let done = match written {
-            Some(batch) => Some(Done::from(batch)),
-            None => self.carry_out(&live, &tasks),
-        };
+        let done = self.carry_out(&live, &tasks);
         let has_ended = done.is_some_and(|done| {
             if done.is_refused_for_one && self.is_refused_together(&tasks) {
                 self.discard(done);
@@ -257,17 +246,17 @@ impl Worker {
         }
     }
 
-    /// Shows what the batch did, lets its documents be embedded, and stores its end. `false` when it has none yet.
-    fn conclude(&mut self, live: &LiveBatch, tasks: &[Queued], mut done: Done) -> bool {
+    /// Shows what the batch did, and stores its end, or that it goes on in the background. `false` when neither could be stored.
+    fn conclude(&mut self, live: &Arc<LiveBatch>, tasks: &[Queued], mut done: Done) -> bool {
         let free = self.publish(&done);
-        self.free_payloads(live, tasks, &done);
-        if matches!(self.embed(live, tasks, &mut done), Embedding::GivenUp) {
-            self.interrupt(done.batch);
-            return false;
+        self.note_prepared(live, &mut done);
+        if self.goes_on(live, tasks, &mut done) {
+            self.remove(&free, std::iter::empty());
+            return true;
         }
+        self.free_payloads(live, tasks, &done);
         if let Some((_, canceled)) = &done.batch.canceled {
-            let written = self.interrupted.iter().flat_map(|batch| &batch.tasks);
-            done.batch.written = written.filter(|task| canceled.contains(task.uid)).cloned().collect();
+            done.batch.written = self.written_of(canceled);
         }
         let trace = Trace::of(live, tasks, &done.batch);
         // A snapshot holds its own batch, whose end must be the same in the original.
@@ -276,11 +265,14 @@ impl Worker {
         }
         let bytes_after = || Some(self.instance.index(live.index_uid.as_deref()?).ok()?.snapshot().section_bytes());
         done.batch.write_stats = write_stats::shown(tasks, &done.batch, live.bytes_before.get(), bytes_after);
-        done.batch.embedder_requests = live.embedder_requests.show();
+        done.batch.embedder_requests = live.embedder_requests();
         live.progress.enter(Phase::Finished, 0);
         self.queue.traces().add(trace);
         let Some(files) = self.store_end(&done, self.is_remembered(live, &done)) else { return false };
         self.instance.keep_names(&done.batch.index_changes);
+        if let Some((_, canceled)) = &done.batch.canceled {
+            self.forget_canceled(canceled);
+        }
         self.remove(&free, files.iter());
         self.next_batch = self.next_batch.max(live.uid + 1);
         self.queue.note_end(tasks.len());
@@ -292,46 +284,6 @@ impl Worker {
             "batch finished"
         );
         true
-    }
-
-    /// What may be over in a moment is tried again.
-    fn embed(&self, live: &LiveBatch, tasks: &[Queued], done: &mut Done) -> Embedding {
-        let mut attempts = Attempts::new();
-        loop {
-            let work = || run::embed(self.context(live), &mut done.batch, tasks, attempts.may_go_on());
-            let embedding = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-                tracing::error!(
-                    panic = panic_text(&*panic),
-                    batch = live.uid,
-                    "a batch panicked while it was embedded"
-                );
-                Embedding::Ended
-            });
-            let (Embedding::Hindered(error), Some(pause)) = (&embedding, attempts.next_pause()) else {
-                return embedding;
-            };
-            tracing::warn!(
-                batch = live.uid,
-                error = error.message,
-                ?pause,
-                "embedding documents will be retried after a pause"
-            );
-            if !self.pause(live, pause) {
-                return Embedding::GivenUp;
-            }
-        }
-    }
-
-    /// Keeps a batch whose documents are written but not embedded: the server stops, and the next start goes on with it,
-    /// or tasks of it were canceled, and those that are left go on after the cancelation. If none is left, nothing shows the
-    /// batch: what changes names of indexes makes no vectors.
-    fn interrupt(&mut self, batch: FinishedBatch) {
-        if self.stop.load(Ordering::Acquire) {
-            return;
-        }
-        tracing::info!(batch = batch.uid, "canceled while documents were embedded");
-        self.next_batch = self.next_batch.max(batch.uid + 1);
-        self.interrupted = Some(batch);
     }
 
     fn context<'a>(&'a self, live: &'a LiveBatch) -> Context<'a> {
@@ -403,7 +355,6 @@ impl Worker {
 
     /// A batch that starts now.
     fn live(&self, uid: u32, tasks: &[Queued], strategy: String) -> LiveBatch {
-        self.embedder_requests.reset();
         let mut merged = Map::new();
         for task in tasks {
             let details = details::details(&task.content, details::Progress::Waiting);
@@ -419,9 +370,9 @@ impl Worker {
             index_uid: tasks.first().and_then(|task| task.index_uid.clone()),
             details: merged,
             stats,
-            progress: Progress::new(),
+            progress: Arc::default(),
+            asks: Mutex::default(),
             steps: Steps::default(),
-            embedder_requests: Arc::clone(&self.embedder_requests),
             bytes_before: OnceLock::new(),
             cancelled: AtomicBool::new(false),
         }
@@ -441,6 +392,8 @@ fn all_failed(live: &LiveBatch, error: &ApiError) -> FinishedBatch {
 }
 
 mod apart;
+mod background;
+mod background_ends;
 mod care;
 mod endings;
 mod plan;

@@ -3,6 +3,7 @@
 //! The engine knows neither models nor networks. The caller that opens an index hands in an [`EmbedderProvider`]; for each
 //! embedder of the settings that makes its own vectors, the index opens an [`Embedder`] and gives it texts in batches.
 
+mod asking;
 mod bounded;
 mod error;
 mod limit;
@@ -12,8 +13,8 @@ mod template;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
+pub use asking::{Asking, EmbeddingWatch, Trouble, Watched};
 pub use bounded::work_bytes;
 pub use error::{EmbedFailure, EmbeddingError, Fault, Misspelt, TemplateError};
 pub use limit::TemplateLimit;
@@ -34,18 +35,31 @@ pub trait Embedder: Send + Sync + fmt::Debug {
     fn dimensions(&self) -> u32;
 
     /// For each text, in order, a vector of [`Embedder::dimensions`] finite numbers, or why it got none after all tries.
-    /// May take long; gives up soon after `cancelled` is set. Called from several threads.
-    fn embed(&self, texts: &[String], cancelled: &AtomicBool) -> Vec<Result<Vec<f32>, EmbedFailure>>;
+    /// May take long; gives up soon after it is cancelled. Called from several threads.
+    fn embed(&self, texts: &[String], asking: Asking<'_>) -> Vec<Result<Vec<f32>, EmbedFailure>>;
+
+    /// Looks whether the provider can be reached, without asking for a vector.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    fn reach(&self, _: Asking<'_>) -> Result<(), EmbedFailure> {
+        Ok(())
+    }
+
+    /// For each text, in order, the vector that is remembered of it. Asks nobody, and returns at once.
+    fn known(&self, texts: &[String]) -> Vec<Option<Vec<f32>>> {
+        vec![None; texts.len()]
+    }
 }
 
 /// Opens the embedders that settings name.
 pub trait EmbedderProvider: Send + Sync + fmt::Debug {
     /// The embedder of this configuration, for documents. Called once a batch; what is costly should be kept. May take long;
-    /// gives up soon after `cancelled` is set.
+    /// gives up soon after it is cancelled. Without `asking` it returns at once.
     ///
     /// # Errors
-    /// When the configuration can't work, or it gave up.
-    fn open(&self, settings: &EmbedderSettings, cancelled: &AtomicBool) -> Result<Arc<dyn Embedder>, EmbedFailure>;
+    /// When the configuration can't work, it gave up, or nobody may be asked and it would have to.
+    fn open(&self, settings: &EmbedderSettings, asking: Option<Asking<'_>>) -> Result<Arc<dyn Embedder>, EmbedFailure>;
 
     /// An index has committed all vectors that it asked for until now: what was kept in case that it has to ask again
     /// may go.
@@ -66,7 +80,7 @@ pub fn cut(text: &str, bytes_max: usize) -> &str {
 pub struct NoEmbedders;
 
 impl EmbedderProvider for NoEmbedders {
-    fn open(&self, settings: &EmbedderSettings, _: &AtomicBool) -> Result<Arc<dyn Embedder>, EmbedFailure> {
+    fn open(&self, settings: &EmbedderSettings, _: Option<Asking<'_>>) -> Result<Arc<dyn Embedder>, EmbedFailure> {
         let source = settings.configuration.get("source").and_then(serde_json::Value::as_str).unwrap_or("openAi");
         Err(EmbedFailure::user(format!("embedders of source `{source}` are not available here")))
     }

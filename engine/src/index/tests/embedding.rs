@@ -1,10 +1,13 @@
 //! Documents are written first and get their vectors later, from a model that may refuse or be away.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::json;
 
-use super::super::embedding::{EmbedFailure, Embedded, Embedder, EmbedderProvider};
+use super::super::embedding::{Asking, EmbedFailure, Embedded, Embedder, EmbedderProvider};
 use super::super::settings::EmbedderSettings;
 use super::*;
 use crate::storage::{Fault, FaultyDirectory, MemoryDirectory, Survival};
@@ -13,16 +16,20 @@ use crate::storage::{Fault, FaultyDirectory, MemoryDirectory, Survival};
 const PICKY: u8 = 0;
 const TOLERANT: u8 = 1;
 const AWAY: u8 = 2;
+/// Answers when it is something else.
+const SILENT: u8 = 3;
 
+/// Remembers what it has made.
 #[derive(Clone, Debug, Default)]
 struct Model {
     manner: Arc<AtomicU8>,
     asked: Arc<AtomicUsize>,
+    made: Arc<Mutex<HashSet<String>>>,
 }
 
 impl EmbedderProvider for Model {
-    fn open(&self, _: &EmbedderSettings, _: &AtomicBool) -> Result<Arc<dyn Embedder>, EmbedFailure> {
-        if self.manner.load(Ordering::Relaxed) == AWAY {
+    fn open(&self, _: &EmbedderSettings, asking: Option<Asking<'_>>) -> Result<Arc<dyn Embedder>, EmbedFailure> {
+        if asking.is_some() && self.manner.load(Ordering::Relaxed) == AWAY {
             return Err(EmbedFailure::runtime("away"));
         }
         Ok(Arc::new(self.clone()))
@@ -34,14 +41,25 @@ impl Embedder for Model {
         1
     }
 
-    fn embed(&self, texts: &[String], _: &AtomicBool) -> Vec<Result<Vec<f32>, EmbedFailure>> {
+    fn embed(&self, texts: &[String], _: Asking<'_>) -> Vec<Result<Vec<f32>, EmbedFailure>> {
         self.asked.fetch_add(texts.len(), Ordering::Relaxed);
+        while self.manner.load(Ordering::Relaxed) == SILENT {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let answer = |text: &String| match self.manner.load(Ordering::Relaxed) {
             AWAY => Err(EmbedFailure::runtime("away")),
             PICKY if text.contains('!') => Err(EmbedFailure::user("no").of_text()),
-            _ => Ok(vec![text.len() as f32]),
+            _ => {
+                self.made.lock().insert(text.clone());
+                Ok(vec![text.len() as f32])
+            }
         };
         texts.iter().map(answer).collect()
+    }
+
+    fn known(&self, texts: &[String]) -> Vec<Option<Vec<f32>>> {
+        let made = self.made.lock();
+        texts.iter().map(|text| made.contains(text).then(|| vec![text.len() as f32])).collect()
     }
 }
 
@@ -338,4 +356,85 @@ fn vectors_put_aside_by_a_process_that_was_killed_are_removed() {
         index.verify().unwrap();
     }
     assert!(left > 0, "no crash hit a file that was put aside");
+}
+
+/// Waits until the model is asked.
+fn until_asked(model: &Model) {
+    while model.asked.load(Ordering::Relaxed) == 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_silent_model_holds_up_no_writer() {
+    let model = Model::default();
+    let index = index(&MemoryDirectory::default(), &model);
+    let document = |id: u32, text: &str| json!({"id": id, "t": text});
+    apply_first(&index, &[document(1, "one"), document(2, "two"), document(3, "three")]);
+    model.be(SILENT);
+    let embedded = std::thread::scope(|scope| {
+        let embedding = scope.spawn(|| embed(&index));
+        until_asked(&model);
+        apply_one(&index, Operation::DeleteIds(vec!["2".to_owned()])).unwrap();
+        apply_first(&index, &[document(3, "another"), document(4, "four")]);
+        assert_eq!(ids_with_word(&index.snapshot(), "another"), ["3"], "they are found by their words");
+        model.be(PICKY);
+        embedding.join().unwrap()
+    });
+    assert_eq!(embedded.failed, 0);
+    // What was written meanwhile waits, and what was deleted is not there again.
+    assert_eq!(embedded_ids(&index.snapshot()), ["1"]);
+    assert!(index.snapshot().waits_for_vectors());
+    embed(&index);
+    assert_eq!(embedded_ids(&index.snapshot()), ["1", "3", "4"]);
+    index.verify().unwrap();
+}
+
+#[test]
+fn vectors_of_segments_that_were_merged_meanwhile_are_not_lost() {
+    let model = Model::default();
+    let index = index(&MemoryDirectory::default(), &model);
+    apply_first(&index, &[json!({"id": 1, "t": "one"})]);
+    apply_first(&index, &[json!({"id": 2, "t": "two"})]);
+    model.be(SILENT);
+    std::thread::scope(|scope| {
+        let embedding = scope.spawn(|| embed(&index));
+        until_asked(&model);
+        index.compact(&AtomicBool::new(false)).unwrap();
+        model.be(PICKY);
+        assert_eq!(embedding.join().unwrap().made, 2);
+    });
+    assert_eq!(embedded_ids(&index.snapshot()), ["1", "2"]);
+    index.verify().unwrap();
+}
+
+#[test]
+fn settings_that_are_prepared_ask_nobody_when_they_take_effect() {
+    let model = Model::default();
+    let index = index(&MemoryDirectory::default(), &model);
+    apply_first(&index, &[json!({"id": 1, "t": "one"}), json!({"id": 2, "t": "two"})]);
+    embed(&index);
+    let Operation::Settings(patch) =
+        settings(json!({"embedders": {"m": {"documentTemplate": "{{ doc.t }} {{ doc.id }}"}}}))
+    else {
+        panic!("settings are settings")
+    };
+    assert!(index.needs_embedders(&patch));
+    let prepare = || index.prepare(&patch, &Progress::new(), &AtomicBool::new(false));
+    let before = index.snapshot().generation;
+    model.be(AWAY);
+    prepare().unwrap_err();
+    model.be(PICKY);
+    assert!(prepare().unwrap().unwrap().is_empty());
+    assert_eq!(index.snapshot().generation, before, "nothing has changed");
+    apply_first(&index, &[json!({"id": 3, "t": "three"})]);
+    model.asked();
+    model.be(AWAY);
+    let note = CommitNote::new(100, |_| Vec::new());
+    let operations = [Operation::Settings(patch.clone())];
+    let results = index.apply_and_embed_later(&operations, note, &Progress::new(), &AtomicBool::new(false)).unwrap();
+    assert!(results.iter().all(Result::is_ok));
+    assert_eq!(model.asked(), 0);
+    assert_eq!(embedded_ids(&index.snapshot()), ["1", "2"], "what was written meanwhile waits");
+    assert!(!index.needs_embedders(&patch));
 }

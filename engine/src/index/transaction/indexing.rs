@@ -66,11 +66,7 @@ pub(super) fn write_documents(
     let run_length = (plan.entries().len() / (thread_count * 8)).clamp(1, RUN_LENGTH_MAX);
     let memory = &SegmentMemory::new(resources.memory_bytes, plan.memory_bytes(), thread_count);
     let next_run = AtomicUsize::new(0);
-    let embedders = if resources.embeds_later {
-        ActiveEmbedder::all_for_later(reading.settings, resources, segments)?
-    } else {
-        ActiveEmbedder::all(reading.settings, resources)?
-    };
+    let embedders = ActiveEmbedder::all(reading.settings, resources, segments)?;
     embedders.iter().try_for_each(|embedder| embedder.check_stored(segments))?;
     let (missing, log) = (Missing::default(), EmbeddingLog::default());
     let parts = on_threads(thread_count, |_| {

@@ -27,7 +27,7 @@ use std::mem;
 use std::sync::Arc;
 
 use super::damaged::{Damage, DamagedSegment};
-use super::embedding::Embedded;
+use super::embedding::{EmbedFailure, Embedded};
 use super::error::{IndexError, OperationError};
 use super::history::next_number;
 use super::operation::{Marking, Operation, Outcome, Selector};
@@ -42,9 +42,10 @@ pub(super) use document_target::DocumentTarget;
 pub(super) use document_writer::{DocumentWriter, Extraction, Reading};
 pub(super) use indexing::text_fields;
 pub(super) use removal::count_fields;
-pub(super) use resources::Resources;
+pub(super) use resources::{Asks, Resources};
 pub(super) use settings_change::rewrite;
 use values::Gathered;
+pub(super) use vectors::asks_embedders;
 use write_plan::WritePlan;
 
 /// What one operation came to; the outer error fails the batch.
@@ -61,6 +62,16 @@ pub(super) struct Transaction<'a> {
     gathered: Gathered,
     /// That of the current settings.
     tokenizer: Tokenizer,
+}
+
+/// What became of vectors that were made of an earlier state.
+#[derive(Debug)]
+pub(super) struct Completed {
+    pub(super) snapshot: Snapshot,
+    /// Segments that have got their vectors.
+    pub(super) taken: usize,
+    /// Segments that were written anew meanwhile.
+    pub(super) lost: usize,
 }
 
 /// What a commit publishes. Cheap to clone: a long upsert keeps a copy to return to.
@@ -183,11 +194,44 @@ impl<'a> Transaction<'a> {
         Ok(embedded)
     }
 
-    /// The state as the next snapshot of a batch that was committed before: no document has changed, but vectors have.
-    pub(super) fn into_completed_snapshot(self, now_nanos: u64) -> Snapshot {
-        let generation = self.next_generation();
-        let committed_at_nanos = now_nanos.max(self.base.committed_at_nanos);
-        Snapshot { generation, contents: generation, committed_at_nanos, ..self.snapshot() }
+    /// The vectors that were made, in the state as it is `now`; how many segments have got theirs, and how many have been written
+    /// anew since, so that theirs are of no use. No document has changed.
+    pub(super) fn complete(self, now: &Snapshot, now_nanos: u64) -> Completed {
+        let made = self.base.segments.iter().zip(&self.state.segments);
+        let mut made: Vec<_> = made.filter(|(base, made)| !Arc::ptr_eq(&base.reader, &made.reader)).collect();
+        let is_outdated = now.settings.embedders != self.base.settings.embedders;
+        let made_count = made.len();
+        let mut segments = now.segments.clone();
+        if !is_outdated {
+            for segment in &mut segments {
+                let Some(place) = made.iter().position(|(base, _)| Arc::ptr_eq(&base.reader, &segment.reader)) else {
+                    continue;
+                };
+                let (_, with_vectors) = made.swap_remove(place);
+                *segment = SegmentView { deleted: segment.deleted.clone(), ..with_vectors.clone() };
+            }
+        }
+        let generation = next_number(now.generation, self.resources.first_number);
+        let committed_at_nanos = now_nanos.max(now.committed_at_nanos);
+        let snapshot = Snapshot { segments, generation, contents: generation, committed_at_nanos, ..now.clone() };
+        Completed { snapshot, taken: made_count - made.len(), lost: made.len() }
+    }
+
+    /// Asks for the vectors that a change of settings needs; nothing of it is kept here. Which embedders cannot be reached.
+    pub(super) fn prepare(
+        &self,
+        patch: &SettingsPatch,
+    ) -> Result<Result<BTreeMap<String, EmbedFailure>, OperationError>, IndexError> {
+        let old = &self.state.settings;
+        let new = match old.patched(patch) {
+            Ok(new) => new,
+            Err(error) => return Ok(Err(error.into())),
+        };
+        let tokenizer = new.tokenizer();
+        let fields = FieldMap::from(self.state.fields.clone());
+        let primary_key = self.state.primary_key.clone().unwrap_or_default();
+        let reading = Reading { settings: &new, fields: &fields, tokenizer: &tokenizer, primary_key: &primary_key };
+        vectors::prepare_vectors(&self.resources, reading, old, &self.state.segments).map(Ok)
     }
 
     fn next_generation(&self) -> u64 {

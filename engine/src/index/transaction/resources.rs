@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::super::embedding::EmbedderProvider;
+use super::super::embedding::{Asking, EmbedderProvider};
 use super::super::error::IndexError;
 use super::super::files::FileGuard;
 use super::super::options::document_bytes_max;
@@ -14,6 +14,17 @@ use crate::id::SegmentId;
 use crate::runtime::Runtime;
 use crate::segment::{ListThresholds, SegmentMeta, SegmentReader, SegmentWriter, StoreDictionary};
 use crate::storage::Directory;
+
+/// Whether embedders are asked for vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Asks {
+    /// They are not: documents wait for what is not known.
+    Never,
+    /// They are, and a provider that cannot be reached is reported soon.
+    Briefly,
+    /// They are, with all tries.
+    Patiently,
+}
 
 /// Shared by the threads of a batch.
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +41,7 @@ pub(in super::super) struct Resources<'a> {
     /// Compression dictionary of the index.
     pub(in super::super) store_dictionary: &'a StoreDictionary,
     pub(in super::super) embedders: &'a dyn EmbedderProvider,
-    /// Documents are written without the vectors that are still to be made.
-    pub(in super::super) embeds_later: bool,
+    pub(in super::super) asks: Asks,
     pub(in super::super) progress: &'a Progress,
     pub(in super::super) cancelled: &'a AtomicBool,
 }
@@ -39,6 +49,16 @@ pub(in super::super) struct Resources<'a> {
 impl Resources<'_> {
     pub(super) fn new_segment_id(&self) -> SegmentId {
         SegmentId(self.next_segment_id.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// How embedders are asked; `None` when they are not.
+    pub(super) fn asking(&self) -> Option<Asking<'_>> {
+        let is_brief = self.asks == Asks::Briefly;
+        (self.asks != Asks::Never).then(|| Asking {
+            cancelled: self.cancelled,
+            watch: self.progress.embedding(),
+            is_brief,
+        })
     }
 
     /// Writes a segment and opens it. Its file goes again unless a commit names it.

@@ -76,7 +76,8 @@ pub(super) fn apply_settings(
     if patch.embedders.as_set().is_none_or(BTreeMap::is_empty) {
         return apply(&patch, &is_patient).map(|()| None);
     }
-    let reason = match patience.during(|flag| apply(&patch, flag)) {
+    let prepare = |flag: &AtomicBool| index.prepare(&patch, &Progress::new(), flag).map_err(Refusal::from);
+    let reason = match patience.during(|flag| prepare(flag).and_then(|_| apply(&patch, flag))) {
         Err(Refusal::Index(IndexError::Cancelled)) => format!("they do not answer in {PATIENCE:?}"),
         Err(Refusal::Index(IndexError::Embedding(EmbeddingError::Unusable(failure)))) => failure.to_string(),
         other => return other.map(|()| None),

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use candle_core::{Device, Tensor};
-use lamina_engine::index::embedding::EmbedFailure;
+use lamina_engine::index::embedding::{Asking, EmbedFailure};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value};
 use tokenizers::{Encoding, Tokenizer, TruncationParams};
@@ -202,8 +202,8 @@ impl VectorMaker for LocalEmbedder {
         self.dimensions
     }
 
-    fn make(&self, texts: &[String], cancelled: &AtomicBool, answered: &Answered<'_>) -> Vec<Answer> {
-        match self.embed_reporting(texts, cancelled, answered) {
+    fn make(&self, texts: &[String], asking: Asking<'_>, answered: &Answered<'_>) -> Vec<Answer> {
+        match self.embed_reporting(texts, asking.cancelled, answered) {
             Ok(vectors) => vectors.into_iter().map(Ok).collect(),
             Err(failure) => vec![Err(failure); texts.len()],
         }

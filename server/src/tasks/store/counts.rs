@@ -21,7 +21,7 @@ pub(crate) struct TaskCounts {
 }
 
 impl Store {
-    /// Counts all tasks; those of `live` are processing. Walks three indexes.
+    /// Counts all tasks; those of `live` are processing, as are those that go on in the background. Walks three indexes.
     pub(crate) fn task_counts(&self, live: Option<&LiveBatch>) -> Result<TaskCounts, StoreError> {
         self.read(|connection| {
             let mut counts = TaskCounts {
@@ -47,14 +47,14 @@ impl Store {
             let mut statement = connection.prepare_cached(sql)?;
             let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get::<_, u32>(1)?.into())))?;
             counts.indexes = rows.collect::<Result<_, _>>()?;
-            let sql = "SELECT min(enqueued_at) FROM tasks WHERE status = 0";
+            let sql = "SELECT min(enqueued_at) FROM tasks WHERE status IN (0, 1)";
             let oldest: Option<i64> = connection.query_row(sql, [], |row| row.get(0))?;
             counts.oldest_waiting = oldest.map(Timestamp::from_nanos);
             if let Some(live) = live {
                 let enqueued = counts.statuses.entry(Status::Enqueued.to_string()).or_default();
                 let running = (live.tasks.len() as u64).min(*enqueued);
                 *enqueued -= running;
-                counts.statuses.insert(Status::Processing.to_string(), running);
+                *counts.statuses.entry(Status::Processing.to_string()).or_default() += running;
             }
             Ok(counts)
         })

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{RuleChange, Store, StoreError, Writer, aliases, listing, rows, rules};
+use super::{RuleChange, Store, StoreError, Writer, aliases, background, listing, rows, rules};
 use crate::aliases::AliasMoves;
 use crate::stored_names::{FolderName, PayloadName};
 use crate::tasks::content::Content;
@@ -206,6 +206,7 @@ impl Store {
         for change in &batch.rule_changes {
             rules::change(&transaction, change)?;
         }
+        background::ended(&transaction, batch)?;
         summary.store(&transaction, batch)?;
         if let Some(marks) = &mut writer.marks {
             marks.allow_batches(batch.uid.saturating_add(1))?;
@@ -328,7 +329,7 @@ fn cancel_tasks(
     for (first, last) in tasks.runs() {
         // A cancelation cannot be canceled.
         let mut statement = connection
-            .prepare_cached("SELECT uid FROM tasks WHERE uid BETWEEN ?1 AND ?2 AND status = 0 AND kind <> ?3")?;
+            .prepare_cached("SELECT uid FROM tasks WHERE uid BETWEEN ?1 AND ?2 AND status IN (0, 1) AND kind <> ?3")?;
         let uids: Vec<u32> = statement
             .query_map((first, last, Kind::TaskCancelation.number()), |row| row.get(0))?
             .collect::<Result<_, _>>()?;
@@ -393,7 +394,7 @@ fn delete_tasks(connection: &Connection, tasks: &UidSet) -> Result<u64, StoreErr
     Ok(u64::try_from(count).unwrap_or(u64::MAX))
 }
 
-fn change_indexes(connection: &Connection, change: &IndexChange) -> Result<(), StoreError> {
+pub(super) fn change_indexes(connection: &Connection, change: &IndexChange) -> Result<(), StoreError> {
     let rename = |from: &str, to: &str| -> Result<(), StoreError> {
         connection.prepare_cached("UPDATE indexes SET uid = ?2 WHERE uid = ?1")?.execute([from, to])?;
         aliases::follow(connection, from, to)

@@ -1,8 +1,10 @@
 //! Looking tasks and batches up.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use lamina_engine::index::Phase;
+use lamina_engine::index::embedding::Trouble;
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{OptionalExtension, Row, params_from_iter};
 use serde::Serialize;
@@ -38,6 +40,15 @@ pub(crate) struct Page<T> {
     pub from: Option<u32>,
     /// `from` of the next page.
     pub next: Option<u32>,
+}
+
+/// The batches that are not over.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lives<'a> {
+    /// The one that is carried out; the store does not know of it.
+    pub under_way: Option<&'a LiveBatch>,
+    /// Those that go on beside it, by uid.
+    pub background: &'a [Arc<LiveBatch>],
 }
 
 /// The public batch object.
@@ -81,7 +92,7 @@ impl From<&LiveBatch> for Batch {
 
 fn live_stats(live: &LiveBatch) -> Value {
     let mut stats = live.stats.clone();
-    if let Some(requests) = live.embedder_requests.show() {
+    if let Some(requests) = live.embedder_requests() {
         stats["embedderRequests"] = requests;
     }
     stats
@@ -125,16 +136,22 @@ pub(crate) fn progress(live: &LiveBatch) -> Value {
 
 fn steps(live: &LiveBatch) -> Vec<Step> {
     let step = |name: &str, finished, total| Step { name: name.to_owned(), finished, total };
-    let phase = live.progress.phase();
+    let current = live.current();
+    let phase = current.phase();
     if phase == Phase::Finished {
         return vec![step(step_name(phase), 1, 2)];
     }
     let mut steps = vec![step("processing tasks", 0, 2)];
     let own = live.steps.open();
     if own.is_empty() {
-        steps.push(step(step_name(phase), live.progress.done(), live.progress.total()));
+        steps.push(step(step_name(phase), current.done(), current.total()));
     } else {
         steps.extend(own);
+    }
+    // What keeps it waiting is said as soon as it is known.
+    if let Some(Trouble { attempt, attempts_max, reason }) = current.embedding().seen().trouble {
+        let name = format!("try {} of {attempts_max} after: {reason}", attempt + 1);
+        steps.push(step(&name, attempt.into(), attempts_max.into()));
     }
     steps
 }
@@ -246,10 +263,9 @@ fn condition(filter: &TaskFilter, live: Option<&LiveBatch>) -> Condition {
     condition
 }
 
-/// The store says `enqueued` of tasks that are being processed.
+/// The store says `enqueued` of tasks that are being processed, unless they go on in the background.
 fn statuses_condition(condition: &mut Condition, statuses: &[Status], live: Option<&LiveBatch>) {
-    let stored: Vec<u8> =
-        statuses.iter().filter(|&&status| status != Status::Processing).map(|&status| status.number()).collect();
+    let stored: Vec<u8> = statuses.iter().map(|&status| status.number()).collect();
     condition.values.push(json_text(&stored).into());
     let stored = format!("status IN (SELECT value FROM json_each(?{}))", condition.values.len());
     match (live, statuses.contains(&Status::Enqueued), statuses.contains(&Status::Processing)) {
@@ -323,31 +339,29 @@ impl Store {
         self.read(|connection| is_stored(connection, uid))
     }
 
-    /// A page of batches with a task that matches, counted in `budget`; `live` is one of them when a task of its own does.
+    /// A page of batches with a task that matches, counted in `budget`; those of `lives` are among them when a task of theirs does.
     pub(crate) fn list_batches(
         &self,
         filter: &TaskFilter,
         paging: Paging,
-        live: Option<&LiveBatch>,
+        lives: Lives<'_>,
         budget: &AnswerBudget,
     ) -> Result<Page<Batch>, StoreError> {
         self.read(|connection| {
             let transaction = connection.unchecked_transaction()?;
-            let tasks = condition(filter, live);
-            let live = match live {
-                Some(live) if live_matches(&transaction, &tasks, live)? => Some(live),
-                _ => None,
-            };
+            let tasks = condition(filter, lives.under_way);
+            let mut shown = Vec::new();
+            for live in lives.background.iter().map(|live| &**live).chain(lives.under_way) {
+                // Just over and already stored: the stored form says more.
+                if live_matches(&transaction, &tasks, live)? && !is_stored(&transaction, live.uid)? {
+                    shown.push(live);
+                }
+            }
             let mut condition = Condition { text: String::new(), values: tasks.values };
             if !tasks.text.is_empty() {
                 condition.and_text(&format!("uid IN (SELECT batch_uid FROM tasks{})", tasks.text));
             }
-            // Just over and already stored: the stored form says more.
-            let live = match live {
-                Some(live) if !is_stored(&transaction, live.uid)? => Some(live),
-                _ => None,
-            };
-            let total = count(&transaction, "SELECT count(*) FROM batches", &condition)? + u64::from(live.is_some());
+            let total = count(&transaction, "SELECT count(*) FROM batches", &condition)? + shown.len() as u64;
             let order = order(paging, &mut condition);
             let mut statement = transaction.prepare_cached(&format!("{BATCHES}{}{order}", condition.text))?;
             let mut batches = Vec::new();
@@ -357,14 +371,11 @@ impl Store {
                 budget.take(bytes.saturating_mul(COPIES)).map_err(StoreError::Memory)?;
                 batches.push(batch);
             }
-            if let Some(live) = live {
-                // The running batch has the highest uid of all.
-                let is_on_page =
-                    paging.from.is_none_or(|from| if paging.reverse { from <= live.uid } else { from >= live.uid });
-                if is_on_page {
-                    batches.insert(if paging.reverse { batches.len() } else { 0 }, Batch::from(live));
-                }
-            }
+            let is_on_page = |live: &&LiveBatch| {
+                paging.from.is_none_or(|from| if paging.reverse { from <= live.uid } else { from >= live.uid })
+            };
+            batches.extend(shown.into_iter().filter(is_on_page).map(Batch::from));
+            batches.sort_by_key(|batch| if paging.reverse { i64::from(batch.uid) } else { -i64::from(batch.uid) });
             Ok(page(batches, total, paging, |batch| batch.uid))
         })
     }

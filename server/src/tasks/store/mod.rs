@@ -8,6 +8,7 @@
 //! Reads have connections of their own and are never in the way.
 
 mod aliases;
+mod background;
 mod copy;
 mod counts;
 mod durable;
@@ -47,12 +48,13 @@ pub(crate) use durable::Durable;
 pub(crate) use finish::FinishedBatch;
 pub(crate) use finish::IndexChange;
 pub(crate) use finish::{FinishedTask, TaskResult};
-pub(crate) use listing::{Batch, Page};
+pub(crate) use listing::{Batch, Lives, Page};
 pub(crate) use processes::{Attempt, Died};
 pub(crate) use schedule::Queued;
 pub(crate) use transfer::{TransferredBatch, TransferredTask};
 
 pub(crate) use aliases::{StoredAliases, read_aliases};
+pub(crate) use background::Written;
 pub(crate) use copy::copy_database;
 pub(crate) use enqueue::uid_for;
 pub(crate) use listing::{progress, stats, step_name};

@@ -1,6 +1,6 @@
 //! One moment of the queue: names of indexes, and which tasks have ended, as one transaction left them.
 
-use super::{Store, StoreError, checked, read_aliases, recovery};
+use super::{Store, StoreError, background, checked, read_aliases, recovery};
 use crate::aliases::Aliases;
 use crate::stored_names::FolderName;
 use crate::tasks::uid_set::UidSet;
@@ -28,13 +28,15 @@ impl Store {
         self.read(|connection| {
             // Its reads see one state of the file.
             let transaction = connection.unchecked_transaction()?;
-            let next = |table: &str, kind: &str| -> Result<u32, StoreError> {
-                let sql = format!("SELECT max(uid) FROM {table}");
-                let last: Option<u32> = transaction.query_row(&sql, [], |row| row.get(0))?;
-                Ok(last.map_or(0, |last| last.saturating_add(1)).max(recovery::passed_over(&transaction, kind)?))
+            let next = |sql: &str, kind: &str| -> Result<u32, StoreError> {
+                let next: Option<i64> = transaction.query_row(sql, [], |row| row.get(0))?;
+                let next = u32::try_from(next.unwrap_or(0)).unwrap_or(u32::MAX);
+                Ok(next.max(recovery::passed_over(&transaction, kind)?))
             };
-            let (next_task, next_batch) = (next("tasks", recovery::TASKS)?, next("batches", recovery::BATCHES)?);
-            let mut statement = transaction.prepare_cached("SELECT uid FROM tasks WHERE status = 0 ORDER BY uid")?;
+            let next_task = next("SELECT max(uid) + 1 FROM tasks", recovery::TASKS)?;
+            let next_batch = next(background::NEXT_BATCH, recovery::BATCHES)?;
+            let sql = format!("SELECT uid FROM tasks WHERE {} ORDER BY uid", background::UNDONE);
+            let mut statement = transaction.prepare_cached(&sql)?;
             let waiting = statement.query_map([], |row| row.get(0))?.collect::<Result<Vec<u32>, _>>()?;
             let mut statement = transaction.prepare_cached("SELECT uid, folder FROM indexes ORDER BY uid")?;
             let mut rows = statement.query([])?;

@@ -18,9 +18,6 @@ const TABLE: &str = "CREATE TABLE IF NOT EXISTS process (
 pub(crate) struct Attempt {
     /// Uids of what the batch was carrying out.
     pub tasks: Vec<u32>,
-    /// Whether their documents had been written before, and only their vectors were to be made.
-    #[serde(default)]
-    pub is_written: bool,
     /// How many processes in a row died during the same before, and wrote it down.
     #[serde(default)]
     pub deaths: u32,
@@ -97,7 +94,7 @@ mod tests {
         drop(store);
         let store = open();
         assert_eq!(store.process_begins("today").unwrap(), Some(Died { attempt: None }), "it died");
-        let attempt = Attempt { tasks: vec![3, 4], is_written: true, deaths: 1, is_long: true, ..Attempt::default() };
+        let attempt = Attempt { tasks: vec![3, 4], deaths: 1, is_long: true, ..Attempt::default() };
         store.process_attempts(Some(&attempt)).unwrap();
         drop(store);
         let store = open();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, params};
 
 use super::mark::{Given, MarkFile, Marks};
-use super::{Store, StoreError, rows, rules, schema};
+use super::{Store, StoreError, background, rows, rules, schema};
 use crate::aliases::Aliases;
 use crate::error::{ApiError, Code};
 use crate::stored_names::FolderName;
@@ -52,6 +52,7 @@ pub(crate) enum Check {
 
 pub(super) fn create_tables(connection: &Connection) -> Result<(), StoreError> {
     connection.execute_batch(TABLES)?;
+    connection.execute_batch(background::TABLE)?;
     Ok(connection.execute_batch(rules::TABLE)?)
 }
 
@@ -236,13 +237,13 @@ impl Store {
     /// Nothing has changed then.
     pub(crate) fn forget_tasks(&self) -> Result<u32, StoreError> {
         let (tasks, batches) = self.next_uids()?;
-        let count = "SELECT count(*) FROM tasks WHERE status = 0";
+        let count = "SELECT count(*) FROM tasks WHERE status IN (0, 1)";
         let waiting = self.writer()?.connection.connection().query_row(count, [], |row| row.get(0))?;
         // The batch under way may be in its index already, and nothing says so once its tasks are forgotten.
         self.settle_loss(&[], tasks, batches.saturating_add(u32::from(waiting > 0)))?;
         let mut writer = self.writer()?;
         let transaction = writer.connection.transaction()?;
-        for table in ["tasks", "payloads", "batches"] {
+        for table in ["tasks", "payloads", "batches", "background"] {
             transaction.execute(&format!("DELETE FROM {table}"), [])?;
         }
         transaction.commit()?;
@@ -267,7 +268,7 @@ impl Store {
         let transaction = writer.connection.transaction()?;
         let mut unreadable = Vec::new();
         {
-            let mut statement = transaction.prepare("SELECT uid, content FROM tasks WHERE status = 0")?;
+            let mut statement = transaction.prepare("SELECT uid, content FROM tasks WHERE status IN (0, 1)")?;
             let mut waiting = statement.query([])?;
             while let Some(row) = waiting.next()? {
                 let uid: u32 = row.get(0)?;

@@ -69,10 +69,11 @@ fn check_tasks(
         let read = rows::task(row).map_err(StoreError::from).and_then(|task| {
             let content: Option<String> = row.get(content_column)?;
             let content = content.map(|text| rows::content(task.uid, &text)).transpose()?;
-            if content.is_none() && task.status == Status::Enqueued {
+            let waits = matches!(task.status, Status::Enqueued | Status::Processing);
+            if content.is_none() && waits {
                 return Err(StoreError::WithoutWork(task.uid));
             }
-            Ok((task.uid, content.filter(|_| task.status == Status::Enqueued)))
+            Ok((task.uid, content.filter(|_| waits)))
         });
         match read {
             Ok((uid, content)) => {

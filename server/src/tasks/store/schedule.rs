@@ -1,8 +1,8 @@
 //! What the scheduler asks: what is enqueued, and what belongs to it.
 
-use rusqlite::{OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension, Params, Row};
 
-use super::{Store, StoreError, recovery, rows};
+use super::{Store, StoreError, background, recovery, rows};
 use crate::stored_names::PayloadName;
 use crate::tasks::content::Content;
 use crate::tasks::delay::Waiting;
@@ -22,6 +22,16 @@ pub(crate) struct Queued {
 }
 
 const QUEUED: &str = "SELECT uid, index_uid, content FROM tasks";
+
+/// The tasks for which a condition holds.
+pub(super) fn queued_where(
+    connection: &Connection,
+    condition: &str,
+    values: impl Params,
+) -> Result<Vec<Queued>, StoreError> {
+    let mut statement = connection.prepare_cached(&format!("{QUEUED} WHERE {condition}"))?;
+    statement.query_and_then(values, queued)?.collect()
+}
 
 fn queued(row: &Row<'_>) -> Result<Queued, StoreError> {
     let uid = row.get(0)?;
@@ -69,6 +79,24 @@ impl Store {
             let mut statement = connection.prepare_cached(&sql)?;
             let mut tasks = statement.query_and_then([], queued)?;
             tasks.next().transpose()
+        })
+    }
+
+    /// The enqueued task with the lowest uid that `may_begin` lets pass, which sees all before it.
+    pub(crate) fn first_enqueued(
+        &self,
+        mut may_begin: impl FnMut(&Queued) -> bool,
+    ) -> Result<Option<Queued>, StoreError> {
+        self.read(|connection| {
+            let sql = format!("{QUEUED} WHERE status = 0 ORDER BY uid");
+            let mut statement = connection.prepare_cached(&sql)?;
+            for task in statement.query_and_then([], queued)? {
+                let task = task?;
+                if may_begin(&task) {
+                    return Ok(Some(task));
+                }
+            }
+            Ok(None)
         })
     }
 
@@ -139,9 +167,10 @@ impl Store {
         })
     }
 
-    /// The payload files that enqueued tasks need.
+    /// The payload files that tasks need which are not final.
     pub(crate) fn payload_files(&self) -> Result<Vec<PayloadName>, StoreError> {
-        let tasks = self.enqueued_of_kind(Kind::DocumentAdditionOrUpdate)?;
+        let kind = Kind::DocumentAdditionOrUpdate.number();
+        let tasks = self.read(|connection| queued_where(connection, "kind = ?1 AND status IN (0, 1)", [kind]))?;
         Ok(tasks.iter().filter_map(|task| task.content.payload_file()).cloned().collect())
     }
 
@@ -182,8 +211,8 @@ impl Store {
     pub(crate) fn next_batch_uid(&self) -> Result<u32, StoreError> {
         self.read(|connection| {
             // The highest batch is never deleted: a deletion of tasks leaves its own batch behind.
-            let last: Option<u32> = connection.query_row("SELECT max(uid) FROM batches", [], |row| row.get(0))?;
-            Ok(last.map_or(0, |last| last + 1).max(recovery::passed_over(connection, recovery::BATCHES)?))
+            let next: u32 = connection.query_row(background::NEXT_BATCH, [], |row| row.get(0))?;
+            Ok(next.max(recovery::passed_over(connection, recovery::BATCHES)?))
         })
     }
 }

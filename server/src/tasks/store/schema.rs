@@ -10,9 +10,9 @@ use super::StoreError;
 /// Kept in `user_version`; a file with a higher one was written by a newer program.
 const VERSION: u32 = 1;
 
-/// `status` is never `processing`: that state lives in memory, so starting a batch writes nothing, and a batch that a
-/// crash interrupted is enqueued again by itself. Times are nanoseconds since 1970. `content` goes when a task is final;
-/// `work` is then what dumps say of it and its details do not.
+/// `status` is `processing` only of batches that go on in the background: else that state lives in memory, so starting a batch writes
+/// nothing, and a batch that a crash interrupted is enqueued again by itself. Times are nanoseconds since 1970. `content` goes when
+/// a task is final; `work` is then what dumps say of it and its details do not.
 const TABLES: &str = "
 CREATE TABLE tasks (
     uid INTEGER PRIMARY KEY,

@@ -176,6 +176,7 @@ fn the_running_batch_counts_as_processing() {
     let fixture = Fixture::new();
     fixture.enqueue(&["a", "b", "a"]);
     let live = live(5, &[0, 2]);
+    let lives = Lives { under_way: Some(&live), background: &[] };
     let of = |filter: TaskFilter| fixture.uids_with(filter, Some(&live));
     let statuses = |statuses: &[Status]| TaskFilter { statuses: Some(statuses.to_vec()), ..Default::default() };
     assert_eq!(of(statuses(&[Status::Enqueued])), [1]);
@@ -187,11 +188,11 @@ fn the_running_batch_counts_as_processing() {
     assert_eq!(of(TaskFilter { started: after, ..Default::default() }), [0, 2]);
     let page = Paging { limit: 10, from: None, reverse: false };
     assert_eq!(
-        fixture.store.list_batches(&TaskFilter::default(), page, Some(&live), &AnswerBudget::UNLIMITED).unwrap().total,
+        fixture.store.list_batches(&TaskFilter::default(), page, lives, &AnswerBudget::UNLIMITED).unwrap().total,
         1
     );
     let other = TaskFilter { uids: Some(vec![1]), ..Default::default() };
-    assert_eq!(fixture.store.list_batches(&other, page, Some(&live), &AnswerBudget::UNLIMITED).unwrap().total, 0);
+    assert_eq!(fixture.store.list_batches(&other, page, lives, &AnswerBudget::UNLIMITED).unwrap().total, 0);
 }
 
 #[test]

@@ -3,11 +3,13 @@
 use rusqlite::{Connection, params};
 use serde_json::{Map, Value};
 
-use super::{Store, StoreError, listing, rows};
+use super::{Store, StoreError, TaskResult, Written, listing, rows};
 use crate::stored_names::FolderName;
 use crate::tasks::content::Content;
 use crate::tasks::details::{Progress, add_rename, details, has_details};
+use crate::tasks::kind::Status;
 use crate::tasks::task::{StoredError, Task};
+use crate::tasks::work;
 use crate::timestamp::Timestamp;
 
 /// A task with what only the store knows of it.
@@ -48,15 +50,21 @@ impl Store {
         last: u32,
         mut take: impl FnMut(TransferredTask) -> Result<(), E>,
     ) -> Result<(), E> {
+        // Before the tasks are read: those of a batch that ends meanwhile are final in any case.
+        let written = self.in_background()?;
         self.read(|connection| {
             let sql = format!("SELECT {}, content, work FROM tasks WHERE uid <= ?1 ORDER BY uid", rows::TASK_COLUMNS);
             let mut statement = connection.prepare_cached(&sql)?;
             let mut rows = statement.query([last])?;
             while let Some(row) = rows.next()? {
-                let task = rows::task(row)?;
+                let mut task = rows::task(row)?;
                 let content: Option<String> = row.get(CONTENT_COLUMN)?;
-                let content = content.map(|text| rows::content(task.uid, &text)).transpose()?;
-                if let Err(error) = take(TransferredTask { task, content, work: row.get(CONTENT_COLUMN + 1)? }) {
+                let mut content = content.map(|text| rows::content(task.uid, &text)).transpose()?;
+                let mut work = row.get(CONTENT_COLUMN + 1)?;
+                if task.status == Status::Processing {
+                    work = settle(&mut task, &mut content, &written);
+                }
+                if let Err(error) = take(TransferredTask { task, content, work }) {
                     return Ok(Err(error));
                 }
             }
@@ -122,6 +130,33 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// A task of a batch that goes on in the background, as another server is to know it: done where its documents are written, which
+/// must not be written once more over later ones; to be carried out where nothing is. Its work, in the form of dumps.
+fn settle(task: &mut Task, content: &mut Option<Content>, written: &[Written]) -> Option<String> {
+    let uid = task.uid;
+    let of = |written: &Written| written.batch.tasks.iter().find(|task| task.uid == uid).cloned();
+    let Some(result) = written.iter().find_map(of).map(|task| task.result) else {
+        (task.status, task.batch_uid, task.started_at) = (Status::Enqueued, None, None);
+        return None;
+    };
+    let (progress, error, report) = match result {
+        TaskResult::Succeeded(count) => (Progress::Done(count), None, Map::new()),
+        TaskResult::Reported(report) => (Progress::Done(None), None, report),
+        TaskResult::Unembedded { count, report, error } => (Progress::Done(count), error, report),
+        TaskResult::Failed(error) => (Progress::Undone, Some(error), Map::new()),
+    };
+    task.status = if error.is_some() { Status::Failed } else { Status::Succeeded };
+    task.error = error.map(Into::into);
+    (task.batch_uid, task.finished_at) = (None, Some(Timestamp::now()));
+    let content = content.take()?;
+    if has_details(&content) {
+        let mut details = details(&content, progress);
+        details.extend(report);
+        task.details = serde_json::value::to_raw_value(&details).ok();
+    }
+    work::kept(&content)
 }
 
 /// After [`rows::TASK_COLUMNS`].

@@ -1,17 +1,19 @@
 //! The second part of a batch: its documents are written and found by their words, now they get their vectors.
 //!
-//! A commit of its own, so that a slow or failing provider keeps no document from being found. What gets no vector waits:
-//! the next batch that brings documents to the index or speaks of its embedders tries again.
+//! A commit of its own, so that a slow or failing provider keeps no document from being found, and made beside the scheduler, so that it
+//! keeps no other task waiting. What gets no vector waits: the next batch that brings documents to the index or speaks of its embedders
+//! tries again.
 //!
 //! A task that brought documents gets the failures of those, one that changed settings or edited documents of all that failed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
+use std::sync::atomic::AtomicBool;
 
 use lamina_engine::document::document_id;
 use lamina_engine::index::embedding::{DocumentFailure, EmbedFailure, Embedded, EmbeddingError};
-use lamina_engine::index::{DocumentAddress, IndexError, Payload, Snapshot};
+use lamina_engine::index::{DocumentAddress, Index, IndexError, Payload, Progress, Snapshot};
 use serde_json::{Map, Value, json};
 
 use super::Context;
@@ -19,72 +21,83 @@ use super::documents::payload;
 use crate::error::{ApiError, ApiResult};
 use crate::tasks::content::{Content, Upsert};
 use crate::tasks::store::{FinishedBatch, FinishedTask, Queued, TaskResult};
-use crate::timestamp::Timestamp;
 
 /// Documents that a task lists one by one, at most; all are counted.
 const REPORTED_MAX: usize = 100;
 
-/// How the second part ended.
-#[derive(Clone, Debug)]
-pub(in super::super) enum Embedding {
-    /// The tasks report what there is to report.
-    Ended,
-    /// It was canceled; documents wait for their vectors as before.
-    GivenUp,
-    /// It met a failure that may be over in a moment; documents wait for their vectors as before.
-    Hindered(ApiError),
+/// Makes the vectors that documents of an index wait for. Blocks for as long as its embedders take.
+///
+/// # Errors
+/// That it was cancelled, or what may be over in a moment.
+pub(in super::super) fn make_vectors(
+    index: &Index,
+    progress: &Progress,
+    cancelled: &AtomicBool,
+) -> Result<Embedded, IndexError> {
+    match index.embed_waiting(progress, cancelled) {
+        Err(error) if !error.is_momentary() && !matches!(error, IndexError::Cancelled) => Ok(in_vain(index, error)),
+        other => other,
+    }
 }
 
-/// Makes the vectors that the documents of the batch wait for, and reports to its tasks what failed.
-///
-/// What may be over in a moment is reported to the caller if it `may_try_again`, to the tasks otherwise.
-pub(in super::super) fn embed(
+/// What is reported when something that has nothing to do with embedders kept all vectors from being made.
+pub(in super::super) fn in_vain(index: &Index, error: IndexError) -> Embedded {
+    let failure = EmbedFailure::runtime(ApiError::from(error).message);
+    let names = index.snapshot().settings.embedders.keys().cloned().map(|name| (name, failure.clone())).collect();
+    Embedded { lasting: names, ..Embedded::default() }
+}
+
+/// Reports to the tasks of a batch what became of the vectors of their documents.
+pub(in super::super) fn report(
     context: Context<'_>,
+    (uid, index): (&str, &Index),
+    embedded: &Embedded,
     batch: &mut FinishedBatch,
     tasks: &[Queued],
-    may_try_again: bool,
-) -> Embedding {
-    let Some(uid) = batch.embeds.take() else { return Embedding::Ended };
-    let index = match context.instance.index(&uid) {
-        Ok(index) => index,
-        Err(error) if error.is_momentary() && may_try_again => {
-            batch.embeds = Some(uid);
-            return Embedding::Hindered(error);
-        }
-        // An index that can't be opened has failed its tasks.
-        Err(_) => return Embedding::Ended,
-    };
-    let embedded = match index.embed_waiting(&context.live.progress, &context.live.cancelled) {
-        Ok(embedded) => embedded,
-        Err(error) if error.is_momentary() && may_try_again => {
-            batch.embeds = Some(uid);
-            return Embedding::Hindered(error.into());
-        }
-        Err(IndexError::Cancelled) => {
-            batch.embeds = Some(uid);
-            return Embedding::GivenUp;
-        }
-        Err(error) => {
-            let failure = EmbedFailure::runtime(ApiError::from(error).message);
-            let names =
-                index.snapshot().settings.embedders.keys().cloned().map(|name| (name, failure.clone())).collect();
-            Embedded { lasting: names, ..Embedded::default() }
-        }
-    };
+) {
     for (embedder, failure) in &embedded.lasting {
         tracing::warn!(index = uid, batch = batch.uid, embedder, %failure, "documents could not be embedded");
     }
-    if embedded.failed > 0 || !embedded.lasting.is_empty() {
-        let snapshot = index.snapshot();
-        let reporting = Reporting::new(context, &uid, &snapshot, &embedded);
-        for FinishedTask { uid, result } in &mut batch.tasks {
-            if let Some(task) = tasks.iter().find(|task| task.uid == *uid) {
-                reporting.report_to(task, result);
-            }
+    if embedded.failed == 0 && embedded.lasting.is_empty() {
+        return;
+    }
+    let snapshot = index.snapshot();
+    let reporting = Reporting::new(context, uid, &snapshot, embedded);
+    for FinishedTask { uid, result } in &mut batch.tasks {
+        if let Some(task) = tasks.iter().find(|task| task.uid == *uid) {
+            reporting.report_to(task, result);
         }
     }
-    batch.finished_at = Timestamp::now().nanos();
-    Embedding::Ended
+}
+
+/// Whether tasks brought documents that wait for vectors, or speak of all of them. Reads their payloads up to the first that does.
+pub(in super::super) fn wait_for_vectors(context: Context<'_>, snapshot: &Snapshot, tasks: &[Queued]) -> bool {
+    let primary_key = snapshot.primary_key.as_deref().unwrap_or_default();
+    tasks.iter().any(|task| {
+        let Content::Upsert(upsert) = &task.content else { return true };
+        let Ok(payload) = payload(context, task.uid, upsert) else { return true };
+        let mut waits = false;
+        let look = |line: &[u8]| {
+            let address = document_id(line, primary_key).ok().and_then(|id| snapshot.find(id.as_str()));
+            waits = waits || address.is_some_and(|address| snapshot.waited_for(address).next().is_some());
+        };
+        for_each_line(&payload, look).is_err() || waits
+    })
+}
+
+/// Adds to what a change of settings reports that embedders could not be reached which it names.
+pub(in super::super) fn report_unreached(result: &mut TaskResult, unreached: &BTreeMap<String, EmbedFailure>) {
+    let lasting = unreached.iter().map(|(embedder, failure)| (&**embedder, failure)).collect();
+    let failures = TaskFailures { lasting, ..TaskFailures::default() };
+    if unreached.is_empty() {
+        return;
+    }
+    let entry = ("embeddingFailures".to_owned(), failures.report());
+    match result {
+        TaskResult::Succeeded(_) => *result = TaskResult::Reported(Map::from_iter([entry])),
+        TaskResult::Reported(report) => report.extend([entry]),
+        TaskResult::Unembedded { .. } | TaskResult::Failed(_) => {}
+    }
 }
 
 /// The failures that a task reports.

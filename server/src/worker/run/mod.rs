@@ -29,7 +29,7 @@ use crate::tasks::live::LiveBatch;
 use crate::tasks::store::{FinishedBatch, FinishedTask, IndexChange, Queued, Store, TaskResult};
 use crate::tasks::task::StoredError;
 
-pub(super) use embedding::{Embedding, embed};
+pub(super) use embedding::{in_vain, make_vectors, report, report_unreached, wait_for_vectors};
 use record::Record;
 
 /// A batch that was carried out; its tasks may have failed.

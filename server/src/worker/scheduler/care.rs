@@ -88,11 +88,11 @@ impl Care {
     }
 
     /// What is written down before a batch.
-    fn attempt(&self, tasks: &[Queued], is_written: bool) -> Attempt {
+    fn attempt(&self, tasks: &[Queued]) -> Attempt {
         let tasks: Vec<u32> = tasks.iter().map(|task| task.uid).collect();
-        let same = self.attempt.as_ref().filter(|before| before.tasks == tasks && before.is_written == is_written);
+        let same = self.attempt.as_ref().filter(|before| before.tasks == tasks);
         let (deaths, crashes) = same.map_or((0, 0), |before| (before.deaths, before.crashes));
-        Attempt { tasks, is_written, deaths, crashes, is_long: false, kills_for_memory: kills_for_memory() }
+        Attempt { tasks, deaths, crashes, is_long: false, kills_for_memory: kills_for_memory() }
     }
 }
 
@@ -126,22 +126,15 @@ fn reason(is_written: bool) -> ApiError {
 }
 
 impl Worker {
-    /// Fails the task that was being carried out alone when the process died again, unless it was done. Tasks whose documents
-    /// were written share what comes after that, and its failure.
+    /// Fails the task that was being carried out alone when the process died again, unless it was done.
     ///
     /// # Errors
     /// When the store cannot be used.
     pub(super) fn fail_guilty(&mut self) -> Result<(), StoreError> {
         let Some(attempt) = self.care.as_ref().and_then(|care| care.attempt.as_ref()) else { return Ok(()) };
-        let is_one_thing = attempt.tasks.len() == 1 || attempt.is_written;
         let is_enough = attempt.is_long || attempt.crashes >= CRASHES_MAX || attempt.deaths >= DEATHS_MAX;
-        if !is_one_thing || !is_enough {
-            return Ok(());
-        }
-        let is_meant = |batch: &mut FinishedBatch| batch.tasks.iter().any(|task| attempt.tasks.contains(&task.uid));
-        let batch = match (self.interrupted.take_if(is_meant), &attempt.tasks[..]) {
-            (Some(batch), _) => after_writing(batch),
-            (None, [uid]) if self.queue.store().queued(*uid)?.is_some() => undone(self.next_batch, *uid),
+        let batch = match attempt.tasks[..] {
+            [uid] if is_enough && self.queue.store().queued(uid)?.is_some() => undone(self.next_batch, uid),
             _ => return Ok(()),
         };
         tracing::error!(tasks = ?attempt.tasks, "failed: the server ended more than once while it processed them");
@@ -175,12 +168,11 @@ impl Worker {
         if plan.tasks.iter().all(|task| task.uid >= care.until) {
             return None;
         }
-        let is_written = plan.written.is_some();
-        if !is_written && care.separates(&plan.tasks) {
+        if care.separates(&plan.tasks) {
             plan.tasks.truncate(1);
             plan.strategy = Strategy::AfterCrash { uid: plan.tasks[0].uid }.to_string();
         }
-        let attempt = care.attempt(&plan.tasks, is_written);
+        let attempt = care.attempt(&plan.tasks);
         note(&self.queue, Some(&attempt));
         Some(attempt)
     }
@@ -199,7 +191,7 @@ fn undone(batch: u32, task: u32) -> FinishedBatch {
 }
 
 /// The documents of the batch were written before; it died while it made their vectors.
-fn after_writing(mut batch: FinishedBatch) -> FinishedBatch {
+pub(super) fn after_writing(mut batch: FinishedBatch) -> FinishedBatch {
     batch.embeds = None;
     batch.finished_at = Timestamp::now().nanos();
     for task in &mut batch.tasks {

@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use super::super::batch::{Growing, IndexFacts, Offer, Strategy};
 use super::Worker;
+use super::background::Held;
+use crate::tasks::content::Content;
 use crate::tasks::kind::Kind;
-use crate::tasks::store::{FinishedBatch, Queued, StoreError};
+use crate::tasks::store::{Queued, StoreError};
+use crate::wire::settings::merged;
 
 /// Types that are carried out before tasks about documents and settings, the most urgent one first.
 const BEFORE_OTHERS: [Kind; 4] = [Kind::IndexCompaction, Kind::Export, Kind::SnapshotCreation, Kind::DumpCreation];
@@ -14,13 +17,13 @@ const BEFORE_OTHERS: [Kind; 4] = [Kind::IndexCompaction, Kind::Export, Kind::Sna
 pub(super) struct Plan {
     pub(super) tasks: Vec<Queued>,
     pub(super) strategy: String,
-    /// What it came to when its documents were written, if that was done before.
-    pub(super) written: Option<FinishedBatch>,
+    /// It is a change of settings that has to ask embedders before it is carried out.
+    pub(super) asks: bool,
 }
 
 impl Plan {
     pub(super) fn new(tasks: Vec<Queued>, strategy: &Strategy) -> Plan {
-        Plan { tasks, strategy: strategy.to_string(), written: None }
+        Plan { tasks, strategy: strategy.to_string(), asks: false }
     }
 }
 
@@ -35,13 +38,6 @@ impl Worker {
         if let Some(cancelation) = store.enqueued_of_kind(Kind::TaskCancelation)?.pop() {
             let strategy = Strategy::Alone { uid: cancelation.uid, kind: Kind::TaskCancelation };
             return Ok(Some(Plan::new(vec![cancelation], &strategy)));
-        }
-        if let Some(written) = &self.interrupted {
-            let (tasks, strategy) = (self.waiting_tasks(written)?, written.strategy.clone());
-            let written = self.interrupted.take();
-            if !tasks.is_empty() {
-                return Ok(Some(Plan { tasks, strategy, written }));
-            }
         }
         for kind in [Kind::UpgradeDatabase, Kind::TaskDeletion] {
             let tasks = store.enqueued_of_kind(kind)?;
@@ -59,10 +55,48 @@ impl Worker {
             let strategy = Strategy::Alone { uid: first[0].uid, kind };
             return Ok(Some(Plan::new(first, &strategy)));
         }
-        match store.oldest_enqueued()? {
-            Some(first) => self.grow(first).map(|plan| Some(self.kept_apart(plan))),
+        let first = if self.background.holds_any() {
+            let mut held = Held::default();
+            store.first_enqueued(|task| self.may_begin(task, &mut held))?
+        } else {
+            store.oldest_enqueued()?
+        };
+        match first {
+            Some(first) => self.grow(first).map(|plan| Some(self.asking_alone(self.kept_apart(plan)))),
             None => Ok(None),
         }
+    }
+
+    /// The tasks before the first one that has to ask embedders, or that one alone.
+    fn asking_alone(&self, mut plan: Plan) -> Plan {
+        let Some(place) = plan.tasks.iter().position(|task| self.has_to_ask(task)) else { return plan };
+        let Queued { uid, content, .. } = &plan.tasks[place];
+        let strategy = match place {
+            0 => Strategy::Alone { uid: *uid, kind: content.kind() },
+            _ => Strategy::Asking { uid: *uid },
+        };
+        plan.strategy = strategy.to_string();
+        plan.asks = place == 0;
+        plan.tasks.truncate(place.max(1));
+        plan
+    }
+
+    /// Whether a task needs vectors before it can be carried out, and has not asked for them.
+    fn has_to_ask(&self, task: &Queued) -> bool {
+        let Content::Settings { patch, may_create_index } = &task.content else { return false };
+        if (patch.embedders.is_unset() && patch.searchable_attributes.is_unset())
+            || self.background.prepared.contains_key(&task.uid)
+        {
+            return false;
+        }
+        let uid = task.index_uid.as_deref().unwrap_or_default();
+        let index = match self.instance.contains(uid) {
+            true => self.instance.index(uid),
+            false if *may_create_index => self.instance.scratch_index(),
+            false => return false,
+        };
+        // What is wrong with the change, or with the index, is said when it is carried out.
+        index.is_ok_and(|index| merged(&index.snapshot().settings, patch).is_ok() && index.needs_embedders(patch))
     }
 
     /// The batch that `first` starts.
@@ -84,6 +118,10 @@ impl Worker {
                 && uid < task.uid
             {
                 strategy = Some(Strategy::BeforeShared { uid, kind });
+                return false;
+            }
+            if self.background.holds(&task, &self.instance) {
+                strategy = Some(Strategy::Asking { uid: task.uid });
                 return false;
             }
             match batch.offer(&task) {

@@ -8,19 +8,21 @@ use super::super::attempts::Attempts;
 use super::super::run::Done;
 use super::{StartError, Worker};
 use crate::error::ApiResult;
-use crate::tasks::store::{FinishedBatch, Queued, StoreError};
+use crate::tasks::store::{FinishedBatch, Queued, StoreError, Written};
 
 impl Worker {
     /// A batch whose commit an index remembers but whose end was not stored is recorded, not carried out again. Only
     /// indexes with enqueued tasks can have one.
     pub(super) fn recover(&mut self) -> Result<(), StartError> {
-        let store = self.queue.store();
+        let queue = Arc::clone(&self.queue);
+        let store = queue.store();
         if let Some(uid) = store.retry_failed_upgrade()? {
             tracing::info!(task = uid, "retrying the upgrade of the database");
         }
         for uid in store.fail_unreadable()? {
             tracing::error!(task = uid, "the work of the task cannot be read: it has failed");
         }
+        self.recover_written()?;
         for uid in store.indexes_with_enqueued()? {
             // An index that cannot be opened fails its tasks, not the server. One that can be a moment later has to be: a
             // batch that it has committed would be carried out twice.
@@ -33,15 +35,20 @@ impl Worker {
             let Some((_, note)) = snapshot.last_outcome().filter(|(_, note)| !note.is_empty()) else { continue };
             let batch: FinishedBatch =
                 serde_json::from_slice(note).map_err(|source| StartError::Note { uid: uid.clone(), source })?;
-            // Its end was stored, but for tasks that were canceled while it waited for vectors.
+            // Its end was stored, or that it goes on in the background.
             if self.waiting_tasks(&batch)?.is_empty() {
                 continue;
             }
             let done = Done::from(batch);
             let free = self.publish(&done);
-            if done.batch.embeds.is_some() && snapshot.waits_for_vectors() {
-                // There is one at most: batches come one after the other.
-                self.interrupted = Some(done.batch);
+            if let (Some(_), true) = (&done.batch.embeds, snapshot.waits_for_vectors())
+                && let Some((_, folder)) = self.instance.folders().into_iter().find(|(name, _)| *name == uid)
+            {
+                tracing::info!(batch = done.batch.uid, index = uid, "continuing to embed the documents of a batch");
+                self.queue.store().put_in_background(&done.batch, &folder)?;
+                self.instance.keep_names(&done.batch.index_changes);
+                self.remove(&free, std::iter::empty());
+                self.resume(Written { batch: done.batch, folder, deaths: 0 })?;
                 continue;
             }
             tracing::info!(batch = done.batch.uid, index = uid, "recorded a batch that was committed before a crash");
@@ -50,7 +57,8 @@ impl Worker {
             self.remove(&free, files.iter());
             self.queue.batch_ended(done.batch.uid);
         }
-        self.next_batch = store.next_batch_uid()?.max(self.interrupted.as_ref().map_or(0, |batch| batch.uid + 1));
+        self.next_batch = store.next_batch_uid()?;
+        self.embed_what_waits();
         self.instance.remove_orphans(&store.payload_files()?)?;
         Ok(())
     }

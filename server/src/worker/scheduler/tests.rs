@@ -58,10 +58,9 @@ impl Server {
             instance,
             places,
             outbound,
-            embedder_requests: Arc::default(),
             limits: LIMITS,
             next_batch: 0,
-            interrupted: None,
+            background: Background::default(),
             retention: Retention::default(),
             patience: Patience::default(),
             holds_memory: false,
@@ -242,12 +241,12 @@ fn cancelations_come_first() {
 }
 
 /// A worker that has begun its next batch, and carried out nothing of it.
-fn begun(server: &Server) -> (Worker, LiveBatch, Vec<Queued>) {
+fn begun(server: &Server) -> (Worker, Arc<LiveBatch>, Vec<Queued>) {
     let mut worker = server.worker();
     worker.recover().unwrap();
     let plan = worker.plan().unwrap().unwrap();
     let live = worker.live(worker.next_batch, &plan.tasks, plan.strategy.to_string());
-    (worker, live, plan.tasks)
+    (worker, Arc::new(live), plan.tasks)
 }
 
 #[test]
@@ -415,8 +414,7 @@ fn the_thread_wakes_for_work_and_stops_when_asked() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::open(folder.path());
     let (queue, instance) = (Arc::clone(&server.queue), Arc::clone(&server.instance));
-    let scheduler =
-        Scheduler::start(queue, instance, server.places(), server.outbound(), Arc::default(), LIMITS).unwrap();
+    let scheduler = Scheduler::start(queue, instance, server.places(), server.outbound(), LIMITS).unwrap();
     let uid = server.add("films", &[document(1)]);
     let deadline = Instant::now() + Duration::from_secs(60);
     while server.task(uid)["finishedAt"].is_null() {

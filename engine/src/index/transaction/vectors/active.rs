@@ -12,7 +12,7 @@ use super::super::super::error::IndexError;
 use super::super::super::settings::{DIMENSIONS_MAX, EmbedderSettings, Settings};
 use super::super::super::snapshot::SegmentView;
 use super::super::geo::document_id_json;
-use super::super::resources::Resources;
+use super::super::resources::{Asks, Resources};
 use super::super::threads::check;
 use crate::document::VectorsError;
 use crate::segment::{VectorShape, fragments_hash};
@@ -30,7 +30,8 @@ pub(in super::super) struct ActiveEmbedder {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum When {
     Now,
-    /// An embedder is asked for the size of its vectors only, and not if that is known.
+    /// The size of the vectors has to be known, from the settings or from those that are stored; if it is not, documents without
+    /// vectors can be written nevertheless.
     Later {
         known_dimensions: Option<u32>,
     },
@@ -46,30 +47,24 @@ pub(super) struct Maker {
 }
 
 impl ActiveEmbedder {
-    /// All embedders of `settings`.
+    /// All embedders of `settings`, for documents that are written. Where vectors are made later, a provider that is away is no reason
+    /// not to write documents, nor is one that has not said yet how long its vectors are.
     ///
     /// # Errors
     /// The first that can't be used, or [`IndexError::Cancelled`].
     pub(in super::super) fn all(
         settings: &Settings,
         resources: &Resources<'_>,
-    ) -> Result<Vec<ActiveEmbedder>, IndexError> {
-        settings.all_embedders().map(|embedder| ActiveEmbedder::open(embedder, resources, When::Now)).collect()
-    }
-
-    /// All embedders of `settings`, for documents that are embedded later: a provider that is away is no reason not to
-    /// write them, as long as the size of its vectors is known, from the settings or from those in `segments`.
-    ///
-    /// # Errors
-    /// The first that can't be used, or [`IndexError::Cancelled`].
-    pub(in super::super) fn all_for_later(
-        settings: &Settings,
-        resources: &Resources<'_>,
         segments: &[SegmentView],
     ) -> Result<Vec<ActiveEmbedder>, IndexError> {
         let open = |settings: EmbedderSettings| {
-            let known_dimensions = settings.dimensions.or_else(|| stored_dimensions(segments, &settings.name));
-            ActiveEmbedder::open(settings, resources, When::Later { known_dimensions })
+            let when = match resources.asks {
+                Asks::Never => When::Later {
+                    known_dimensions: settings.dimensions.or_else(|| stored_dimensions(segments, &settings.name)),
+                },
+                Asks::Briefly | Asks::Patiently => When::Now,
+            };
+            ActiveEmbedder::open(settings, resources, when)
         };
         settings.all_embedders().map(open).collect()
     }
@@ -85,7 +80,7 @@ impl ActiveEmbedder {
             let template = template_of(&settings)
                 .map_err(|reason| EmbeddingError::Template { embedder: settings.name.clone(), reason })?;
             let open = || {
-                let opened = resources.embedders.open(&settings, resources.cancelled);
+                let opened = resources.embedders.open(&settings, resources.asking());
                 opened.map_err(|failure| match check(resources.cancelled) {
                     Ok(()) => EmbeddingError::Unusable(failure).into(),
                     Err(cancelled) => cancelled,
@@ -97,11 +92,15 @@ impl ActiveEmbedder {
                     (embedder.dimensions(), Some(embedder))
                 }
                 When::Later { known_dimensions: Some(known) } => (known, None),
-                When::Later { known_dimensions: None } => (open()?.dimensions(), None),
+                When::Later { known_dimensions: None } => {
+                    let opened = open();
+                    (opened.map_or(UNKNOWN_DIMENSIONS, |embedder| embedder.dimensions()), None)
+                }
             };
             (Some(dimensions), Some(Maker { name: settings.name.clone(), embedder, template }))
         };
-        let dimensions = dimensions.filter(|dimensions| *dimensions > 0).ok_or_else(|| {
+        let may_be_unknown = matches!(when, When::Later { .. }) && !settings.user_provided;
+        let dimensions = dimensions.filter(|dimensions| *dimensions > 0 || may_be_unknown).ok_or_else(|| {
             EmbeddingError::Unusable(EmbedFailure::user(format!(
                 "the dimensions of embedder `{}` are not known",
                 settings.name
@@ -118,6 +117,22 @@ impl ActiveEmbedder {
         Ok(ActiveEmbedder { settings, shape, maker })
     }
 
+    /// Refuses vectors that come with a document as long as their size is not known.
+    ///
+    /// # Errors
+    /// [`EmbeddingError::Unusable`]
+    pub(super) fn check_known(&self) -> Result<(), IndexError> {
+        if self.shape.dimensions != UNKNOWN_DIMENSIONS {
+            return Ok(());
+        }
+        let name = self.name();
+        Err(EmbeddingError::Unusable(EmbedFailure::runtime(format!(
+            "documents bring vectors of embedder `{name}`, whose provider has not said yet how long its vectors are. Set \
+             `dimensions` of `{name}`, or send the documents again when the provider answers"
+        )))
+        .into())
+    }
+
     /// Refuses to write vectors beside those of another size: the dimensions of an embedder were changed, which makes
     /// no new vectors by itself.
     ///
@@ -126,7 +141,8 @@ impl ActiveEmbedder {
     pub(in super::super) fn check_stored(&self, segments: &[SegmentView]) -> Result<(), IndexError> {
         let stored = segments.iter().filter_map(|segment| segment.reader.vectors_of(self.name()));
         let mut sizes = stored.filter(|vectors| vectors.vector_count() > 0).map(|vectors| vectors.shape().dimensions);
-        match sizes.find(|dimensions| *dimensions != self.shape.dimensions) {
+        let is_other = |stored: &u32| *stored != self.shape.dimensions && self.shape.dimensions != UNKNOWN_DIMENSIONS;
+        match sizes.find(is_other) {
             Some(stored) => {
                 let (expected, found) = (stored as usize, self.shape.dimensions as usize);
                 Err(VectorsError::Stored { expected, found }.into())
@@ -140,6 +156,9 @@ impl ActiveEmbedder {
     }
 }
 
+/// Of an embedder that has not said yet how long its vectors are.
+const UNKNOWN_DIMENSIONS: u32 = 0;
+
 /// Fragments take the place of a template.
 fn template_of(settings: &EmbedderSettings) -> Result<DocumentTemplate, TemplateError> {
     if settings.fragments.is_empty() {
@@ -149,7 +168,7 @@ fn template_of(settings: &EmbedderSettings) -> Result<DocumentTemplate, Template
     fragments.collect::<Result<_, _>>().map(DocumentTemplate::Fragments)
 }
 
-fn stored_dimensions(segments: &[SegmentView], embedder: &str) -> Option<u32> {
+pub(super) fn stored_dimensions(segments: &[SegmentView], embedder: &str) -> Option<u32> {
     let stored = segments.iter().filter_map(|segment| segment.reader.vectors_of(embedder));
     let mut sizes = stored.filter(|vectors| vectors.vector_count() > 0).map(|vectors| vectors.shape().dimensions);
     sizes.next()

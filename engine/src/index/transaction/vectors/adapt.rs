@@ -1,7 +1,10 @@
 //! Brings the vectors of segments in line with changed settings: a file beside each segment that needs one.
 
+use std::collections::BTreeMap;
+
 use serde_json::value::RawValue;
 
+use super::super::super::document_vectors::name_aside;
 use super::super::super::embedding::{EmbedFailure, EmbeddingError, EmbeddingLog};
 use super::super::super::error::IndexError;
 use super::super::super::files::FileGuard;
@@ -13,7 +16,7 @@ use super::super::document_writer::Reading;
 use super::super::geo::document_id_json;
 use super::super::resources::Resources;
 use super::super::threads::check;
-use super::active::ActiveEmbedder;
+use super::active::{ActiveEmbedder, When, stored_dimensions};
 use super::document_vectors::{DocumentVectors, VectorTarget, check_log};
 use super::missing::Missing;
 use crate::document::{SuppliedVectors, VectorsError, embedders_of, split_vectors};
@@ -34,11 +37,20 @@ pub(super) enum Work {
     Render,
     /// All that can be made are made anew.
     Make,
+    /// The same, for an embedder that is new: what an earlier one of its name left is of use if it has the right size.
+    Add,
+}
+
+impl Work {
+    /// Whether vectors are made.
+    fn makes(self) -> bool {
+        matches!(self, Work::Render | Work::Make | Work::Add)
+    }
 }
 
 fn work(old: Option<&EmbedderSettings>, new: &EmbedderSettings, searchable_changed: bool) -> Work {
     match old {
-        None => Work::Make,
+        None => Work::Add,
         Some(old) if !new.makes_same_vectors(old) => Work::Make,
         Some(old) if !new.user_provided && (searchable_changed || !new.is_content_with_texts_of(old)) => Work::Render,
         Some(old) if new.binary_quantized != old.binary_quantized => Work::Quantize,
@@ -61,23 +73,11 @@ pub(in super::super) fn adapt_vectors(
     if old.embedders == new.embedders && (new.embedders.is_empty() || !searchable_changed) {
         return Ok(None);
     }
-    let all = ActiveEmbedder::all(new, resources)?;
-    let (mut embedders, mut works) = (Vec::new(), Vec::new());
-    for embedder in all {
-        let before = old.embedder(embedder.name());
-        let work = work(before.as_ref(), &embedder.settings, searchable_changed);
-        // Other dimensions alone make no new vectors: what is stored stays, and fails whatever needs the new size.
-        let is_waiting = work == Work::Quantize && embedder.check_stored(segments).is_err();
-        if work != Work::None && !is_waiting {
-            embedders.push(embedder);
-            works.push(work);
-        }
-    }
+    let (embedders, works): (Vec<_>, Vec<_>) = changed(resources, old, new, segments)?.into_iter().unzip();
     if embedders.is_empty() || segments.is_empty() {
         return Ok(None);
     }
-    let total = segments.iter().map(|segment| u64::from(segment.reader.doc_count())).sum();
-    resources.progress.enter(Phase::BuildingColumns, total);
+    resources.progress.enter(Phase::BuildingColumns, document_total(segments));
     // One segment after the other: its vectors are gathered before they are written.
     let log = EmbeddingLog::default();
     let adaptation = Adaptation { resources, reading, embedders: &embedders, works: &works, log: &log };
@@ -87,6 +87,76 @@ pub(in super::super) fn adapt_vectors(
         check_log(&log, &embedders).map(|()| adapted)
     };
     segments.iter().map(adapt).collect::<Result<_, _>>().map(Some)
+}
+
+/// Asks for the vectors that [`adapt_vectors`] will need, and leaves it to the embedders to remember them. Returns why embedders
+/// cannot be reached that need not be asked yet.
+///
+/// # Errors
+/// As [`adapt_vectors`].
+pub(in super::super) fn prepare_vectors(
+    resources: &Resources<'_>,
+    reading: Reading<'_>,
+    old: &Settings,
+    segments: &[SegmentView],
+) -> Result<BTreeMap<String, EmbedFailure>, IndexError> {
+    let changed = changed(resources, old, reading.settings, segments)?;
+    let (embedders, works): (Vec<_>, Vec<_>) = changed.into_iter().filter(|(_, work)| work.makes()).unzip();
+    if segments.is_empty() {
+        let unreached = embedders.iter().filter_map(|embedder: &ActiveEmbedder| {
+            let maker = embedder.maker.as_ref()?.embedder.as_ref()?;
+            Some((embedder.name().to_owned(), maker.reach(resources.asking()?).err()?))
+        });
+        let unreached = unreached.collect();
+        return check(resources.cancelled).map(|()| unreached);
+    }
+    resources.progress.enter(Phase::Embedding, document_total(segments));
+    let log = EmbeddingLog::default();
+    let adaptation = Adaptation { resources, reading, embedders: &embedders, works: &works, log: &log };
+    for segment in segments {
+        adaptation.ask(segment)?;
+        check_log(&log, &embedders)?;
+    }
+    Ok(BTreeMap::new())
+}
+
+/// Whether a change of settings may have to ask an embedder.
+pub(in super::super::super) fn asks_embedders(old: &Settings, new: &Settings) -> bool {
+    let searchable_changed = old.searchable_attributes != new.searchable_attributes;
+    new.all_embedders().any(|embedder| {
+        let before = old.embedder(&embedder.name);
+        !embedder.user_provided && work(before.as_ref(), &embedder, searchable_changed).makes()
+    })
+}
+
+fn document_total(segments: &[SegmentView]) -> u64 {
+    segments.iter().map(|segment| u64::from(segment.reader.doc_count())).sum()
+}
+
+/// The embedders whose vectors are not what the new settings ask for, and what there is to do. No other one is opened.
+fn changed(
+    resources: &Resources<'_>,
+    old: &Settings,
+    new: &Settings,
+    segments: &[SegmentView],
+) -> Result<Vec<(ActiveEmbedder, Work)>, IndexError> {
+    let searchable_changed = old.searchable_attributes != new.searchable_attributes;
+    let mut changed = Vec::new();
+    for settings in new.all_embedders() {
+        let work = work(old.embedder(&settings.name).as_ref(), &settings, searchable_changed);
+        let known_dimensions = settings.dimensions.or_else(|| stored_dimensions(segments, &settings.name));
+        let embedder = match work {
+            Work::None => continue,
+            Work::Quantize => ActiveEmbedder::open(settings, resources, When::Later { known_dimensions })?,
+            _ => ActiveEmbedder::open(settings, resources, When::Now)?,
+        };
+        // Other dimensions alone make no new vectors: what is stored stays, and fails whatever needs the new size.
+        let is_waiting = embedder.check_known().is_err() || embedder.check_stored(segments).is_err();
+        if work != Work::Quantize || !is_waiting {
+            changed.push((embedder, work));
+        }
+    }
+    Ok(changed)
 }
 
 pub(super) struct Adaptation<'a> {
@@ -139,14 +209,23 @@ fn stored<'r>(
     doc: u32,
 ) -> Result<Option<(StoredVectors<'r>, VectorShape)>, IndexError> {
     let stored = reader.vectors_of(embedder.name()).filter(|vectors| vectors.state(doc).is_present());
-    let stored = stored.map(|vectors| Ok((vectors.get(doc)?, vectors.shape()))).transpose();
+    // Vectors that were set aside are those of the document again when the embedder has their size.
+    let aside = stored.filter(|vectors| vectors.of(doc).is_empty()).and_then(|_| {
+        let aside = reader.vectors_of(&name_aside(embedder.name(), embedder.shape.dimensions));
+        aside.filter(|vectors| vectors.state(doc).is_present())
+    });
+    let stored = aside.or(stored).map(|vectors| Ok((vectors.get(doc)?, vectors.shape()))).transpose();
     stored.map_err(|error: SegmentError| IndexError::from(error))
 }
 
 /// Whether stored vectors stay, whatever the document says.
 fn stays(embedder: &ActiveEmbedder, work: Work, stored: &StoredVectors<'_>, shape: VectorShape) -> bool {
     // What is made anew makes all vectors of one size: those that came with the document go if they have another.
-    let is_anew = matches!(work, Work::Make | Work::Render);
+    let is_anew = work.makes();
+    // What a user gave for good stays, whatever becomes of the embedder.
+    if work != Work::Add && stored.state.is_user_provided() && !stored.state.regenerates() {
+        return true;
+    }
     let fits = stored.count == 0 || shape.dimensions == embedder.shape.dimensions;
     // What came with the document stays, unless it waits for a better one.
     let waits = stored.state.regenerates() && embedder.maker.is_some();
@@ -154,6 +233,17 @@ fn stays(embedder: &ActiveEmbedder, work: Work, stored: &StoredVectors<'_>, shap
         && (stored.state.is_user_provided() && !waits
             || !stored.state.regenerates()
             || matches!(work, Work::Quantize | Work::Complete | Work::None))
+}
+
+/// Keeps vectors of another size than the embedder makes now beside the others. The document waits for none.
+fn set_aside(
+    beside: &mut Beside,
+    embedder: &ActiveEmbedder,
+    doc: u32,
+    (stored, shape): (StoredVectors<'_>, VectorShape),
+) {
+    beside.vectors(&name_aside(embedder.name(), shape.dimensions), shape).copy(doc, stored, shape);
+    beside.vectors(embedder.name(), embedder.shape).set::<&[f32]>(doc, VectorState::supplied(false), 0, &[]);
 }
 
 /// What the text of `_vectors` says of an embedder; the last of repeated names counts.
@@ -190,6 +280,25 @@ impl Adaptation<'_> {
         self.put_beside(segment, &beside)
     }
 
+    /// Asks for the vectors of a segment, and forgets them: they are remembered elsewhere.
+    fn ask(&self, segment: &SegmentView) -> Result<(), IndexError> {
+        let (resources, reader) = (self.resources, &segment.reader);
+        let missing = Missing::default();
+        let mut documents = DocumentVectors::new(resources, self.reading, self.embedders, &missing, self.log);
+        let mut beside = Beside::default();
+        for run in runs_of(reader.doc_count()) {
+            check(resources.cancelled)?;
+            let done = u64::from(run.end - run.start);
+            for_each_document(reader, run, |doc, json| match segment.is_live(doc) {
+                true => self.document(&mut documents, &mut beside, reader, doc, json),
+                false => Ok(()),
+            })?;
+            beside.0.clear();
+            resources.progress.advance(done);
+        }
+        documents.flush(&mut beside)
+    }
+
     /// The segment with these vectors in the place of those that it has of the same embedders.
     pub(super) fn put_beside(&self, segment: &SegmentView, beside: &Beside) -> Result<SegmentView, IndexError> {
         if beside.0.is_empty() {
@@ -219,7 +328,9 @@ impl Adaptation<'_> {
         for (number, (embedder, &work)) in self.embedders.iter().zip(self.works).enumerate() {
             let stored = stored(reader, embedder, doc)?;
             if let Some((kept, shape)) = stored.filter(|(stored, shape)| stays(embedder, work, stored, *shape)) {
-                if work != Work::Complete {
+                if work.makes() && kept.count > 0 && shape.dimensions != embedder.shape.dimensions {
+                    set_aside(beside, embedder, doc, (kept, shape));
+                } else if work != Work::Complete {
                     self.keep(beside, embedder, doc, &plain, (kept, shape))?;
                 }
                 continue;
@@ -261,8 +372,12 @@ impl Adaptation<'_> {
     ) -> Result<(), IndexError> {
         let id = || document_id_json(plain, self.reading.primary_key).trim_matches('"').to_owned();
         self.check_size(embedder, shape, stored.count, id)?;
+        let vectors = beside.vectors(embedder.name(), embedder.shape);
         if shape.dimensions == embedder.shape.dimensions {
-            beside.vectors(embedder.name(), embedder.shape).copy(doc, stored, shape);
+            vectors.copy(doc, stored, shape);
+        } else {
+            // It has none, whatever their size, and wants none.
+            vectors.set::<&[f32]>(doc, stored.state, 0, &[]);
         }
         Ok(())
     }

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::super::super::embedding::{EmbedFailure, Embedder, EmbeddingError, EmbeddingLog, Misspelt};
+use super::super::super::document_vectors::embedder_of;
+use super::super::super::embedding::{Asking, EmbedFailure, Embedder, EmbeddingError, EmbeddingLog, Misspelt};
 use super::super::super::error::IndexError;
 use super::super::super::settings::{Settings, VECTORS_FIELD};
 use super::super::document_writer::Reading;
@@ -148,7 +149,7 @@ impl<'a> DocumentVectors<'a> {
             // What a removed embedder left behind is plain data of the document, which stays too.
             for vectors in reader.vectors() {
                 let is_known = self.embedders.iter().any(|embedder| embedder.name() == vectors.name());
-                let is_named = taken.supplied.iter().any(|(name, _)| name == vectors.name());
+                let is_named = taken.supplied.iter().any(|(name, _)| name == embedder_of(vectors.name()));
                 if !is_known && !is_named && vectors.state(old).is_present() {
                     target.vectors(vectors.name(), vectors.shape()).copy(doc, vectors.get(old)?, vectors.shape());
                 }
@@ -176,6 +177,7 @@ impl<'a> DocumentVectors<'a> {
         earlier: Option<(StoredVectors<'_>, VectorShape)>,
     ) -> Result<(), IndexError> {
         let embedder = &self.embedders[number];
+        embedder.check_known()?;
         let id_text = || document_id_json(&taken.json, self.primary_key).trim_matches('"').to_owned();
         supplied.check(embedder.name(), embedder.shape.dimensions as usize, id_text)?;
         match (supplied.vectors, supplied.regenerate, &embedder.maker) {
@@ -302,6 +304,10 @@ impl<'a> DocumentVectors<'a> {
         for (embedder, pending) in self.embedders.iter().zip(&mut self.pending) {
             let maker = embedder.maker.as_ref().and_then(|maker| maker.embedder.as_deref());
             let (Some(maker), false) = (maker, pending.is_empty()) else { continue };
+            let Some(asking) = self.resources.asking() else {
+                remembered(maker, embedder, target, pending, self.log);
+                continue;
+            };
             if let Some(failure) = self.log.lasting(embedder.name()) {
                 self.log.lasts(embedder.name(), pending.drain(..).count(), failure);
                 continue;
@@ -309,7 +315,7 @@ impl<'a> DocumentVectors<'a> {
             let counts: Vec<usize> = pending.iter().map(|pending| pending.texts.len()).collect();
             let texts: Vec<String> =
                 pending.iter_mut().flat_map(|pending| std::mem::take(&mut pending.texts)).collect();
-            let mut answers = embed(maker, embedder.shape, &texts, self.resources)?.into_iter();
+            let mut answers = embed(maker, embedder.shape, &texts, asking)?.into_iter();
             let builder = target.vectors(embedder.name(), embedder.shape);
             for (pending, count) in pending.drain(..).zip(counts) {
                 // All of a document's vectors, or none of them.
@@ -330,22 +336,41 @@ impl<'a> DocumentVectors<'a> {
     }
 }
 
+/// Sets the vectors that are known of documents; the others wait for theirs.
+fn remembered(
+    maker: &dyn Embedder,
+    embedder: &ActiveEmbedder,
+    target: &mut dyn VectorTarget,
+    pending: &mut Vec<Pending>,
+    log: &EmbeddingLog,
+) {
+    let expected = embedder.shape.dimensions as usize;
+    let builder = target.vectors(embedder.name(), embedder.shape);
+    for Pending { doc, texts, hash, .. } in pending.drain(..) {
+        let known = maker.known(&texts).into_iter().map(|vector| vector.filter(|vector| vector.len() == expected));
+        if let Some(vectors) = known.collect::<Option<Vec<_>>>() {
+            builder.set(doc, VectorState::generated().hashed(), hash, &vectors);
+            log.made(embedder.name());
+        }
+    }
+}
+
 /// An answer for each of `texts`, checked.
 fn embed(
     maker: &dyn Embedder,
     shape: VectorShape,
     texts: &[String],
-    resources: &Resources<'_>,
+    asking: Asking<'_>,
 ) -> Result<Vec<Result<Vec<f32>, EmbedFailure>>, IndexError> {
-    let answers = maker.embed(texts, resources.cancelled);
-    check(resources.cancelled)?;
+    let answers = maker.embed(texts, asking);
+    check(asking.cancelled)?;
     if answers.len() != texts.len() {
         let message = format!("vectors for {} texts were asked for, and there are {}", texts.len(), answers.len());
         return Ok(vec![Err(EmbedFailure::runtime(message)); texts.len()]);
     }
     let expected = shape.dimensions as usize;
     let checked = answers.into_iter().map(|answer| match answer {
-        Ok(vector) if vector.len() != expected => Err(EmbedFailure::other_dimensions(expected, vector.len())),
+        Ok(vector) if vector.len() != expected => Err(EmbedFailure::other_dimensions(expected, vector.len()).of_text()),
         answer => answer,
     });
     Ok(checked.collect())

@@ -10,7 +10,8 @@ use crate::id::DocId;
 use crate::segment::SegmentReader;
 
 pub(super) use active::ActiveEmbedder;
-pub(super) use adapt::adapt_vectors;
+pub(in super::super) use adapt::asks_embedders;
+pub(super) use adapt::{adapt_vectors, prepare_vectors};
 pub(super) use complete::embed_waiting;
 pub(super) use document_vectors::{DocumentVectors, check_log};
 pub(super) use missing::Missing;
