@@ -31,8 +31,11 @@ fn says(server: &mut Server, role: &str, is_so: impl Fn(&Value) -> bool) {
     });
 }
 
+/// Puts something at the address of a store.
+type Put = Box<dyn Fn(&Path)>;
+
 /// What is at the address of a store while that is away.
-fn places(group: &Group) -> [(&'static str, Box<dyn Fn(&Path) + '_>); 3] {
+fn places(group: &Group) -> [(&'static str, Put); 3] {
     let older = group.folder.path().join("older");
     let copy = |from: &Path, to: &Path| {
         assert!(std::process::Command::new("cp").arg("-r").args([from, to]).status().unwrap().success());
@@ -91,9 +94,8 @@ fn a_writer_that_starts_without_its_store_waits_for_it() {
     let mut writer = member(&group);
     writer.add("films", json!([film(1, "Alien")]));
     let (store, aside) = (group.folder.path().join("store"), group.folder.path().join("aside"));
-    let mut expected = 1;
-    for (what, put) in places(&group).into_iter().take(2) {
-        let answer = writer.post("/indexes/films/documents", json!([film(10 + expected, "Brazil")]));
+    for (expected, (what, put)) in (2..).zip(places(&group).into_iter().take(2)) {
+        let answer = writer.post("/indexes/films/documents", json!([film(9 + expected, "Brazil")]));
         assert_eq!(answer.status, 202);
         writer.kill();
         std::fs::rename(&store, &aside).unwrap();
@@ -107,7 +109,6 @@ fn a_writer_that_starts_without_its_store_waits_for_it() {
             std::fs::remove_dir_all(&store).unwrap();
         }
         std::fs::rename(&aside, &store).unwrap();
-        expected += 1;
         says(&mut writer, "writer", Value::is_null);
         soon(|| (writer.document_count("films") == expected).then_some(()));
     }

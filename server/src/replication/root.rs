@@ -329,7 +329,8 @@ mod tests {
             Root::read(root.number, &root.to_bytes())
         };
         with(&|_| ()).unwrap();
-        let changes: [&dyn Fn(&mut Root, u64); 5] = [
+        type Change = dyn Fn(&mut Root, u64);
+        let changes: [&Change; 5] = [
             &|root, number| root.number = number,
             &|root, number| root.epoch = number,
             &|root, number| root.indexes[0].manifest.generation = number,

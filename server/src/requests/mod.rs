@@ -12,4 +12,3 @@ pub(crate) use replication::Replication;
 pub(crate) use request::Origin;
 pub(crate) use request::{Request, request};
 pub(crate) use respond::{accepted, error_answer, respond};
-pub(crate) use standing::Standing;

@@ -109,7 +109,8 @@ mod tests {
             older("");
             fs::write(place.join(KEY), "of another").unwrap();
         };
-        let puts: [(&str, &dyn Fn(&str)); 4] = [
+        type Put<'a> = (&'a str, &'a dyn Fn(&str));
+        let puts: [Put<'_>; 4] = [
             ("nothing", &|_| ()),
             ("a mount point", &|_| fs::create_dir(&place).unwrap()),
             ("an older state", &older),
