@@ -148,7 +148,7 @@ fn heap_bytes() -> Option<i64> {
     resident().map(|resident| resident.heap_bytes)
 }
 
-/// Returns the memory of the process, where the system tells. Allocates nothing. Cost: a system call.
+/// Returns the memory of the process, where the system reports it. Allocates nothing. Cost: a system call.
 #[cfg(target_os = "linux")]
 pub(crate) fn resident() -> Option<Resident> {
     use std::fs::File;

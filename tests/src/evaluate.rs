@@ -267,7 +267,7 @@ fn a_run_that_is_ended_leaves_nothing_and_one_that_is_killed_not_for_long() {
 }
 
 #[test]
-fn a_key_that_may_not_clone_is_told_what_it_lacks() {
+fn a_key_that_may_not_clone_is_refused_with_what_it_lacks() {
     let master = "a-master-key-of-the-tests";
     let server = unsearchable_on(Server::with_options(&["--master-key", master]).with_key(master), 5);
     let key = |actions: Value| {

@@ -69,7 +69,7 @@ fn no_task_or_batch_names_an_index_that_the_key_may_not_know() {
     assert!(clones.iter().any(|task| task["details"] == json!({"newIndexUid": null})), "{clones:?}");
     let said = clones.iter().filter_map(|task| task["error"]["message"].as_str()).collect::<Vec<_>>();
     assert!(said.contains(&"Index `…` already exists."), "{said:?}");
-    // As it happened, and as it is told again.
+    // As it happened, and as it is replayed.
     let last = finish(&server, &ask(&server, MASTER, "DELETE", "/indexes/films/documents/9", &Value::Null));
     for stream in [&mut tasks_now, &mut batches_now] {
         loop {

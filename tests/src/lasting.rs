@@ -92,10 +92,11 @@ fn streams_end_with_their_keys() {
         }
         assert_eq!(ask(&server, MASTER, "DELETE", &of_key, &Value::Null).status, 204);
         // Nothing is sent of what comes later.
-        server.add(&format!("unseen-{}", path.len()), json!([{"id": 1}]));
-        server.add("films", json!([{"id": "unseen"}]));
+        let unseen = format!("unseen-{}", path.len());
+        server.add(&unseen, json!([{"id": 1}]));
+        server.add("films", json!([{ "id": unseen }]));
         let said = end_of(&server, &stream);
-        assert!(!said.is_empty() && !said.contains("unseen"), "{path}: {said}");
+        assert!(!said.is_empty() && !said.contains(&unseen), "{path}: {said}");
 
         let short = json!({"actions": [action], "indexes": ["*"], "expiresAt": soon("+%FT%TZ")});
         let short = ask(&server, MASTER, "POST", "/keys", &short);

@@ -45,7 +45,7 @@ pub trait Directory: Send + Sync + Debug {
     fn sync_directory(&self) -> io::Result<()>;
 }
 
-/// Tells a file from others that had its name before, or get it later.
+/// Distinguishes a file from others that had its name before, or get it later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileIdentity(pub(super) [u64; 3]);
 

@@ -29,7 +29,7 @@ const QUOTE_BYTES_MAX: usize = 300;
 const SECRET_BYTES_MIN: usize = 8;
 const CALL_TIME: Duration = Duration::from_secs(30);
 const TRIES_MAX: u32 = 10;
-/// Tries of somebody who has just named the provider, where it cannot be reached: a second or so, and where it is silent.
+/// Tries right after a client has named the provider, where it cannot be reached: a second or so, and where it is silent.
 const TRIES_UNREACHED: u32 = 5;
 const TRIES_SILENT: u32 = 2;
 /// How long a provider may take to show that it is there.
@@ -49,7 +49,7 @@ enum Failed {
     Retry {
         failure: EmbedFailure,
         at_least: Duration,
-        /// Tries of somebody who has just named the provider.
+        /// Tries right after a client has named the provider.
         brief: u32,
     },
 }
@@ -106,13 +106,13 @@ pub(super) async fn embed(
         if failures >= tries_max || is_late {
             return Err(failure);
         }
-        tell(asking, failures, tries_max, &failure, wait);
+        report(asking, failures, tries_max, &failure, wait);
         unless_cancelled(asking.cancelled, tokio::time::sleep(wait)).await.ok_or_else(EmbedFailure::cancelled)?;
     }
 }
 
 /// Says that a try has failed and another one follows: to those who look at the progress, and in the log.
-fn tell(asking: Asking<'_>, attempt: u32, attempts_max: u32, failure: &EmbedFailure, wait: Duration) {
+fn report(asking: Asking<'_>, attempt: u32, attempts_max: u32, failure: &EmbedFailure, wait: Duration) {
     let is_news = asking.watch.seen().trouble.is_none();
     asking.watch.waits(Trouble { attempt, attempts_max, reason: failure.to_string() });
     if is_news {

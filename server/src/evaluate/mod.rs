@@ -218,7 +218,7 @@ async fn measure(
     if variants.iter().any(|variant| tries_settings(server.index_of(variant))) {
         let removed = trials.remove_dead().await?;
         if removed > 0 {
-            tell(format_args!("removed {} of an earlier run", counted(removed, "clone")));
+            announce(format_args!("removed {} of an earlier run", counted(removed, "clone")));
         }
     }
     let measured = tokio::select! {
@@ -229,7 +229,7 @@ async fn measure(
     let ended = trials.end().await;
     let measured = measured?;
     for index in ended? {
-        tell(format_args!("index `{index}` has changed meanwhile: it was measured as it was when it was cloned"));
+        announce(format_args!("index `{index}` has changed meanwhile: it was measured as it was when it was cloned"));
     }
     Ok(measured)
 }
@@ -253,7 +253,7 @@ async fn measure_with(
             if variant.settings.is_empty() {
                 answers = server.answers(variant, judgements, (trials, false)).await;
             } else {
-                tell(format_args!("`{}` is left out: {}", variant.name, EvaluateError::Replica));
+                announce(format_args!("`{}` is left out: {}", variant.name, EvaluateError::Replica));
                 continue;
             }
         }
@@ -276,7 +276,7 @@ async fn interrupted() {
 }
 
 /// Says something beside the results.
-fn tell(text: std::fmt::Arguments<'_>) {
+fn announce(text: std::fmt::Arguments<'_>) {
     console::line(text);
 }
 

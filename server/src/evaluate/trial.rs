@@ -25,7 +25,7 @@ const PAGE: u64 = 1000;
 /// Who makes clones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Maker {
-    /// Tells machines, and what they run in, apart.
+    /// Distinguishes machines, and what they run in.
     place: String,
     process: u32,
     /// Seconds since 1970.

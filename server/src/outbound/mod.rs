@@ -111,7 +111,7 @@ impl From<reqwest::Error> for OutboundError {
 }
 
 impl OutboundError {
-    /// Whether nobody took the request.
+    /// Whether no server took the request.
     pub fn is_unreached(&self) -> bool {
         match self {
             OutboundError::Timeout => true,

@@ -156,7 +156,7 @@ impl ChatSettings {
         Ok(new)
     }
 
-    /// Where completions are asked for; empty where nobody said.
+    /// Address of the provider; empty where none was given.
     pub(crate) fn address(&self) -> &str {
         let of_source = match self.source {
             Source::OpenAi => "https://api.openai.com/v1",

@@ -10,7 +10,7 @@ fn status(server: &Server, task: &Answer) -> Value {
     server.get(&format!("/tasks/{}", task.body["taskUid"])).ok()["status"].clone()
 }
 
-/// An address at which nobody listens.
+/// An address at which no server listens.
 fn closed() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     format!("http://{}/embed", listener.local_addr().expect("a bound address"))

@@ -19,6 +19,8 @@ pub(super) struct State {
     pub(super) changes: Vec<Vec<u8>>,
     /// The places that were confirmed, each with what the server held then.
     pub(super) confirmed: Vec<(u64, u64)>,
+    /// Connections over which changes go out.
+    pub(super) followers: usize,
     /// Its certificate; without one it has no TLS.
     pub(super) tls: Option<Arc<ServerConfig>>,
     /// Whether those that signed in came over TLS.
@@ -107,7 +109,10 @@ impl Database {
             }
             let sql = String::from_utf8(body).expect("text").trim_end_matches('\0').to_owned();
             if sql.starts_with("START_REPLICATION") {
-                return self.replicate(stream);
+                self.state().followers += 1;
+                let ended = self.replicate(stream);
+                self.state().followers -= 1;
+                return ended;
             }
             if sql.starts_with("COPY") {
                 send(stream, b'H', &[0, 0, 0])?;

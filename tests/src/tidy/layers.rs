@@ -34,7 +34,6 @@ const SERVER_LAYERS: [&[&str]; 18] = [
         "error",
         "mcp",
         "memory",
-        "postgres",
         "process_limits",
         "secret",
         "stopping",
@@ -42,7 +41,7 @@ const SERVER_LAYERS: [&[&str]; 18] = [
         "text_file",
         "timestamp",
     ],
-    &["aliases", "console", "engine_errors", "outbound"],
+    &["aliases", "console", "engine_errors", "outbound", "postgres"],
     &["bus_error", "client", "options"],
     // What bounds and carries requests, without knowing any.
     &["budget", "embedders", "http", "logs", "rerankers", "search_pool"],

@@ -9,9 +9,9 @@ use parking_lot::Mutex;
 pub struct Asking<'a> {
     /// The call gives up soon after this is set.
     pub cancelled: &'a AtomicBool,
-    /// Is told what becomes of the requests.
+    /// Receives what becomes of the requests.
     pub watch: &'a EmbeddingWatch,
-    /// Somebody has just named the provider: one that cannot be reached is reported soon.
+    /// A client has just named the provider: one that cannot be reached is reported soon.
     pub is_brief: bool,
 }
 

@@ -46,7 +46,7 @@ pub trait Embedder: Send + Sync + fmt::Debug {
         Ok(())
     }
 
-    /// For each text, in order, the vector that is remembered of it. Asks nobody, and returns at once.
+    /// For each text, in order, the vector that is remembered of it. Asks no provider, and returns at once.
     fn known(&self, texts: &[String]) -> Vec<Option<Vec<f32>>> {
         vec![None; texts.len()]
     }
@@ -58,7 +58,7 @@ pub trait EmbedderProvider: Send + Sync + fmt::Debug {
     /// gives up soon after it is cancelled. Without `asking` it returns at once.
     ///
     /// # Errors
-    /// When the configuration can't work, it gave up, or nobody may be asked and it would have to.
+    /// When the configuration can't work, it gave up, or no provider may be asked and it would have to.
     fn open(&self, settings: &EmbedderSettings, asking: Option<Asking<'_>>) -> Result<Arc<dyn Embedder>, EmbedFailure>;
 
     /// An index has committed all vectors that it asked for until now: what was kept in case that it has to ask again

@@ -121,6 +121,10 @@ fn follow_source(stored: &mut Map<String, Value>, change: &Map<String, Value>) {
     if matches!(new, "userProvided" | "composite") {
         stored.retain(|field, _| !field.starts_with("documentTemplate"));
     }
+    // It would be refused beside a source that takes none.
+    if !matches!(new, "openAi" | "ollama" | "rest") {
+        stored.remove("apiKey");
+    }
 }
 
 #[cfg(test)]
@@ -140,7 +144,8 @@ mod tests {
         assert_eq!(after(json!({"source": "rest", "url": "b"})), all);
         assert_eq!(after(json!({"url": "b"})), all);
         assert_eq!(after(json!({"source": null})), json!({"source": "rest", "documentTemplate": "t", "apiKey": "k"}));
-        assert_eq!(after(json!({"source": "userProvided"})), json!({"source": "rest", "apiKey": "k"}));
+        assert_eq!(after(json!({"source": "userProvided"})), json!({"source": "rest"}));
+        assert_eq!(after(json!({"source": "huggingFace"})), json!({"source": "rest", "documentTemplate": "t"}));
     }
 
     #[test]

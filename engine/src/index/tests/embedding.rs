@@ -409,7 +409,7 @@ fn vectors_of_segments_that_were_merged_meanwhile_are_not_lost() {
 }
 
 #[test]
-fn settings_that_are_prepared_ask_nobody_when_they_take_effect() {
+fn settings_that_are_prepared_ask_no_provider_when_they_take_effect() {
     let model = Model::default();
     let index = index(&MemoryDirectory::default(), &model);
     apply_first(&index, &[json!({"id": 1, "t": "one"}), json!({"id": 2, "t": "two"})]);

@@ -137,7 +137,7 @@ impl Folder {
         let of = |(name, ..): &(String, u64, u32)| {
             self.files
                 .get(name)
-                .unwrap_or_else(|| panic!("`{name}` is gone, which generation {} names", manifest.generation))
+                .unwrap_or_else(|| panic!("`{name}` is gone, a file of generation {}", manifest.generation))
         };
         manifest.files.iter().flat_map(of).copied().collect()
     }

@@ -13,15 +13,6 @@ use crate::stored_names::FolderName;
 use crate::tasks::kind::Status;
 use crate::timestamp::Timestamp;
 
-pub(super) const TABLE: &str = "
-CREATE TABLE IF NOT EXISTS background (
-    batch INTEGER PRIMARY KEY,
-    folder TEXT NOT NULL,
-    written TEXT NOT NULL,
-    deaths INTEGER NOT NULL DEFAULT 0
-) STRICT;
-";
-
 /// A batch whose documents are written.
 #[derive(Clone, Debug)]
 pub(crate) struct Written {
@@ -144,25 +135,6 @@ fn all(connection: &Connection) -> Result<Vec<Written>, StoreError> {
     }
     Ok(all)
 }
-
-/// What the end of a batch leaves to do here.
-pub(super) fn ended(connection: &Connection, batch: &FinishedBatch) -> Result<(), StoreError> {
-    connection.prepare_cached("DELETE FROM background WHERE batch = ?1")?.execute([batch.uid])?;
-    if batch.canceled.is_some() {
-        // Nothing is left of a batch whose tasks are all canceled.
-        let sql =
-            "DELETE FROM background WHERE NOT EXISTS (SELECT 1 FROM tasks WHERE batch_uid = batch AND status = 1)";
-        connection.prepare_cached(sql)?.execute([])?;
-    }
-    Ok(())
-}
-
-/// Tasks that are not final and not done: a server that takes over carries them out.
-pub(super) const UNDONE: &str = "(status = 0 OR (status = 1 AND batch_uid NOT IN (SELECT batch FROM background)))";
-
-/// What a batch that begins now is called, as far as stored ones say.
-pub(super) const NEXT_BATCH: &str = "SELECT max(coalesce((SELECT max(uid) + 1 FROM batches), 0),
-    coalesce((SELECT max(batch) + 1 FROM background), 0))";
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{RuleChange, Store, StoreError, Writer, aliases, background, listing, rows, rules};
+use super::{RuleChange, Store, StoreError, Writer, aliases, listing, rows, rules};
 use crate::aliases::AliasMoves;
 use crate::stored_names::{FolderName, PayloadName};
 use crate::tasks::content::Content;
@@ -206,7 +206,7 @@ impl Store {
         for change in &batch.rule_changes {
             rules::change(&transaction, change)?;
         }
-        background::ended(&transaction, batch)?;
+        end_in_background(&transaction, batch)?;
         summary.store(&transaction, batch)?;
         if let Some(marks) = &mut writer.marks {
             marks.allow_batches(batch.uid.saturating_add(1))?;
@@ -443,6 +443,17 @@ pub(super) fn change_indexes(connection: &Connection, change: &IndexChange) -> R
             move_history(from, to, *task)?;
         }
         IndexChange::Aliased { moves, at } => aliases::change(connection, moves, *at)?,
+    }
+    Ok(())
+}
+/// Forgets a batch that went on in the background, and those of which no task is left.
+fn end_in_background(connection: &Connection, batch: &FinishedBatch) -> Result<(), StoreError> {
+    connection.prepare_cached("DELETE FROM background WHERE batch = ?1")?.execute([batch.uid])?;
+    if batch.canceled.is_some() {
+        // Nothing is left of a batch whose tasks are all canceled.
+        let sql =
+            "DELETE FROM background WHERE NOT EXISTS (SELECT 1 FROM tasks WHERE batch_uid = batch AND status = 1)";
+        connection.prepare_cached(sql)?.execute([])?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! One moment of the queue: names of indexes, and which tasks have ended, as one transaction left them.
 
-use super::{Store, StoreError, background, checked, read_aliases, recovery};
+use super::{Store, StoreError, checked, read_aliases, recovery, schedule};
 use crate::aliases::Aliases;
 use crate::stored_names::FolderName;
 use crate::tasks::uid_set::UidSet;
@@ -34,8 +34,8 @@ impl Store {
                 Ok(next.max(recovery::passed_over(&transaction, kind)?))
             };
             let next_task = next("SELECT max(uid) + 1 FROM tasks", recovery::TASKS)?;
-            let next_batch = next(background::NEXT_BATCH, recovery::BATCHES)?;
-            let sql = format!("SELECT uid FROM tasks WHERE {} ORDER BY uid", background::UNDONE);
+            let next_batch = next(schedule::NEXT_BATCH, recovery::BATCHES)?;
+            let sql = format!("SELECT uid FROM tasks WHERE {} ORDER BY uid", schedule::UNDONE);
             let mut statement = transaction.prepare_cached(&sql)?;
             let waiting = statement.query_map([], |row| row.get(0))?.collect::<Result<Vec<u32>, _>>()?;
             let mut statement = transaction.prepare_cached("SELECT uid, folder FROM indexes ORDER BY uid")?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, params};
 
 use super::mark::{Given, MarkFile, Marks};
-use super::{Store, StoreError, background, rows, rules, schema};
+use super::{Store, StoreError, rows, rules, schema};
 use crate::aliases::Aliases;
 use crate::error::{ApiError, Code};
 use crate::stored_names::FolderName;
@@ -19,7 +19,7 @@ use crate::timestamp::Timestamp;
 /// Uids that a writer may have given since it published last.
 const PASSED_OVER: u32 = 10_000;
 
-/// Tables of what is about to happen to folders of indexes, of aliases, and of uids that are passed over. Apart from the others, so that
+/// Tables of what is about to happen to folders of indexes, of aliases, of uids that are passed over, and of batches in the background. Apart from the others, so that
 /// a store of an earlier version gets them as well.
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS folder_intents (
@@ -34,6 +34,12 @@ CREATE TABLE IF NOT EXISTS uids_passed_over (
     kind TEXT PRIMARY KEY,
     next INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS background (
+    batch INTEGER PRIMARY KEY,
+    folder TEXT NOT NULL,
+    written TEXT NOT NULL,
+    deaths INTEGER NOT NULL DEFAULT 0
+) STRICT;
 ";
 
 pub(super) const TASKS: &str = "tasks";
@@ -52,7 +58,6 @@ pub(crate) enum Check {
 
 pub(super) fn create_tables(connection: &Connection) -> Result<(), StoreError> {
     connection.execute_batch(TABLES)?;
-    connection.execute_batch(background::TABLE)?;
     Ok(connection.execute_batch(rules::TABLE)?)
 }
 

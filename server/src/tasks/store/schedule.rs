@@ -2,13 +2,20 @@
 
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 
-use super::{Store, StoreError, background, recovery, rows};
+use super::{Store, StoreError, recovery, rows};
 use crate::stored_names::PayloadName;
 use crate::tasks::content::Content;
 use crate::tasks::delay::Waiting;
 use crate::tasks::kind::Kind;
 use crate::tasks::uid_set::UidSet;
 use crate::timestamp::Timestamp;
+
+/// Tasks that are not final and not done: a server that takes over carries them out.
+pub(super) const UNDONE: &str = "(status = 0 OR (status = 1 AND batch_uid NOT IN (SELECT batch FROM background)))";
+
+/// The uid of a batch that begins now, as far as stored ones say.
+pub(super) const NEXT_BATCH: &str = "SELECT max(coalesce((SELECT max(uid) + 1 FROM batches), 0),
+    coalesce((SELECT max(batch) + 1 FROM background), 0))";
 
 /// An enqueued task with its work.
 #[derive(Clone, Debug)]
@@ -211,7 +218,7 @@ impl Store {
     pub(crate) fn next_batch_uid(&self) -> Result<u32, StoreError> {
         self.read(|connection| {
             // The highest batch is never deleted: a deletion of tasks leaves its own batch behind.
-            let next: u32 = connection.query_row(background::NEXT_BATCH, [], |row| row.get(0))?;
+            let next: u32 = connection.query_row(NEXT_BATCH, [], |row| row.get(0))?;
             Ok(next.max(recovery::passed_over(connection, recovery::BATCHES)?))
         })
     }
