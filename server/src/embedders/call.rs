@@ -122,19 +122,13 @@ fn report(asking: Asking<'_>, attempt: u32, attempts_max: u32, failure: &EmbedFa
     }
 }
 
-/// Looks whether a server answers at the address of a provider, whatever it says.
+/// Looks whether a server listens at the address of a provider, without a request to it.
 pub(super) async fn reach(outbound: &Outbound, provider: &Provider, asking: Asking<'_>) -> Result<(), EmbedFailure> {
-    let request =
-        outbound.request(Method::HEAD, &provider.url).map_err(|error| EmbedFailure::user(error.to_string()))?;
-    let sent = outbound.send(request.timeout(REACH_TIME), ANSWER_BYTES);
-    match unless_cancelled(asking.cancelled, sent).await {
+    match unless_cancelled(asking.cancelled, outbound.reach(&provider.url, REACH_TIME)).await {
         None => Err(EmbedFailure::cancelled()),
-        Some(Err(error @ (OutboundError::Rejected(_) | OutboundError::NoCaCertificates(_)))) => {
-            Err(EmbedFailure::user(error.to_string()))
-        }
+        Some(Ok(())) => Ok(()),
         Some(Err(error)) if error.is_unreached() => Err(unreached(&error)),
-        // It took the request, whatever it makes of it.
-        Some(_) => Ok(()),
+        Some(Err(error)) => Err(EmbedFailure::user(error.to_string())),
     }
 }
 

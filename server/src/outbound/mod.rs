@@ -88,6 +88,9 @@ pub enum OutboundError {
     /// It goes round in circles, or nearly so.
     #[error("more than {REDIRECTS_MAX} redirects")]
     TooManyRedirects,
+    /// Nothing listens at the address, or its name is not known.
+    #[error("no connection: {0}")]
+    NoConnection(std::io::Error),
     /// No connection, or one that broke off. URLs are left out: they may hold secrets.
     #[error("{}", with_causes(.0))]
     Http(reqwest::Error),
@@ -114,7 +117,7 @@ impl OutboundError {
     /// Whether no server took the request.
     pub fn is_unreached(&self) -> bool {
         match self {
-            OutboundError::Timeout => true,
+            OutboundError::Timeout | OutboundError::NoConnection(_) => true,
             OutboundError::Http(error) => error.is_connect(),
             _ => false,
         }
@@ -207,6 +210,28 @@ impl Outbound {
         let url = parse_url(url).map_err(|reason| OutboundError::Url { url: shown_url(url), reason })?;
         self.check(&url)?;
         Ok(self.client.request(method, url))
+    }
+
+    /// Opens a connection to the server of an address within `time`, and closes it: nothing is asked of the server.
+    ///
+    /// # Errors
+    /// As [`Outbound::request`]; [`OutboundError::NoConnection`], [`OutboundError::Timeout`].
+    pub(crate) async fn reach(&self, url: &str, time: Duration) -> Result<(), OutboundError> {
+        let url = parse_url(url).map_err(|reason| OutboundError::Url { url: shown_url(url), reason })?;
+        self.check(&url)?;
+        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        let port = url.port_or_known_default().unwrap_or(80);
+        let connected = async {
+            let found: Vec<_> = tokio::net::lookup_host((host, port)).await?.collect();
+            let admitted: Vec<_> = found.iter().copied().filter(|address| self.policy.admits(address.ip())).collect();
+            if let (true, Some(first)) = (admitted.is_empty(), found.first()) {
+                return Ok(self.policy.check(first.ip()));
+            }
+            tokio::net::TcpStream::connect(&*admitted).await.map(|_| Ok(()))
+        };
+        let connected = tokio::time::timeout(time, connected).await.map_err(|_| OutboundError::Timeout)?;
+        connected.map_err(OutboundError::NoConnection)??;
+        Ok(())
     }
 
     /// Whether an address may be asked, as far as it says so itself.

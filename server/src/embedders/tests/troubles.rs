@@ -139,9 +139,9 @@ fn who_has_just_named_a_provider_hears_soon_that_it_is_not_there() {
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     let stub = Stub::start(&[], |_| (405, String::new()));
     configuration["url"] = json!(stub.url);
-    open(&configuration).unwrap().reach(brief).expect("whatever it says, it is there");
+    open(&configuration).unwrap().reach(brief).expect("it is there");
     // No provider is asked.
     configuration.as_object_mut().unwrap().remove("dimensions");
     fixture.embedders.open(&settings(&configuration), None).unwrap_err();
-    assert_eq!(stub.seen().len(), 1);
+    assert!(stub.seen().is_empty(), "{:?}", stub.seen());
 }
