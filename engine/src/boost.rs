@@ -226,7 +226,7 @@ impl Factor<'_> {
     }
 }
 
-/// What a number counts: finite, however large it is.
+/// Returns the value that a number counts as: finite, however large it is.
 fn of_number(boost: &FieldBoost, number: f64) -> f64 {
     (1.0 + boost.weight * boost.function.of(number.max(0.0))).min(f64::MAX)
 }

@@ -193,7 +193,7 @@ fn compared_strings(
     ranges
 }
 
-/// What ranges of both lists have in common. The lists are short but for the strings within a day of a date.
+/// Returns the intersection of two lists of ranges. The lists are short but for the strings within a day of a date.
 fn overlaps(one: &[Range<u32>], other: &[Range<u32>]) -> Vec<Range<u32>> {
     let (one, other) = (OrdinalSet::new(one.to_vec()), OrdinalSet::new(other.to_vec()));
     one.intersection(&other)

@@ -87,7 +87,7 @@ pub fn select_facets(
     Ok(selected)
 }
 
-/// Whether `facet` selects the filterable field `name`: by pattern, or as an object that it is in.
+/// Returns whether `facet` selects the filterable field `name`: by pattern, or as an object that it is in.
 fn selects(facet: &str, name: &str) -> bool {
     AttributePattern::new(facet).matches(name) || covers(facet, name)
 }

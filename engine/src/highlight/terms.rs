@@ -121,12 +121,12 @@ impl MatchingTerms {
         starting.iter().chain(&self.starting_anywhere).map(|&place| &self.sequences[place])
     }
 
-    /// What a whole word covers, and whether the query has it as it is.
+    /// Returns what a whole word covers, and whether the query has it as it is.
     pub(super) fn word(&self, word: &str) -> Option<(&Covers, bool)> {
         self.words.get(word).map(|word| (&word.covers, word.is_own))
     }
 
-    /// Whether `word` is a whole word of the query that others may start with.
+    /// Returns whether `word` is a whole word of the query that others may start with.
     pub(super) fn is_own_prefix(&self, word: &str) -> bool {
         self.prefixes.get(word).is_some_and(|prefix| !prefix.is_misspelt)
     }

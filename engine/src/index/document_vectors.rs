@@ -26,7 +26,7 @@ const NUMBER_BYTES: usize = 48;
 /// Ends the name of an embedder where vectors of another size than it makes now are set aside.
 const ASIDE: char = '\0';
 
-/// What vectors are called that came with a document for `embedder` and have another size than it makes now: they stay, and take
+/// Returns the name of vectors that came with a document for `embedder` and have another size than it makes now: they stay, and take
 /// part in no search.
 pub(super) fn name_aside(embedder: &str, dimensions: u32) -> String {
     format!("{embedder}{ASIDE}{dimensions}")

@@ -91,7 +91,7 @@ impl History {
 }
 
 impl Snapshot {
-    /// What it comes from.
+    /// Returns what it comes from.
     pub fn history(&self) -> History {
         History {
             generation: self.generation,

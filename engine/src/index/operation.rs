@@ -41,7 +41,7 @@ pub enum Marking {
 }
 
 impl Operation {
-    /// What it does, and the marking that it has.
+    /// Returns what it does, and the marking that it has.
     pub(super) fn parts(&self) -> (Option<&Marking>, &Operation) {
         match self {
             Operation::Marked(marking, operation) => (Some(marking), operation),

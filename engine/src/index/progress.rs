@@ -83,7 +83,7 @@ impl Progress {
         Phase::ALL[usize::from(self.phase.load(Ordering::Relaxed))]
     }
 
-    /// What becomes of the requests for vectors.
+    /// Returns what becomes of the requests for vectors.
     pub fn embedding(&self) -> &EmbeddingWatch {
         &self.embedding
     }

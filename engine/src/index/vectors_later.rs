@@ -94,7 +94,7 @@ impl Index {
         unless_cancelled(cancelled, transaction.prepare(patch))
     }
 
-    /// Whether a change of settings may have to ask embedders. Costs as much as merging the settings.
+    /// Returns whether a change of settings may have to ask embedders. Costs as much as merging the settings.
     pub fn needs_embedders(&self, patch: &SettingsPatch) -> bool {
         let old = self.snapshot().settings.clone();
         old.patched(patch).is_ok_and(|new| asks_embedders(&old, &new))

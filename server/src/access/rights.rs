@@ -180,12 +180,12 @@ impl Rights {
         Holder(Some((restricted.key.uid, restricted.rules.as_ref().map(of_rules))))
     }
 
-    /// Whether nothing can take these away while the server runs: those of the master key, or of a server without one.
+    /// Returns whether nothing can take these away while the server runs: those of the master key, or of a server without one.
     pub(crate) fn are_all(&self) -> bool {
         matches!(self.reach, Reach::Everything)
     }
 
-    /// Whether the same key permits the same, whatever it is called and whatever aliases stand for.
+    /// Returns whether the same key permits the same, whatever it is called and whatever aliases stand for.
     pub(crate) fn permit_the_same_as(&self, other: &Rights) -> bool {
         let permitted = |restricted: &Restricted| {
             let key = &restricted.key;

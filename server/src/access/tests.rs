@@ -10,7 +10,7 @@ use crate::tasks::Durable;
 
 const MASTER: &str = "a master key of many bytes";
 
-/// What a key for everything in these indexes permits.
+/// Returns what a key for everything in these indexes permits.
 pub(crate) fn rights_of(indexes: &[&str]) -> Rights {
     Rights::of_key(std::sync::Arc::new(test_key(&[Action::All], indexes)))
 }

@@ -155,7 +155,7 @@ impl Client {
         self.answer(response).await
     }
 
-    /// What an answer says, as JSON; null where it says nothing.
+    /// Returns what an answer says, as JSON; null where it says nothing.
     ///
     /// # Errors
     /// It breaks off, is too large, or is no JSON of this form.

@@ -13,7 +13,7 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
     })
 }
 
-/// What a user can do about a connection that was not made.
+/// Returns what a user can do about a connection that was not made.
 pub(super) fn advice(error: &(dyn Error + 'static)) -> &'static str {
     if let Some(tls) = causes(error).find_map(|cause| cause.downcast_ref::<rustls::Error>()) {
         return about_tls(tls);

@@ -308,7 +308,7 @@ fn refusal(reply: &Reply, provider: &Provider) -> Failed {
     }
 }
 
-/// What a reply has for each text: a vector, or why there is none. One that is no vector is the failure of its text alone.
+/// Returns what a reply has for each text: a vector, or why there is none. One that is no vector is the failure of its text alone.
 fn read(provider: &Provider, reply: Reply, text_count: usize, asking: Asking<'_>) -> Result<Vec<OfText>, Failed> {
     let quote = quote(&reply.body, provider);
     let unreadable = |reason: &str| {

@@ -58,7 +58,7 @@ impl Server<'_> {
         variant.index.as_ref().unwrap_or(&self.args.index)
     }
 
-    /// What undoes a change of settings. Secrets are not shown, and a change leaves those alone that it does not name.
+    /// Returns what undoes a change of settings. Secrets are not shown, and a change leaves those alone that it does not name.
     async fn settings_before(
         &self,
         uid: &str,

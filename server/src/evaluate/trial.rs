@@ -42,7 +42,7 @@ impl Maker {
         format!("{PREFIX}{}-{}-{}-{number}", self.place, self.process, self.since)
     }
 
-    /// Who made the clone of this name; `None` for names that this command does not give.
+    /// Returns who made the clone of this name; `None` for names that this command does not give.
     fn of(uid: &str) -> Option<Maker> {
         let mut parts = uid.strip_prefix(PREFIX)?.split('-');
         let place = parts.next().filter(|place| place.len() == 16)?.to_owned();
@@ -51,7 +51,7 @@ impl Maker {
         parts.next().is_none().then_some(Maker { place, process, since })
     }
 
-    /// Whether the run has ended, as far as can be known from here.
+    /// Returns whether the run has ended, as far as can be known from here.
     fn is_dead(&self, own: &Maker) -> bool {
         if self == own {
             return false;
@@ -69,7 +69,7 @@ fn place() -> String {
     format!("{:016x}", xxhash_rust::xxh3::xxh3_64(text.as_bytes()))
 }
 
-/// Whether a process measures. Where the system does not say, it does.
+/// Returns whether a process measures. Where the system does not say, it does.
 fn is_running(process: u32) -> bool {
     match std::fs::read(format!("/proc/{process}/cmdline")) {
         Ok(line) => line.split(|byte| *byte == 0).any(|argument| argument == b"evaluate"),

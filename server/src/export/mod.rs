@@ -107,7 +107,7 @@ pub(crate) fn export(
     Ok(report)
 }
 
-/// How an index is sent, if it is: as the first pattern says that matches it or one of its aliases.
+/// Returns how an index is sent, if it is: as the first pattern says that matches it or one of its aliases.
 fn choice<'e>(patterns: &'e [ExportedIndex], uid: &str, aliases: &Aliases) -> Option<&'e ExportedIndex> {
     let names = || aliases.iter().filter(|(_, alias)| alias.index_uid == uid).map(|(name, _)| name.as_str());
     patterns.iter().find(|index| matches(&index.pattern, uid) || names().any(|name| matches(&index.pattern, name)))

@@ -148,7 +148,7 @@ impl Heads {
 mod tests {
     use super::*;
 
-    /// What the parser gets, however the bytes come.
+    /// Returns what the parser gets, however the bytes come.
     fn seen(text: &str) -> String {
         let mut all = text.as_bytes().to_vec();
         Heads::new().look(&mut all);

@@ -104,7 +104,7 @@ pub(crate) const PARTS: &[Part] = &[
     own("unpacked-snapshot", OF_PROCESS),
 ];
 
-/// Whether a snapshot takes along what has this name at the top of the folder. What is not ours is taken along.
+/// Returns whether a snapshot takes along what has this name at the top of the folder. What is not ours is taken along.
 pub(crate) fn is_in_snapshots(name: &str) -> bool {
     PARTS.iter().find(|part| part.name == name).is_none_or(|part| part.in_snapshots == Whole)
 }

@@ -43,7 +43,7 @@ pub(crate) struct Aside {
     pub(crate) bytes: u64,
 }
 
-/// What was put aside in the database in `folder`, by a start or a repair, by name.
+/// Returns what was put aside in the database in `folder`, by a start or a repair, by name.
 pub(crate) fn aside(folder: &Path) -> Vec<Aside> {
     let entries = fs::read_dir(folder.join(QUARANTINE)).into_iter().flatten().flatten();
     let mut found: Vec<Aside> = entries

@@ -52,7 +52,7 @@ pub(crate) fn check_ours(folder: &Path) -> Result<(), InstanceError> {
     }
 }
 
-/// Whether a folder of ours has something of this name at its top, whatever of it is lost. A lock alone is none: an earlier version
+/// Returns whether a folder of ours has something of this name at its top, whatever of it is lost. A lock alone is none: an earlier version
 /// left one anywhere.
 fn is_ours(name: &str) -> bool {
     name.starts_with("tasks.sqlite") || BESIDE.contains(&name) || PARTS.iter().any(|part| part.name == name)

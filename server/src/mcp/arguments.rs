@@ -35,7 +35,7 @@ fn members(tool: &str, path: &str, schema: &Value, given: &Map<String, Value>) -
     }
 }
 
-/// Whether two names are the same but for the case of letters and underscores.
+/// Returns whether two names are the same but for the case of letters and underscores.
 fn is_same(name: &str, other: &str) -> bool {
     let letters = |name: &str| name.chars().filter(|c| *c != '_').map(|c| c.to_ascii_lowercase()).collect::<String>();
     name == other || (other.len() <= 2 * name.len() && letters(name) == letters(other))
@@ -128,7 +128,7 @@ fn has_right_length(schema: &Value, len: usize) -> bool {
         && schema["maxItems"].as_u64().is_none_or(|most| len <= most)
 }
 
-/// What a schema wants, for a sentence.
+/// Returns what a schema wants, for a sentence.
 fn wanted(schema: &Value) -> String {
     let range = |low: &str, high: &str| match (&schema[low], &schema[high]) {
         (Value::Null, Value::Null) => String::new(),

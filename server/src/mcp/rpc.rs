@@ -65,7 +65,7 @@ impl From<Unfit> for Failure {
     }
 }
 
-/// What is answered to a message, or to several in an array; nothing to notifications and answers. `None` is one that is no
+/// Returns what is answered to a message, or to several in an array; nothing to notifications and answers. `None` is one that is no
 /// JSON. `headers` are those of the request that brought it, if one did.
 pub(crate) async fn answer<B: Backend>(
     message: Option<&Value>,
@@ -185,7 +185,7 @@ fn server() -> Value {
     json!({ "name": "lamina", "title": "Lamina", "version": env!("CARGO_PKG_VERSION") })
 }
 
-/// What may be kept for a while, by the caller alone: others may have other rights.
+/// Returns what may be kept for a while, by the caller alone: others may have other rights.
 fn cacheable(mut result: Value) -> Value {
     result["ttlMs"] = LIST_TTL_MS.into();
     result["cacheScope"] = "private".into();

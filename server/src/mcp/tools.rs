@@ -341,7 +341,7 @@ fn search_body(arguments: &Map<String, Value>) -> Map<String, Value> {
     body
 }
 
-/// Whether the text of a search is a sentence, of which a document has only some words. In a given order, documents with
+/// Returns whether the text of a search is a sentence, of which a document has only some words. In a given order, documents with
 /// few of them could be first.
 fn is_sentence(body: &Map<String, Value>) -> bool {
     let text = body.get("q").and_then(Value::as_str).unwrap_or_default();

@@ -124,7 +124,7 @@ fn check_known(version: &str) -> Result<(), Unfit> {
     if is_known { Ok(()) } else { Err(Unfit::Unknown(excerpt(version))) }
 }
 
-/// What stands between client and server may have acted on the headers: they say what the message says.
+/// Compares headers with the message. What stands between client and server may have acted on the headers: they say what the message says.
 fn check_headers(message: &Value, headers: &Headers<'_>) -> Result<(), Unfit> {
     if headers.version.is_none() {
         return Err(mismatch("MCP-Protocol-Version", None, STATELESS));

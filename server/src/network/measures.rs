@@ -50,12 +50,12 @@ pub(super) fn of_all(answers: &[&Map<String, Value>], federation: &Federation) -
     Ok(Value::Array(each.collect::<ApiResult<_>>()?))
 }
 
-/// What a server says of an index that it counts.
+/// Returns what a server says of an index that it counts.
 fn counted<'a>(answer: &'a Map<String, Value>, uid: &str) -> Option<&'a Value> {
     answer.get("facetsByIndex")?.get(uid)
 }
 
-/// What a server that counts the index has in one place of its `details`.
+/// Returns what a server that counts the index has in one place of its `details`.
 fn measured(answer: &Map<String, Value>, uid: &str, place: usize, asked: &FacetMeasure) -> Option<Measured> {
     read_measured(asked, counted(answer, uid)?.get("details")?.get(place)?)
 }

@@ -114,7 +114,7 @@ impl From<reqwest::Error> for OutboundError {
 }
 
 impl OutboundError {
-    /// Whether no server took the request.
+    /// Returns whether no server took the request.
     pub fn is_unreached(&self) -> bool {
         match self {
             OutboundError::Timeout | OutboundError::NoConnection(_) => true,

@@ -47,7 +47,7 @@ const MOMENTARY: [&str; 4] = ["08", "53", "57", IN_USE];
 const IN_USE: &str = "55006";
 
 impl PostgresError {
-    /// Whether another connection uses what is asked for.
+    /// Returns whether another connection uses what is asked for.
     pub(crate) fn is_in_use(&self) -> bool {
         matches!(self, PostgresError::Refused { code, .. } if code == IN_USE)
     }

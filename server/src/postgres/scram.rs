@@ -106,7 +106,7 @@ impl Server {
         challenge
     }
 
-    /// What a server that knows this password proves.
+    /// Returns what a server that knows this password proves.
     pub(super) fn signature(&self, password: &str) -> String {
         let salt = BASE64.decode("W22ZaJ0SNY7soEsUEjb6gQ==").expect("a salt");
         let rounds = NonZeroU32::new(4096).expect("some");

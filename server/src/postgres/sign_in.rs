@@ -130,7 +130,7 @@ fn password(address: &Address) -> Result<&str, PostgresError> {
     address.password.as_deref().ok_or_else(|| refused(missing))
 }
 
-/// Whether the mechanism is among those that the database lists.
+/// Returns whether the mechanism is among those that the database lists.
 fn offers(list: &[u8]) -> bool {
     list.split(|byte| *byte == 0).any(|name| name == MECHANISM.as_bytes())
 }
@@ -198,7 +198,7 @@ mod tests {
         received
     }
 
-    /// What came of it, and what the client sent.
+    /// Returns what came of it, and what the client sent.
     async fn sign_in(user: &str, parameters: &str, steps: &'static [Step]) -> (Result<(), String>, Vec<u8>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let place = listener.local_addr().unwrap();

@@ -124,7 +124,7 @@ impl Run {
         }
     }
 
-    /// What was brought of a published index, if that is in `folder`.
+    /// Returns what was brought of a published index, if that is in `folder`.
     fn local(&self, published: &PublishedIndex, folder: &FolderName) -> Option<&Local> {
         self.has.indexes.iter().find(|local| local.published.folder == published.folder && local.folder == *folder)
     }

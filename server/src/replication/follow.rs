@@ -256,7 +256,7 @@ impl Run {
         Ok(root.is_some())
     }
 
-    /// Whether this server was the writer and is it still: the store was away when it started.
+    /// Returns whether this server was the writer and is it still: the store was away when it started.
     fn is_writer_of(&self, root: &Root) -> bool {
         self.has.root == 0 && self.standby.as_ref().is_some_and(|standby| standby.who.uid == root.holder)
     }

@@ -35,12 +35,12 @@ impl Known {
         Known { root: seen.root, seen: Some(seen) }
     }
 
-    /// Whether it is of a store that was elsewhere.
+    /// Returns whether it is of a store that was elsewhere.
     pub(super) fn is_elsewhere(&self, address: &StoreAddress) -> bool {
         self.seen.as_ref().is_some_and(|seen| seen.address != address.to_string())
     }
 
-    /// What is wrong with a store that has no root, or only older ones.
+    /// Returns what is wrong with a store that has no root, or only older ones.
     pub(super) fn lost(&self, place: &str) -> String {
         format!(
             "the store {place} has no root {}, to which this server has followed or which it has published, and none behind it. \
@@ -49,7 +49,7 @@ impl Known {
         )
     }
 
-    /// Whether `root`, the newest one, goes on from what is known.
+    /// Returns whether `root`, the newest one, goes on from what is known.
     ///
     /// # Errors
     /// [`ObjectError::Refused`], or what the store says.
@@ -111,7 +111,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// What a server that knows `before` says of a store with these roots, of which the last one is the newest.
+    /// Returns what a server that knows `before` says of a store with these roots, of which the last one is the newest.
     fn said(before: &Root, roots: &[Root]) -> Option<String> {
         let store = Held::default();
         for root in roots {

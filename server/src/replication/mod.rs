@@ -192,7 +192,7 @@ impl Replication {
         Replication { is_undecided: !at_start.is_sure, ..Replication::new(at_start.role) }
     }
 
-    /// Whether tasks wait until it is known which server writes.
+    /// Returns whether tasks wait until it is known which server writes.
     pub(crate) fn holds_tasks(&self) -> bool {
         self.is_undecided
     }

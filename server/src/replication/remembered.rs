@@ -36,7 +36,7 @@ pub(super) struct Local {
     pub(super) folder: FolderName,
 }
 
-/// Whether the index in the folder at `path` is in exactly the state of this manifest.
+/// Returns whether the index in the folder at `path` is in exactly the state of this manifest.
 pub(super) fn is_in_state(path: &Path, manifest: &PublishedManifest) -> bool {
     newest_generation(path) == Some(manifest.generation)
         && fs::read(path.join(manifest.name())).is_ok_and(|bytes| crc32fast::hash(&bytes) == manifest.checksum)

@@ -227,7 +227,7 @@ impl Root {
         checksum == format!("{:08x}\"}}", hasher.finalize()).as_bytes()
     }
 
-    /// What shows that the store in which it was created is still there.
+    /// Returns what shows that the store in which it was created is still there.
     pub(super) fn anchor(&self) -> Anchor {
         let is_another = |bytes: &[u8]| Root::is_sound(bytes) && serde_json::from_slice::<Root>(bytes).is_ok();
         Anchor { key: root_key(self.number), mark: format!("\"nonce\":\"{}\"", self.nonce), is_another }

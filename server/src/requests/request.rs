@@ -133,7 +133,7 @@ impl Request {
         &self.rights
     }
 
-    /// What it takes to see whether the request would still be allowed, for an answer that goes on.
+    /// Returns what it takes to see whether the request would still be allowed, for an answer that goes on.
     pub(crate) fn standing(&self) -> Standing {
         let key = self.headers.get(header::AUTHORIZATION);
         Standing::new(&self.state, (&self.method, self.path()), key, &self.rights)

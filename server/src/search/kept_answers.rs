@@ -222,7 +222,7 @@ fn put_query(query: &SearchQuery, key: &mut String) {
     );
 }
 
-/// Whether the same search orders the same documents otherwise when it comes later.
+/// Returns whether the same search orders the same documents otherwise when it comes later.
 pub(crate) fn depends_on_time(query: &SearchQuery, snapshot: &Snapshot) -> bool {
     match &query.boosts {
         Some(boosts) => boosts.iter().any(BoostRule::depends_on_time),

@@ -105,7 +105,7 @@ impl Catalog {
         })
     }
 
-    /// What the index remembers of it. `id_field` is that of its documents.
+    /// Returns what the index remembers of it. `id_field` is that of its documents.
     pub(super) fn remembered(&self, id_field: &str) -> Table {
         let publication = self.publication.as_ref().map(|publication| (&publication.row, &publication.filter));
         let columns: Vec<_> = self.columns.iter().map(|column| (&column.name, column.kind, column.modifier)).collect();
@@ -119,7 +119,7 @@ impl Catalog {
         }
     }
 
-    /// Whether rows come with their whole contents before a change.
+    /// Returns whether rows come with their whole contents before a change.
     pub(super) fn sends_whole_rows(&self) -> bool {
         self.identity == "f"
     }
@@ -144,7 +144,7 @@ impl Catalog {
     }
 }
 
-/// Whether a table can be followed, as far as its own row of the catalog goes.
+/// Returns whether a table can be followed, as far as its own row of the catalog goes.
 fn check(table: &str, row: &Row) -> Result<(), SyncError> {
     if matches!(text(row, 3).as_str(), "n" | "i") {
         return refused(format!(
@@ -265,7 +265,7 @@ impl Publication {
         Ok(Some(Publication { row, columns, filter: first.first().cloned().flatten() }))
     }
 
-    /// Whether all operations and the key are published.
+    /// Returns whether all operations and the key are published.
     fn check(&self, key: &[String]) -> Result<(), SyncError> {
         let name = identifier(&text(&self.row, 0));
         if (1..5).any(|place| text(&self.row, place) == "f") {

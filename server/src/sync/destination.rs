@@ -118,7 +118,7 @@ impl Destination {
         }
     }
 
-    /// Whether no one else has written documents, and the name of the index stands for the same one.
+    /// Returns whether no one else has written documents, and the name of the index stands for the same one.
     ///
     /// # Errors
     /// [`SyncError::Meanwhile`], [`SyncError::Reload`] when it is gone.

@@ -141,14 +141,14 @@ impl Source {
         Catalog::read(connection, &self.named, &self.origin.slot).await
     }
 
-    /// How rows become documents.
+    /// Returns how rows become documents.
     pub(super) fn shape(&self) -> Result<Shape, SyncError> {
         let catalog = &self.catalog;
         Shape::new(&catalog.columns, &catalog.key, &self.id_field, &self.types)
             .ok_or_else(|| SyncError::Table(format!("the table lacks a column of its key: {}", catalog.key.join(", "))))
     }
 
-    /// Whether changes come in the form of the table that was loaded.
+    /// Returns whether changes come in the form of the table that was loaded.
     pub(super) fn describes(&self, relation: &Relation) -> bool {
         let catalog = &self.catalog;
         let is_key = |name: &String| catalog.key.contains(name);

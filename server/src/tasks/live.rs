@@ -65,12 +65,12 @@ impl LiveBatch {
         }
     }
 
-    /// How far the work is that is done for it.
+    /// Returns how far the work is that is done for it.
     pub(crate) fn current(&self) -> Arc<Progress> {
         self.asks.lock().clone().unwrap_or_else(|| Arc::clone(&self.progress))
     }
 
-    /// What became of the requests for vectors of its documents; `None` when there were none.
+    /// Returns what became of the requests for vectors of its documents; `None` when there were none.
     pub(crate) fn embedder_requests(&self) -> Option<Value> {
         let Watched { requests, failed, last_error, .. } = self.current().embedding().seen();
         let mut shown = json!({ "total": requests, "failed": failed });

@@ -59,7 +59,7 @@ pub(crate) fn of_content(content: &Content, index_uid: Option<&str>) -> Option<V
     })
 }
 
-/// Whether another server that does what [`of_content`] says does what was asked for.
+/// Returns whether another server that does what [`of_content`] says does what was asked for.
 pub(crate) fn can_be_handed_over(content: &Content) -> bool {
     match content {
         Content::Upsert(upsert) => upsert.method != Method::Values && !upsert.skip_creation,
@@ -70,7 +70,7 @@ pub(crate) fn can_be_handed_over(content: &Content) -> bool {
     }
 }
 
-/// Whether dumps have a form for tasks of this kind.
+/// Returns whether dumps have a form for tasks of this kind.
 pub(crate) fn is_known_elsewhere(kind: Kind) -> bool {
     !matches!(
         kind,
@@ -136,7 +136,7 @@ pub(crate) fn of_details(kind: Kind, details: &Map<String, Value>, index_uid: Op
     })
 }
 
-/// What is kept of the work of a task that ends: what its details do not have, if that is little.
+/// Returns what is kept of the work of a task that ends: what its details do not have, if that is little.
 pub(crate) fn kept(content: &Content) -> Option<String> {
     let is_in_details = match content {
         Content::Upsert(upsert) => {

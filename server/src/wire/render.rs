@@ -52,7 +52,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// Whether its value is any JSON, so that null is one.
+    /// Returns whether its value is any JSON, so that null is one.
     fn takes_anything(&self) -> bool {
         self.kind == "inlineFragment"
     }
@@ -210,7 +210,7 @@ fn read(target: &At<'_>, shapes: &'static [Shape]) -> ApiResult<(&'static str, F
     }
 }
 
-/// Whether a field has no value: null, or an empty text where the kind does not have the field.
+/// Returns whether a field has no value: null, or an empty text where the kind does not have the field.
 fn is_unset(name: &str, field: &At<'_>, shape: &Shape) -> bool {
     let is_own = shape.required.contains(&name) || shape.optional.contains(&name);
     match field.value() {

@@ -69,7 +69,7 @@ impl EmbeddingWatch {
         self.0.lock().trouble = None;
     }
 
-    /// What was seen until now.
+    /// Returns what was seen until now.
     pub fn seen(&self) -> Watched {
         self.0.lock().clone()
     }

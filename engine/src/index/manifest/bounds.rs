@@ -6,7 +6,7 @@ use crate::segment::{DOCS_MAX, SegmentMeta};
 /// The largest number of anything, and the largest sum of those that are added. One more is a number still.
 const MOST: u64 = i64::MAX as u64;
 
-/// What is wrong with the numbers of a body.
+/// Returns what is wrong with the numbers of a body.
 pub(super) fn check(body: &Body) -> Result<(), &'static str> {
     let own = [body.generation, body.created_at, body.updated_at, body.next_internal_id, body.next_segment_id];
     let others = [body.contents, body.committed_at, body.last_batch];

@@ -51,7 +51,7 @@ impl Resources<'_> {
         SegmentId(self.next_segment_id.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// How embedders are asked; `None` when they are not.
+    /// Returns how embedders are asked; `None` when they are not.
     pub(super) fn asking(&self) -> Option<Asking<'_>> {
         let is_brief = self.asks == Asks::Briefly;
         (self.asks != Asks::Never).then(|| Asking {

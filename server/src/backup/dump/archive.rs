@@ -114,7 +114,7 @@ impl Lines {
         Ok(Lines { writer: BufWriter::with_capacity(BUFFER_BYTES, file), path, bytes: 0 })
     }
 
-    /// Whether no line was added.
+    /// Returns whether no line was added.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes == 0
     }

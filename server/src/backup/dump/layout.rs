@@ -67,7 +67,7 @@ pub(super) struct Metadata {
 }
 
 impl Metadata {
-    /// Whether the lines of tasks have the form of the API.
+    /// Returns whether the lines of tasks have the form of the API.
     pub(super) fn has_public_tasks(&self) -> bool {
         self.generator.as_deref() == Some(GENERATOR) && self.layout.is_none_or(|layout| layout < LAYOUT)
     }

@@ -61,7 +61,7 @@ pub(super) fn add_queue(
     add_batches(archive, store)
 }
 
-/// Whether a task that is read from the line is the same again.
+/// Returns whether a task that is read from the line is the same again.
 fn says_all(line: DumpedTask, transferred: &TransferredTask) -> bool {
     let Some(read) = line.translate() else { return false };
     let view = |task: &TransferredTask| {

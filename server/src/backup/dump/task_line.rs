@@ -120,7 +120,7 @@ impl DumpedTask {
         Some(TransferredTask { task, content, work })
     }
 
-    /// What a final task did, unless its details have it or it holds a secret.
+    /// Returns what a final task did, unless its details have it or it holds a secret.
     fn work(&self, kind: Kind, details: Option<&RawValue>) -> Option<String> {
         let details = details.and_then(|details| serde_json::from_str(details.get()).ok()).unwrap_or_default();
         let has_secrets =

@@ -81,7 +81,7 @@ fn push(document: &[u8], batcher: &mut Batcher) -> Result<(), Stop> {
     }
 }
 
-/// Where documents end that stand on one line, if it has more than one.
+/// Returns where documents end that stand on one line, if it has more than one.
 fn several(line: &[u8]) -> Option<Vec<usize>> {
     // Only between documents, and in texts, a `{` stands behind a `}`.
     let mut braces = memchr::memchr_iter(b'{', line);

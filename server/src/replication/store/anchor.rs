@@ -22,7 +22,7 @@ impl ObjectStore {
         *self.anchor.lock() = Some(anchor.into());
     }
 
-    /// Whether the store is the one of before, as far as that is known.
+    /// Returns whether the store is the one of before, as far as that is known.
     ///
     /// # Errors
     /// [`ObjectError::Gone`], or what the store says.
@@ -48,7 +48,7 @@ impl ObjectStore {
         if is_gone { Err(ObjectError::Gone { place: self.shown(), key: anchor.key.clone() }) } else { Ok(()) }
     }
 
-    /// Where it is, for messages.
+    /// Returns where it is, for messages.
     pub(in crate::replication) fn shown(&self) -> String {
         match &self.place {
             Place::Folder(root) => format!("in the folder {root:?}"),
@@ -80,7 +80,7 @@ mod tests {
         (folder, store)
     }
 
-    /// What each change of the store says.
+    /// Returns what each change of the store says.
     fn said(store: &ObjectStore) -> Vec<String> {
         let content = Content::Bytes(b"x");
         let changes = [

@@ -20,7 +20,7 @@ pub(in crate::replication) struct Leftover {
 }
 
 impl ObjectStore {
-    /// What is there without a key, by name. A bucket shows no such thing.
+    /// Returns what is there without a key, by name. A bucket shows no such thing.
     ///
     /// # Errors
     /// What the file system says.

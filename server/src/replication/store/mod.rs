@@ -245,7 +245,7 @@ impl ObjectStore {
         ObjectStore { place, traffic: Arc::clone(&self.traffic), anchor: Arc::default() }
     }
 
-    /// Whether it is a folder that is a link: then it is wherever that leads.
+    /// Returns whether it is a folder that is a link: then it is wherever that leads.
     pub(super) fn is_link(&self) -> bool {
         matches!(&self.place, Place::Folder(folder) if folder.is_symlink())
     }

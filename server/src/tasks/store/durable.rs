@@ -87,7 +87,7 @@ impl Durable {
         self.settle(done)
     }
 
-    /// What a commit came to: one that failed is gone.
+    /// Returns what a commit came to: one that failed is gone.
     fn settle(&mut self, committed: rusqlite::Result<()>) -> Result<(), StoreError> {
         let Err(error) = committed else { return Ok(()) };
         self.has_leftover = self.log.is_some();

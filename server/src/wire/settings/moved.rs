@@ -76,7 +76,7 @@ fn forget_one(
     }
 }
 
-/// Where a source is reached; `None` for one that asks no server. Without a `url`, it is the source's own.
+/// Returns where a source is reached; `None` for one that asks no server. Without a `url`, it is the source's own.
 fn address(source: &str, url: Option<String>) -> Option<String> {
     match (source, url) {
         ("huggingFace" | "userProvided" | "composite", _) => None,
@@ -109,7 +109,7 @@ mod tests {
         settings::merged(&Settings::default(), &patch.unwrap()).unwrap()
     }
 
-    /// What is forgotten, and the settings afterwards.
+    /// Returns what is forgotten, and the settings afterwards.
     fn after(change: Value) -> (Vec<String>, Settings) {
         let mut patch = settings::read(&change).unwrap();
         let forgotten = forget_moved_secrets(&stored(), &mut patch);

@@ -40,7 +40,7 @@ pub(in super::super) fn make_vectors(
     }
 }
 
-/// What is reported when something that has nothing to do with embedders kept all vectors from being made.
+/// Returns what is reported when something that has nothing to do with embedders kept all vectors from being made.
 pub(in super::super) fn in_vain(index: &Index, error: IndexError) -> Embedded {
     let failure = EmbedFailure::runtime(ApiError::from(error).message);
     let names = index.snapshot().settings.embedders.keys().cloned().map(|name| (name, failure.clone())).collect();
@@ -70,7 +70,7 @@ pub(in super::super) fn report(
     }
 }
 
-/// Whether tasks brought documents that wait for vectors, or speak of all of them. Reads their payloads up to the first that does.
+/// Returns whether tasks brought documents that wait for vectors, or speak of all of them. Reads their payloads up to the first that does.
 pub(in super::super) fn wait_for_vectors(context: Context<'_>, snapshot: &Snapshot, tasks: &[Queued]) -> bool {
     let primary_key = snapshot.primary_key.as_deref().unwrap_or_default();
     tasks.iter().any(|task| {

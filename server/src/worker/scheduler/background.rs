@@ -93,7 +93,7 @@ pub(super) enum Came {
 }
 
 impl Preparing {
-    /// Whether a later task of the same index may be carried out before: what both of them come to is the same in any order.
+    /// Returns whether a later task of the same index may be carried out before: what both of them come to is the same in any order.
     fn lets_pass(&self, task: &Content) -> bool {
         match task {
             Content::Upsert(_) | Content::DeleteIds { .. } | Content::Clear { .. } | Content::DeleteIndex => true,
@@ -112,12 +112,12 @@ impl Preparing {
 }
 
 impl Background {
-    /// Whether tasks of the queue may have to wait for something that goes on here.
+    /// Returns whether tasks of the queue may have to wait for something that goes on here.
     pub(super) fn holds_any(&self) -> bool {
         !self.preparing.is_empty() || self.written.len() >= WRITTEN_MAX
     }
 
-    /// Whether `task` has to wait for something that goes on here.
+    /// Returns whether `task` has to wait for something that goes on here.
     pub(super) fn holds(&self, task: &Queued, instance: &Instance) -> bool {
         let touches = |uid: &str| task.index_uid.as_deref() == Some(uid) || task.content.involves(uid);
         let waits_for_settings = self.preparing.iter().any(|preparing| {
@@ -135,7 +135,7 @@ impl Background {
         self.written.iter().filter(is_of_index).count() >= WRITTEN_MAX
     }
 
-    /// Whether an index could not be opened whose documents wait.
+    /// Returns whether an index could not be opened whose documents wait.
     pub(super) fn is_hindered(&self) -> bool {
         let mut folders = self.written.iter().map(|waiting| &waiting.written.folder);
         folders.any(|folder| !self.is_at_work(folder))
@@ -182,7 +182,7 @@ impl Held {
 }
 
 impl Worker {
-    /// Whether a task may be carried out now; `held` remembers those before it that may not.
+    /// Returns whether a task may be carried out now; `held` remembers those before it that may not.
     pub(super) fn may_begin(&self, task: &Queued, held: &mut Held) -> bool {
         let waits = held.touches(task) || self.background.holds(task, &self.instance);
         if waits {
@@ -332,7 +332,7 @@ impl Worker {
     }
 }
 
-/// What may be over in a moment is tried again.
+/// Tries again what may be over in a moment.
 fn with_attempts<T>(cancelled: &AtomicBool, mut work: impl FnMut() -> Result<T, IndexError>) -> Result<T, IndexError> {
     let mut attempts = Attempts::new();
     loop {

@@ -59,7 +59,7 @@ impl Worker {
         true
     }
 
-    /// What an earlier process has left: batches whose documents are written.
+    /// Returns what an earlier process has left: batches whose documents are written.
     ///
     /// # Errors
     /// What the store says.
@@ -209,7 +209,7 @@ impl Worker {
         TaskResult::Failed(error.into())
     }
 
-    /// What canceled tasks had done: their documents were written, and waited for vectors.
+    /// Returns what canceled tasks had done: their documents were written, and waited for vectors.
     pub(super) fn written_of(&self, canceled: &UidSet) -> Vec<FinishedTask> {
         let tasks = self.background.written.iter().flat_map(|waiting| &waiting.written.batch.tasks);
         tasks.filter(|task| canceled.contains(task.uid)).cloned().collect()

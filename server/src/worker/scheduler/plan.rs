@@ -81,7 +81,7 @@ impl Worker {
         plan
     }
 
-    /// Whether a task needs vectors before it can be carried out, and has not asked for them.
+    /// Returns whether a task needs vectors before it can be carried out, and has not asked for them.
     fn has_to_ask(&self, task: &Queued) -> bool {
         let Content::Settings { patch, may_create_index } = &task.content else { return false };
         if (patch.embedders.is_unset() && patch.searchable_attributes.is_unset())

@@ -42,7 +42,7 @@ pub(super) enum Work {
 }
 
 impl Work {
-    /// Whether vectors are made.
+    /// Returns whether vectors are made.
     fn makes(self) -> bool {
         matches!(self, Work::Render | Work::Make | Work::Add)
     }
@@ -120,7 +120,7 @@ pub(in super::super) fn prepare_vectors(
     Ok(BTreeMap::new())
 }
 
-/// Whether a change of settings may have to ask an embedder.
+/// Returns whether a change of settings may have to ask an embedder.
 pub(in super::super::super) fn asks_embedders(old: &Settings, new: &Settings) -> bool {
     let searchable_changed = old.searchable_attributes != new.searchable_attributes;
     new.all_embedders().any(|embedder| {

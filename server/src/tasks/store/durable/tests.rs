@@ -26,7 +26,7 @@ impl Database {
         log_of(&self.folder.path().join("db"))
     }
 
-    /// What the process that was killed now leaves behind.
+    /// Returns what the process that was killed now leaves behind.
     fn killed(&self) -> Database {
         let folder = tempfile::tempdir().unwrap();
         for name in ["db", "db-wal"] {

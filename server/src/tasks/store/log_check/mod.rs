@@ -47,7 +47,7 @@ pub(crate) enum LogCondition {
     Cut,
 }
 
-/// Where a log of so many frames ends.
+/// Returns where a log of so many frames ends.
 pub(super) fn end_of(frames: u64, page_bytes: u64) -> u64 {
     HEADER_BYTES as u64 + frames * (FRAME_HEADER_BYTES as u64 + page_bytes)
 }
