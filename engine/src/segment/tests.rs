@@ -420,3 +420,26 @@ fn columns_can_be_added() {
     assert!(meta.has_column(10) && meta.has_column(12) && meta.has_geo());
     check_segment(&SegmentReader::open(&directory, &meta).unwrap(), &docs.iter().collect::<Vec<_>>());
 }
+
+/// What is made beside the writer and the writer itself give names to files of the same segment.
+#[test]
+fn columns_that_are_added_at_the_same_time_get_files_of_their_own() {
+    let directory = MemoryDirectory::new();
+    let meta = write_segment(&directory, 5, &many_docs(3));
+    let (threads, rounds) = (4, 200);
+    let start = std::sync::Barrier::new(threads);
+    let add = || {
+        start.wait();
+        let mut writer = ColumnFileWriter::new(&[10], false);
+        (0..meta.doc_count).for_each(|_| writer.begin_document());
+        writer.finish(&directory, &meta, 0).map(|added| added.file.name)
+    };
+    let names: Vec<String> = std::thread::scope(|scope| {
+        let adding: Vec<_> =
+            (0..threads).map(|_| scope.spawn(|| (0..rounds).map(|_| add()).collect::<Vec<_>>())).collect();
+        adding.into_iter().flat_map(|thread| thread.join().unwrap()).map(Result::unwrap).collect()
+    });
+    let different: std::collections::BTreeSet<&String> = names.iter().collect();
+    assert_eq!(different.len(), threads * rounds);
+    assert_eq!(directory.list().unwrap().len(), 1 + threads * rounds);
+}

@@ -1,5 +1,7 @@
 //! Columns that a segment gets after it was written, in a file of their own.
 
+use std::io::ErrorKind;
+
 use super::ColumnsBuilder;
 use crate::document::Shape;
 use crate::id::FieldId;
@@ -99,7 +101,7 @@ impl ColumnFileWriter {
     ) -> Result<ColumnFileMeta, SegmentError> {
         assert_eq!(self.doc_count, meta.doc_count, "every document of the segment was begun");
         let (geo, shapes) = (self.geo.is_some(), self.shapes.is_some());
-        let (file, fields) = written(directory, next_file_name(directory, meta, first_number), |file| {
+        let (file, fields) = written(directory, meta, first_number, |file| {
             let fields = self.columns.finish(file, None, self.doc_count)?;
             if let Some(geo) = &self.geo {
                 geo.finish(file, None, self.doc_count)?;
@@ -121,7 +123,7 @@ pub(crate) fn write_vector_file(
     (meta, first_number): (&SegmentMeta, u64),
     thresholds: &ListThresholds,
 ) -> Result<ColumnFileMeta, SegmentError> {
-    let (file, ()) = written(directory, next_file_name(directory, meta, first_number), |file| {
+    let (file, ()) = written(directory, meta, first_number, |file| {
         let mut numbered = (0..).zip(embedders);
         numbered.try_for_each(|(number, vectors)| vectors.finish(file, number, None, meta.doc_count, thresholds))
     })?;
@@ -137,19 +139,20 @@ pub(crate) fn write_patch_file(
     meta: &SegmentMeta,
     first_number: u64,
 ) -> Result<ColumnFileMeta, SegmentError> {
-    let (file, ()) = written(directory, next_file_name(directory, meta, first_number), |file| {
-        file.section(SectionKind::Patches, 0, &patches.bytes)
-    })?;
+    let (file, ()) =
+        written(directory, meta, first_number, |file| file.section(SectionKind::Patches, 0, &patches.bytes))?;
     Ok(ColumnFileMeta { patches: true, ..ColumnFileMeta::of(file) })
 }
 
-/// Writes a file. One that could not be written goes again: the next try takes the same name.
+/// Writes a file of a name that no file has: states before the present one may have files that `meta` does not name, and so may other
+/// writers, which give lower numbers, and what is made beside the writer of this index. One that could not be written goes again.
 fn written<T>(
     directory: &dyn Directory,
-    name: String,
+    meta: &SegmentMeta,
+    first_number: u64,
     write: impl FnOnce(&mut SectionWriter) -> Result<T, SegmentError>,
 ) -> Result<(FileMeta, T), SegmentError> {
-    let mut file = SectionWriter::create(directory, name.clone())?;
+    let (name, mut file) = new_file(directory, meta, first_number)?;
     let result = write(&mut file).and_then(|value| Ok((file.finish()?, value)));
     result.inspect_err(|_| {
         // When even this fails, recovery does it later.
@@ -157,13 +160,22 @@ fn written<T>(
     })
 }
 
-/// A name that no file has: states before the present one may have files that `meta` does not name, and so may other writers, which
-/// give lower numbers.
-fn next_file_name(directory: &dyn Directory, meta: &SegmentMeta, first_number: u64) -> String {
+/// Creates the file of the first number that is free. To look for it first would leave a moment to others.
+fn new_file(
+    directory: &dyn Directory,
+    meta: &SegmentMeta,
+    first_number: u64,
+) -> Result<(String, SectionWriter), SegmentError> {
     // Files in between may have been removed, but never the one that was added last without those before it.
     let last = meta.column_files.iter().filter_map(|file| file_number(&file.file.name)).max().unwrap_or(0);
-    let mut names = ((last + 1).max(first_number)..).map(|number| column_file_name(meta.id, number));
-    names.find(|name| directory.len(name).is_err()).expect("there are many names")
+    let mut number = (last + 1).max(first_number);
+    loop {
+        let name = column_file_name(meta.id, number);
+        match SectionWriter::create(directory, name.clone()) {
+            Err(SegmentError::Io { source, .. }) if source.kind() == ErrorKind::AlreadyExists => number += 1,
+            created => return Ok((name, created?)),
+        }
+    }
 }
 
 /// The `n` of `seg-<id>-c<n>.lam`.
