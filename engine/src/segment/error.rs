@@ -2,6 +2,9 @@
 
 use std::io;
 
+/// Stands for the section where a checksum covers the whole file.
+pub(super) const WHOLE_FILE: &str = "whole file";
+
 /// Why a segment could not be written, opened, read or merged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -21,8 +21,6 @@ pub(crate) const FOOTER_BYTES: usize = 8 + 4 + 4 + 8;
 /// Sections start at multiples of this.
 pub(crate) const ALIGNMENT: usize = 8;
 
-/// What a checksum is called that covers a file and no section of it alone.
-pub(crate) const WHOLE_FILE: &str = "whole file";
 /// Sections up to this size are compared when their file is opened, unless it is opened with another bound.
 pub(crate) const COMPARED_AT_OPENING_MAX: u64 = 1 << 20;
 

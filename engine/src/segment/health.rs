@@ -5,8 +5,7 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 
-use super::SegmentError;
-use super::format::WHOLE_FILE;
+use super::error::{SegmentError, WHOLE_FILE};
 
 /// A section whose bytes are not those that were written.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,8 +5,8 @@ mod opening;
 use std::sync::{Arc, OnceLock};
 
 use super::comparison::Comparison;
-use super::error::Damage;
-use super::format::{COMPARED_AT_OPENING_MAX, SectionKind, SectionTable, WHOLE_FILE};
+use super::error::{Damage, WHOLE_FILE};
+use super::format::{COMPARED_AT_OPENING_MAX, SectionKind, SectionTable};
 use super::health::Health;
 use super::neighbours::StoredNeighbours;
 use super::tokens::FieldLengths;

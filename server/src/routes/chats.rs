@@ -12,7 +12,7 @@ use warp::reply::Response;
 use warp::{Filter, Reply};
 
 use super::embed::{embed, wanted};
-use super::search::context;
+use super::search::context::context;
 use crate::app::AppState;
 use crate::budget::{VALUE_BYTES, json_heap_bytes};
 use crate::chat::{Conversation, Events, Fault, SearchCall, SearchOutcome, TIME_MAX, check_size, shown};

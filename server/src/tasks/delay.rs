@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::store::{Store, StoreError};
+use super::store::{Backlog, Store, StoreError};
 use crate::counted::counted;
 use crate::error::{ApiError, ApiResult, Code};
 use crate::timestamp::Timestamp;
@@ -31,17 +31,9 @@ pub(crate) struct Delay {
 #[derive(Debug, Default)]
 struct State {
     next_look: Option<Instant>,
-    waiting: Waiting,
+    waiting: Backlog,
     /// When batches ended, and with how many tasks.
     ends: VecDeque<(Instant, u64)>,
-}
-
-/// What waits in the store.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Waiting {
-    /// When the oldest was registered; `None` when none waits.
-    pub(crate) oldest: Option<Timestamp>,
-    pub(crate) count: u64,
 }
 
 impl Delay {

@@ -1,5 +1,6 @@
 //! The batch that is being processed: the part of the queue's state that is never stored.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -12,9 +13,11 @@ use super::content::Content;
 use super::kind::Status;
 use super::steps::Steps;
 use super::task::Task;
-use super::write_stats::PartBytes;
 use crate::cancellation::unless_cancelled;
 use crate::timestamp::Timestamp;
+
+/// Bytes of an index, by the parts of its segments.
+pub(crate) type PartBytes = BTreeMap<&'static str, u64>;
 
 /// A batch from its start until its outcome is stored.
 #[derive(Debug)]

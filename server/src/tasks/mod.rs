@@ -7,6 +7,7 @@ pub(crate) mod feed;
 pub(crate) mod filter;
 pub(crate) mod kind;
 pub(crate) mod live;
+pub(crate) mod new_task;
 pub(crate) mod payload_check;
 pub(crate) mod queue;
 pub(crate) mod steps;
@@ -23,9 +24,9 @@ pub(crate) use feed::{Follower, Happening, Mark, Missed, Remembered};
 pub(crate) use filter::TaskFilter;
 pub(crate) use kind::{Kind, Status};
 pub(crate) use live::LiveBatch;
+pub(crate) use new_task::NewTask;
 pub(crate) use payload_check::{PayloadDamage, check_inline_payload, check_payload_file};
-pub(crate) use queue::Acceptance;
-pub(crate) use queue::{NewTask, TaskQueue};
+pub(crate) use queue::{Acceptance, TaskQueue};
 pub(crate) use store::{
     Batch, Check, Durable, IndexChange, LogCondition, LogReport, MarkFile, Marks, Page, RuleChange, Store, StoreError,
     TransferredBatch, TransferredTask, check_log,

@@ -1,15 +1,13 @@
 //! What a batch wrote, as its `stats` show it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
 use super::content::Content;
+use super::live::PartBytes;
 use super::store::{FinishedBatch, Queued, TaskResult};
 use crate::options::human_size;
-
-/// Bytes of an index, by the parts of its segments.
-pub(crate) type PartBytes = BTreeMap<&'static str, u64>;
 
 /// Members of `stats`: none where nothing was written. `before` is known of batches that went as far as to write to their
 /// index, `after` is asked of those.
@@ -81,8 +79,8 @@ mod tests {
 
     #[test]
     fn only_parts_that_changed_are_named() {
-        let before = BTreeMap::from([("store", 2048), ("terms", 100), ("keys", 7)]);
-        let after = BTreeMap::from([("store", 4096), ("terms", 100), ("postings", 50)]);
+        let before = PartBytes::from([("store", 2048), ("terms", 100), ("keys", 7)]);
+        let after = PartBytes::from([("store", 4096), ("terms", 100), ("postings", 50)]);
         let shown = Value::Object(changed(&before, &after));
         assert_eq!(shown, json!({"keys": "0 B (-7 B)", "postings": "50 B (+50 B)", "store": "4.00 KiB (+2.00 KiB)"}));
         assert!(changed(&after, &after).is_empty());

@@ -1,7 +1,7 @@
 //! The queue remembers a million tasks; beyond that it deletes its oldest finished ones by a task like any other.
 
 use crate::tasks::content::Content;
-use crate::tasks::queue::NewTask;
+use crate::tasks::new_task::NewTask;
 use crate::tasks::store::{Store, StoreError};
 
 /// When to delete, and how much at once.

@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use super::{
-    BLOCK_SUMS_VERSION, ENTRY_BYTES, Entry, FOOTER_BYTES, HEADER_BYTES, MAGIC, SectionKind, VERSION, WHOLE_FILE,
-};
+use super::{BLOCK_SUMS_VERSION, ENTRY_BYTES, Entry, FOOTER_BYTES, HEADER_BYTES, MAGIC, SectionKind, VERSION};
 use crate::bits::little_endian::{read_u16, read_u32, read_u64};
+use crate::segment::error::WHOLE_FILE;
 use crate::segment::{FileMeta, SegmentError};
 use crate::storage::{Directory, OwnedBytes};
 

@@ -1,6 +1,7 @@
 //! Columns, points and shapes.
 
-use super::{MergeStep, Merger};
+use super::plan::Merger;
+use super::watch::MergeStep;
 use crate::bits::DocSet;
 use crate::id::{DocId, FieldId};
 use crate::segment::columns::{ColumnData, write_column};

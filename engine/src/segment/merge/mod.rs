@@ -6,58 +6,28 @@
 //! new ordinal of each old one.
 
 mod columns;
-mod order;
+pub(super) mod order;
+pub(super) mod plan;
 mod text;
-mod watch;
+pub(super) mod watch;
 
-use super::error::Damage;
+use fst::Streamer;
+use fst::raw::OpBuilder;
+
 use super::format::{DOCS_MAX, SectionKind, SectionWriter, segment_file_name};
 use super::info::Info;
 use super::keys::{NumberedKeys, SortedKeys};
 use super::store::merge_stores;
 use super::vectors::merge_vectors;
-use super::{ListThresholds, SegmentError, SegmentMeta, SegmentReader, TextFields};
-use crate::bits::DocSet;
+use super::{SegmentError, SegmentMeta, SegmentReader};
 use crate::bits::monotone::{MONOTONE_SPAN_MAX, put_monotone};
-use crate::id::{DocId, FieldId, SegmentId};
+use crate::id::{DocId, SegmentId};
 use crate::storage::Directory;
-use fst::Streamer;
-use fst::raw::OpBuilder;
-pub use order::DocMap;
 use order::DocOrder;
-pub(crate) use order::DocRun;
-use std::sync::atomic::{AtomicBool, Ordering};
+pub use order::{DocMap, MergeInput};
+pub use plan::MergeOptions;
+use plan::{Merger, STEPS_PER_CHECK};
 pub use watch::{MergeStep, MergeWatch};
-
-/// A segment to merge.
-#[derive(Clone, Copy, Debug)]
-pub struct MergeInput<'a> {
-    /// Where documents are read from.
-    pub segment: &'a SegmentReader,
-    /// Its deleted documents.
-    pub deleted: Option<&'a DocSet>,
-}
-
-/// How to merge.
-#[derive(Default)]
-pub struct MergeOptions<'a> {
-    /// Set from another thread to give up soon: the merge answers [`SegmentError::Cancelled`] and removes its file.
-    pub cancelled: Option<&'a AtomicBool>,
-    /// Called as often as the flag is looked at, every few milliseconds: a merge that can wait waits there.
-    pub pause: Option<&'a (dyn Fn() + Sync)>,
-    /// What follows how far the merge is.
-    pub watch: Option<&'a dyn MergeWatch>,
-    /// Fields whose columns are not carried over (no longer filterable or sortable).
-    pub drop_columns: Vec<FieldId>,
-    /// Whether the geo column is not carried over.
-    pub drop_geo: bool,
-    /// Whether the shapes are not carried over.
-    pub drop_shapes: bool,
-    /// What is said to be indexed where documents got values since they were written: the words of those values are not.
-    pub text_fields: TextFields,
-    /// Which lists that save time the new segment gets.
-    pub list_thresholds: ListThresholds,
-}
 
 /// A finished merge.
 #[derive(Debug)]
@@ -110,64 +80,7 @@ pub fn merge(
     }
 }
 
-/// The plan of a merge: which document goes where.
-pub(crate) struct Merger<'a> {
-    inputs: &'a [MergeInput<'a>],
-    runs: Vec<DocRun>,
-    doc_maps: Vec<DocMap>,
-    doc_count: u32,
-    options: &'a MergeOptions<'a>,
-}
-
-/// How many small steps are taken between two looks at the cancellation flag.
-const STEPS_PER_CHECK: usize = 1024;
-
 impl Merger<'_> {
-    pub(crate) fn list_thresholds(&self) -> &ListThresholds {
-        &self.options.list_thresholds
-    }
-
-    pub(crate) fn inputs(&self) -> impl Iterator<Item = &SegmentReader> {
-        self.inputs.iter().map(|input| input.segment)
-    }
-
-    /// Documents in their new order, in runs that stay together.
-    pub(crate) fn runs(&self) -> &[DocRun] {
-        &self.runs
-    }
-
-    /// Input and old number of each document, in the new order.
-    pub(crate) fn docs(&self) -> impl Iterator<Item = (usize, DocId)> {
-        self.runs.iter().flat_map(|run| (run.start..run.start + run.count).map(|doc| (run.input, doc)))
-    }
-
-    pub(crate) fn check_cancelled(&self) -> Result<(), SegmentError> {
-        if let Some(pause) = self.options.pause {
-            pause();
-        }
-        match self.options.cancelled {
-            Some(flag) if flag.load(Ordering::Relaxed) => Err(SegmentError::Cancelled),
-            _ => Ok(()),
-        }
-    }
-
-    pub(crate) fn enter(&self, step: MergeStep, total: u64) {
-        if let Some(watch) = self.options.watch {
-            watch.enter(step, total);
-        }
-    }
-
-    pub(crate) fn advance(&self, units: u64) {
-        if let Some(watch) = self.options.watch {
-            watch.advance(units);
-        }
-    }
-
-    /// A contradiction that shows only when inputs are joined; `input` is where it was met.
-    fn damaged(&self, input: usize, section: SectionKind, what: &'static str) -> SegmentError {
-        Damage(what).at(&self.inputs[input].segment.meta().file.name, section.name())
-    }
-
     /// Writes all sections. The file of the answer is filled in by the caller.
     fn write(&self, file: &mut SectionWriter, id: SegmentId) -> Result<SegmentMeta, SegmentError> {
         let segments: Vec<&SegmentReader> = self.inputs().collect();

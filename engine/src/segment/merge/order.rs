@@ -1,7 +1,17 @@
 //! Where each document goes: the inputs' documents by internal id, without the deleted ones.
 
-use super::MergeInput;
+use crate::bits::DocSet;
 use crate::id::{DocId, InternalId};
+use crate::segment::SegmentReader;
+
+/// A segment to merge.
+#[derive(Clone, Copy, Debug)]
+pub struct MergeInput<'a> {
+    /// Where documents are read from.
+    pub segment: &'a SegmentReader,
+    /// Its deleted documents.
+    pub deleted: Option<&'a DocSet>,
+}
 
 /// Where the documents of one input went.
 #[derive(Clone, Debug)]

@@ -1,10 +1,12 @@
 //! A merged segment equals one that was written from the same documents.
 
 use super::*;
+use crate::bits::DocSet;
 use crate::segment::tests::{Doc, check_segment, docs, in_order, many_docs, small_lists, write_segment};
 use crate::storage::{Fault, FaultyDirectory, MemoryDirectory};
 use proptest::prelude::*;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 
 /// Writes the parts, deletes some documents, merges, and compares with the documents that stay.
 fn check_merge(parts: &[Vec<Doc>], is_deleted: impl Fn(&Doc) -> bool) -> SegmentMeta {

@@ -1,6 +1,7 @@
 //! Terms, postings and tokens.
 
-use super::{MergeStep, Merger, STEPS_PER_CHECK};
+use super::plan::{Merger, STEPS_PER_CHECK};
+use super::watch::MergeStep;
 use crate::bits::first_bytes;
 use crate::id::{FIRST_TERM, TermOrdinal};
 use crate::segment::format::{SectionKind, SectionWriter};

@@ -4,7 +4,9 @@ use super::Store;
 use super::writer::{StoreBuilder, TRAINING_BYTES, WORTH_BYTES};
 use crate::segment::SegmentError;
 use crate::segment::format::{SectionKind, SectionWriter};
-use crate::segment::merge::{DocRun, MergeStep, Merger};
+use crate::segment::merge::order::DocRun;
+use crate::segment::merge::plan::Merger;
+use crate::segment::merge::watch::MergeStep;
 use hashbrown::HashMap;
 
 /// Writes the store sections. Answers the bytes of JSON.

@@ -6,7 +6,8 @@ use super::write::write_section;
 use super::{StoredVectors, VectorShape, Vectors};
 use crate::segment::SegmentError;
 use crate::segment::format::SectionWriter;
-use crate::segment::merge::{MergeStep, Merger};
+use crate::segment::merge::plan::Merger;
+use crate::segment::merge::watch::MergeStep;
 use crate::segment::vector_codes::{CodedRows, EarlierLists, are_coded, write_codes};
 
 /// Writes a section for every embedder that any input has. An input without an embedder has documents without vectors

@@ -18,7 +18,7 @@ use crate::features::Feature;
 use crate::http::json_text;
 use crate::requests::Request;
 use crate::routes::report;
-use crate::routes::search::context;
+use crate::routes::search::context::context;
 use crate::search::{Context, check_list, filter_time};
 use crate::tasks::blocking;
 use crate::telemetry::Facts;

@@ -14,7 +14,7 @@ use warp::reply::Response;
 use super::embed::{check_media, embed, wanted};
 use super::limits::report_limits;
 use super::report;
-use super::search::{asks_metadata, check_state, context};
+use super::search::context::{asks_metadata, check_state, context};
 use crate::app::AppState;
 use crate::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
 use crate::error::{ApiError, ApiResult, Code};

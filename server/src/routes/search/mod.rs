@@ -1,5 +1,6 @@
 //! `/indexes/{uid}/search`, `/facet-search`, `/completions`, `/similar`.
 
+pub(super) mod context;
 mod one;
 
 use std::sync::Arc;
@@ -9,30 +10,22 @@ use warp::Filter;
 use warp::reply::Response;
 
 use super::embed::{embed, wanted};
-use super::generations::check_may_look_back;
 use super::limits::report_limits;
 use crate::aliases::IndexName;
 use crate::app::AppState;
-use crate::error::{ApiError, ApiResult, Code};
-use crate::features::Feature;
+use crate::error::ApiResult;
 use crate::http::json_text;
 use crate::observe::Seen;
 use crate::points_in_time::View;
 use crate::requests::{Request, request, respond};
 use crate::routes::{Routes, any_of};
-use crate::rules::Fuel;
 use crate::search::{
-    CompletionQuery, Context, FacetSearch, RulesInForce, Target, Written, run_completions, run_facet_search,
-    run_similar,
+    CompletionQuery, Context, FacetSearch, Target, Written, run_completions, run_facet_search, run_similar,
 };
 use crate::telemetry::Facts;
-use crate::timestamp::Timestamp;
-use crate::wire::search::SearchQuery;
 use crate::wire::similar::SimilarQuery;
+use context::{check_state, context};
 use one::Search;
-
-/// Header that asks for `metadata` in answers.
-pub(super) const METADATA_HEADER: &str = "meili-include-metadata";
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let post = warp::path!("indexes" / String / "search").and(warp::post()).and(request(state));
@@ -58,47 +51,6 @@ pub(super) fn routes(state: &Arc<AppState>) -> Routes {
 /// A search by the body of a request.
 pub(super) async fn by_body(uid: String, request: Request) -> Response {
     respond(request, async |request| Search::by_body(uid, request).await?.answer().await).await
-}
-
-/// Whether the client asks for `metadata`.
-pub(super) fn asks_metadata(request: &Request) -> bool {
-    request.header(METADATA_HEADER).is_some_and(|value| value.eq_ignore_ascii_case("true"))
-}
-
-/// What surrounds a search that comes in now.
-pub(super) fn context(request: &Request) -> Context {
-    let contains_filter = request.state().features.is_on(Feature::ContainsFilter);
-    let foreign_keys = request.state().features.is_on(Feature::ForeignKeys);
-    let foreign = foreign_keys.then(|| Arc::clone(&request.state().instance));
-    let kept = Arc::clone(&request.state().kept_answers);
-    let budget = request.state().budgets.answer();
-    let rules = rules_in_force(request.state());
-    Context { contains_filter, foreign, rights: request.rights().clone(), rules, kept, budget, ..Context::now() }
-}
-
-/// The rules that may act in a search that comes in now.
-fn rules_in_force(state: &AppState) -> Option<RulesInForce> {
-    let rules = state.instance.rules();
-    let is_on = state.features.is_on(Feature::DynamicSearchRules) && !rules.is_empty();
-    is_on.then(|| RulesInForce {
-        set: rules.set(),
-        fuel: Fuel::from(&state.options.rules_fuel),
-        now: Timestamp::now().nanos(),
-    })
-}
-
-/// Whether the search may look at the state that it names.
-///
-/// # Errors
-/// `invalid_search_at`, `invalid_api_key`
-pub(super) fn check_state(query: &SearchQuery, context: &Context) -> ApiResult<()> {
-    if query.at.is_some() && (query.point_in_time.is_some() || query.use_network) {
-        return Err(ApiError::new(
-            Code::InvalidSearchAt,
-            "`at` names a state of this index: leave `pointInTime` and `useNetwork` out.",
-        ));
-    }
-    check_may_look_back(query.at, &context.rights)
 }
 
 async fn facet_search(uid: String, request: Request) -> ApiResult<Response> {

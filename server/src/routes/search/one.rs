@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use warp::http::{HeaderMap, header};
 use warp::reply::Response;
 
-use super::{asks_metadata, check_state, context};
+use super::context::{asks_metadata, check_state, context};
 use crate::aliases::IndexName;
 use crate::app::AppState;
 use crate::error::ApiResult;

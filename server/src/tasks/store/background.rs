@@ -141,7 +141,7 @@ mod tests {
     use super::super::{FinishedTask, TaskResult};
     use super::*;
     use crate::tasks::content::Content;
-    use crate::tasks::queue::NewTask;
+    use crate::tasks::new_task::NewTask;
     use crate::tasks::uid_set::UidSet;
 
     #[test]

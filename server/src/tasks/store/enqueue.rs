@@ -10,7 +10,7 @@ use super::{Store, StoreError, Writer};
 use crate::tasks::content::Content;
 use crate::tasks::details::{Progress, add_rename, details, has_details};
 use crate::tasks::kind::Status;
-use crate::tasks::queue::NewTask;
+use crate::tasks::new_task::NewTask;
 use crate::tasks::task::Task;
 use crate::timestamp::Timestamp;
 

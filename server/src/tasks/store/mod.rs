@@ -50,7 +50,7 @@ pub(crate) use finish::IndexChange;
 pub(crate) use finish::{FinishedTask, TaskResult};
 pub(crate) use listing::{Batch, Lives, Page};
 pub(crate) use processes::{Attempt, Died};
-pub(crate) use schedule::Queued;
+pub(crate) use schedule::{Backlog, Queued};
 pub(crate) use transfer::{TransferredBatch, TransferredTask};
 
 pub(crate) use aliases::{StoredAliases, read_aliases};

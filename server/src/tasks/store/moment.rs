@@ -55,7 +55,7 @@ mod tests {
     use super::super::{FinishedBatch, FinishedTask, TaskResult};
     use super::*;
     use crate::tasks::content::Content;
-    use crate::tasks::queue::NewTask;
+    use crate::tasks::new_task::NewTask;
     use crate::timestamp::Timestamp;
 
     #[test]

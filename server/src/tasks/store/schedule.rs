@@ -5,7 +5,6 @@ use rusqlite::{Connection, OptionalExtension, Params, Row};
 use super::{Store, StoreError, recovery, rows};
 use crate::stored_names::PayloadName;
 use crate::tasks::content::Content;
-use crate::tasks::delay::Waiting;
 use crate::tasks::kind::Kind;
 use crate::tasks::uid_set::UidSet;
 use crate::timestamp::Timestamp;
@@ -44,6 +43,14 @@ fn queued(row: &Row<'_>) -> Result<Queued, StoreError> {
     let uid = row.get(0)?;
     let content: String = row.get(2)?;
     Ok(Queued { uid, index_uid: row.get(1)?, content: rows::content(uid, &content)? })
+}
+
+/// Tasks that wait.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Backlog {
+    /// When the oldest was registered; `None` when none waits.
+    pub(crate) oldest: Option<Timestamp>,
+    pub(crate) count: u64,
 }
 
 impl Store {
@@ -108,15 +115,15 @@ impl Store {
     }
 
     /// How many tasks are enqueued or under way, and since when. Walks their index, some milliseconds for a hundred thousand.
-    pub(in crate::tasks) fn waiting(&self) -> Result<Waiting, StoreError> {
+    pub(in crate::tasks) fn waiting(&self) -> Result<Backlog, StoreError> {
         self.read(|connection| {
             let sql = "SELECT enqueued_at FROM tasks WHERE status = 0 ORDER BY uid LIMIT 1";
             let oldest: Option<i64> = connection.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?;
-            let Some(oldest) = oldest else { return Ok(Waiting::default()) };
+            let Some(oldest) = oldest else { return Ok(Backlog::default()) };
             let sql = "SELECT count(*) FROM tasks WHERE status = 0";
             let count: i64 = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
             let count = u64::try_from(count).unwrap_or(0);
-            Ok(Waiting { oldest: Some(Timestamp::from_nanos(oldest)), count })
+            Ok(Backlog { oldest: Some(Timestamp::from_nanos(oldest)), count })
         })
     }
 

@@ -12,7 +12,7 @@ use crate::tasks::content::{Content, Method, PayloadPlace, Upsert};
 use crate::tasks::filter::TaskFilter;
 use crate::tasks::kind::{Kind, Status};
 use crate::tasks::live::LiveBatch;
-use crate::tasks::queue::NewTask;
+use crate::tasks::new_task::NewTask;
 use crate::tasks::task::StoredError;
 use crate::tasks::uid_set::UidSet;
 use crate::timestamp::Timestamp;
