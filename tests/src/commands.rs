@@ -115,6 +115,25 @@ fn settings_are_read_and_changed() {
     refused(&ask(&server, &["settings", "set", "rankingRule", "[]"]), "Unknown field `rankingRule`");
 }
 
+#[test]
+fn what_a_change_of_settings_has_forgotten_is_said() {
+    let server = films();
+    let set = |change: &Value, more: &[&str]| {
+        printed(&ask(&server, &[&["settings", "set", &change.to_string()], more].concat()))
+    };
+    let reranker = |url: &str, key: Option<&str>| match key {
+        Some(key) => json!({"rerankers": {"cross": {"url": url, "apiKey": key}}}),
+        None => json!({"rerankers": {"cross": {"url": url}}}),
+    };
+    assert_eq!(set(&reranker("http://127.0.0.1:1/", Some("a key")), &[]), "changed the settings of `films`\n");
+    let said = set(&reranker("http://127.0.0.1:2/", None), &[]);
+    let warning = "forgot the secret `rerankers.cross.apiKey`, because its address has changed: set it again\n";
+    assert_eq!(said, format!("changed the settings of `films`\n{warning}"));
+    set(&reranker("http://127.0.0.1:2/", Some("a key")), &[]);
+    let said: Value = serde_json::from_str(&set(&reranker("http://127.0.0.1:3/", None), &["--json"])).expect("JSON");
+    assert_eq!(said["forgottenSecrets"], json!(["rerankers.cross.apiKey"]));
+}
+
 /// What a command says on standard error to programs: one object in a line.
 #[track_caller]
 fn complaint(output: &Output) -> Value {

@@ -11,6 +11,11 @@ use super::{CommandError, index_of};
 use crate::client::{Client, ServerArgs};
 use crate::text_file;
 
+/// Details of a task: secrets that were forgotten because their address changed.
+const FORGOTTEN: &str = "forgottenSecrets";
+/// Details of a task: embedders that could not be reached.
+const FAILURES: &str = "embeddingFailures";
+
 /// Read or change the settings of an index.
 #[derive(Debug, Clone, Args)]
 pub struct SettingsArgs {
@@ -125,11 +130,20 @@ async fn changed(place: &Place, change: &Value) -> Result<String, CommandError> 
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
         task = client.call(Method::GET, client.route(&["tasks", &number.to_string()]), None).await?;
     }
+    if task["status"] == "succeeded" && task.get("details").is_none() {
+        task = client.call(Method::GET, client.route(&["tasks", &number.to_string()]), None).await?;
+    }
     match task["status"].as_str() {
         Some(status) if status == "succeeded" && place.json => {
-            Ok(format!("{:#}\n", json!({"indexUid": uid, "taskUid": number, "status": status})))
+            let mut shown = json!({"indexUid": uid, "taskUid": number, "status": status});
+            for name in [FORGOTTEN, FAILURES] {
+                if let Some(value) = task["details"].get(name) {
+                    shown[name] = value.clone();
+                }
+            }
+            Ok(format!("{shown:#}\n"))
         }
-        Some("succeeded") => Ok(format!("changed the settings of `{uid}`\n")),
+        Some("succeeded") => Ok(format!("changed the settings of `{uid}`\n{}", warnings(&task["details"]))),
         status => Err(CommandError::Task {
             uid: number,
             status: status.unwrap_or("is gone").to_owned(),
@@ -137,4 +151,16 @@ async fn changed(place: &Place, change: &Value) -> Result<String, CommandError> 
             code: task["error"]["code"].as_str().unwrap_or_default().to_owned(),
         }),
     }
+}
+
+/// Returns what a change that succeeded has not done, a line each.
+fn warnings(details: &Value) -> String {
+    let forgotten = details[FORGOTTEN].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let forgotten =
+        forgotten.map(|name| format!("forgot the secret `{name}`, because its address has changed: set it again\n"));
+    let failures = details[FAILURES]["embedders"].as_object().into_iter().flatten();
+    let failures = failures.map(|(name, reason)| {
+        format!("the embedder `{name}` does not answer yet: {}\n", reason.as_str().unwrap_or("no reason is known"))
+    });
+    forgotten.chain(failures).collect()
 }
