@@ -127,8 +127,6 @@ class Campaign:
         assert status == 202 and task["status"] == "succeeded", task
         self.acknowledged[index] = set(self.shown[index, state])
         self.counts["restores"] += 1
-        # Until it is published, the next writer may lack the state: docs/scale-out.md says so.
-        self.level()
 
     # What must hold.
 

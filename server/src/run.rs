@@ -44,7 +44,7 @@ use crate::process_limits::{connections_max, raise_open_files};
 use crate::replication::{ObjectError, Replication, Role};
 use crate::routes::routes;
 use crate::stopping::Stopping;
-use crate::tasks::{Content, NewTask, StoreError, TaskQueue};
+use crate::tasks::{Content, NewTask, Stage, StoreError, TaskQueue};
 use crate::usage_report::{self, traces};
 use crate::webhooks::{Deliveries, Webhook, Webhooks};
 use crate::worker::{Limits, Scheduler, StartError};
@@ -405,8 +405,8 @@ fn deliveries(options: &Options, opened: &Opened) -> Arc<Deliveries> {
     let is_packed = !options.outbound.task_webhook_plain;
     let deliveries = Deliveries::new(webhooks, queue, opened.outbound.clone(), docs, is_packed);
     let announcing = Arc::downgrade(&deliveries);
-    opened.queue.on_batch_end(move |batch| {
-        if let Some(deliveries) = announcing.upgrade() {
+    opened.queue.on_stage(move |batch, stage| {
+        if let (Stage::Ended, Some(deliveries)) = (stage, announcing.upgrade()) {
             deliveries.announce(batch);
         }
     });

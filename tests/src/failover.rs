@@ -233,3 +233,71 @@ fn a_write_that_the_store_does_not_take_is_refused_in_time() {
     assert_eq!((value("journal_tasks_total"), value("journal_refused_total")), (2.0, 2.0));
     assert!(value("journal_wait_seconds_total") > 0.0 && value("journal_records_total") == 2.0);
 }
+
+/// A kept state and a folder that is attached are on one server only: another one cannot carry the tasks out again.
+#[test]
+fn what_only_the_writer_could_do_is_there_after_a_takeover() {
+    let (store, built) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let lines = built.path().join("plays.ndjson");
+    std::fs::write(&lines, "{\"id\": 7}\n").unwrap();
+    let build = std::process::Command::new(binary())
+        .args([std::ffi::OsStr::new("build"), lines.as_os_str(), "--output".as_ref()])
+        .arg(built.path().join("plays"))
+        .status();
+    assert!(build.expect("runs").success());
+    let options = ["--durability", "store", "--keep", "1h"];
+    // A test that waits for its end would be too late.
+    let own = ["--publish-interval", "100s", "--attach-dir", built.path().to_str().unwrap()];
+    let mut first = member_with(&store, &[&options[..], &own[..]].concat());
+    first.add("films", json!([{"id": 1}]));
+    let mut second = member_with(&store, &options);
+    soon(|| ids(&mut second).filter(|ids| *ids == [1]));
+    first.add("films", json!([{"id": 2}]));
+    let states = first.get("/indexes/films/generations").ok();
+    first.add("films", json!([{"id": 3}]));
+    let began = Instant::now();
+    let restore = json!({"at": states["results"][0]["generation"]});
+    let task = first.done(&first.post("/indexes/films/restore", restore));
+    first.done(&first.post("/indexes/plays/attach", json!({"folder": "plays"})));
+    assert!(began.elapsed() < Duration::from_secs(60), "they do not wait for the interval");
+    let last = first.add("films", json!([{"id": 4}]));
+    assert!(last["batchUid"].as_u64() > task["batchUid"].as_u64());
+    first.kill();
+    let answer = soon(|| try_write(&mut second, 5));
+    second.done(&answer);
+    assert_eq!(ids(&mut second), Some(vec![1, 2, 4, 5]));
+    assert_eq!(second.get("/indexes/plays/documents").ok()["results"], json!([{"id": 7}]));
+}
+
+/// It is carried out, and its client does not see it end before the store has it.
+#[test]
+fn a_restore_waits_for_the_store_and_holds_up_no_end_of_its_server() {
+    let store = tempfile::tempdir().unwrap();
+    let mut first = member_with(&store, &["--durability", "store", "--keep", "1h"]);
+    first.add("films", json!([{"id": 1}]));
+    let states = first.get("/indexes/films/generations").ok();
+    first.add("films", json!([{"id": 2}]));
+    // Nothing of an index can be published, and tasks are accepted.
+    let (objects, aside) = (store.path().join("store/i"), store.path().join("aside"));
+    std::fs::rename(&objects, &aside).unwrap();
+    std::fs::write(&objects, "no folder").unwrap();
+    let restore = first.post("/indexes/films/restore", json!({"at": states["results"][0]["generation"]}));
+    soon(|| ids(&mut first).filter(|ids| *ids == [1]));
+    let later = first.post("/indexes/films/documents", json!([{"id": 3}]));
+    first.add("books", json!([{"id": 1}]));
+    let status =
+        |server: &Server, task: &Answer| server.get(&format!("/tasks/{}", task.body["taskUid"])).ok()["status"].clone();
+    assert_eq!([status(&first, &restore), status(&first, &later)], ["processing", "enqueued"]);
+    let batch = first.get("/batches?statuses=processing").ok()["results"][0].clone();
+    assert_eq!(batch["progress"]["steps"][1]["currentStep"], "publishing", "{batch}");
+    let began = Instant::now();
+    assert!(first.terminate().success());
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    std::fs::remove_file(&objects).unwrap();
+    std::fs::rename(&aside, &objects).unwrap();
+    first.start_again();
+    look_again(&mut first);
+    first.done(&restore);
+    first.done(&later);
+    assert_eq!(ids(&mut first), Some(vec![1, 3]));
+}

@@ -116,6 +116,10 @@ impl Acceptance for Accepting {
             self.replication.journal().note_length(self.ledger.lock().len());
         }
     }
+
+    fn covers(&self, task: u32) -> bool {
+        self.ledger.lock().covers(task)
+    }
 }
 
 impl Accepting {

@@ -136,6 +136,8 @@ pub(super) struct Ledger {
     fences: Vec<u64>,
     /// No record has this number or a higher one.
     next: u64,
+    /// What the newest root covers.
+    covered: Position,
 }
 
 #[derive(Debug, Default)]
@@ -172,6 +174,16 @@ impl Ledger {
             position.from = *number;
         }
         position
+    }
+
+    /// A root with this position is the newest one.
+    pub(super) fn cover(&mut self, position: &Position) {
+        self.covered.clone_from(position);
+    }
+
+    /// Returns whether the newest root covers a task.
+    pub(super) fn covers(&self, uid: u32) -> bool {
+        self.covered.covers(uid)
     }
 
     /// The tasks that the position `last` does not cover, and the position `now` does.

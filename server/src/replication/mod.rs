@@ -309,7 +309,7 @@ impl Replication {
     }
 }
 
-/// A shared end of a thread: asked to stop, or to look at once.
+/// A shared end of a thread: asked to stop, to look, or to look at once.
 #[derive(Debug, Default)]
 struct Bell {
     state: Mutex<BellState>,
@@ -319,6 +319,7 @@ struct Bell {
 #[derive(Debug, Default)]
 struct BellState {
     has_rung: bool,
+    is_urgent: bool,
     is_stopped: bool,
 }
 
@@ -326,6 +327,19 @@ impl Bell {
     fn ring(&self) {
         self.state.lock().has_rung = true;
         self.changed.notify_all();
+    }
+
+    /// As [`Bell::ring`], and ends a pause.
+    fn hurry(&self) {
+        let mut state = self.state.lock();
+        (state.has_rung, state.is_urgent) = (true, true);
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Returns whether it was hurried since the last call.
+    fn take_urgency(&self) -> bool {
+        std::mem::take(&mut self.state.lock().is_urgent)
     }
 
     fn stop(&self) {
@@ -350,11 +364,11 @@ impl Bell {
         !state.is_stopped
     }
 
-    /// Waits for so long, whatever rings. Whether the thread is to go on.
+    /// Waits for so long, whatever rings, unless it is urgent. Whether the thread is to go on.
     fn pause(&self, time: Duration) -> bool {
         let until = Instant::now() + time;
         let mut state = self.state.lock();
-        while !state.is_stopped {
+        while !state.is_urgent && !state.is_stopped {
             if self.changed.wait_until(&mut state, until).timed_out() {
                 break;
             }

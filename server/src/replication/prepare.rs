@@ -162,7 +162,7 @@ fn take_journal(
 ) -> Result<(Journal<ObjectStore>, Ledger), ObjectError> {
     let (epoch, position) = (chain.last().epoch, chain.last().journal.clone());
     let taken = blocking(Journal::take_over(store.clone(), (epoch, nonce), position.as_ref()));
-    let (journal, ledger, records) = taken.map_err(refused)?;
+    let (journal, mut ledger, records) = taken.map_err(refused)?;
     let tasks = taking.queue.store();
     if let Some(position) = &position {
         let count = bring(&store, &records, position, (tasks, has_followed), &taking.instance.payload_folder())?;
@@ -174,6 +174,9 @@ fn take_journal(
     let now = tasks.moment().map_err(of_queue)?;
     if position.is_none() {
         blocking(chain.announce(ledger.position(now.next_task, now.waiting))).map_err(refused)?;
+    }
+    if let Some(covered) = &chain.last().journal {
+        ledger.cover(covered);
     }
     let over = blocking(journal.leftovers(&ledger, position.as_ref())).map_err(refused)?;
     match blocking(chain.remove_unneeded(&over)) {

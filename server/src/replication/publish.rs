@@ -23,12 +23,14 @@ use super::{Bell, Replication, Worker};
 use crate::access::KeyLine;
 use crate::aliases::Aliases;
 use crate::counted::counted;
-use crate::error::Code;
 use crate::instance::Instance;
 use crate::options::Options;
 use crate::stored_names::FolderName;
-use crate::tasks::{Status, StoreError, TaskQueue};
+use crate::tasks::{Stage, Status, StoreError, TaskQueue};
+use now::Changed;
 
+/// Before a publication is tried again that a client waits for.
+const AWAITED_PAUSE: Duration = Duration::from_secs(1);
 /// Between two looks for what killed processes have left.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
 
@@ -86,6 +88,17 @@ enum Failure {
     OfIndex(String),
 }
 
+/// What came of an attempt to publish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attempt {
+    /// There is a new root.
+    News,
+    /// The newest root says all of it already.
+    Nothing,
+    /// The states have to be looked at again.
+    PutOff,
+}
+
 impl From<Setback> for Failure {
     fn from(setback: Setback) -> Failure {
         match setback {
@@ -129,9 +142,12 @@ impl Publisher {
         let worker = Worker::start("publisher", move |bell| run.run(bell, interval))
             .map_err(|source| ObjectError::Io { path: "publisher".into(), source })?;
         let bell = Arc::clone(&worker.bell);
-        queue.on_batch_end(move |_| {
+        queue.on_stage(move |_, stage| {
             replication.behind();
-            bell.ring();
+            match stage {
+                Stage::Unpublished => bell.hurry(),
+                Stage::Written | Stage::Ended => bell.ring(),
+            }
         });
         Ok(Publisher { _worker: worker, _pulse: pulse })
     }
@@ -160,19 +176,6 @@ fn start_pulse(
     Worker::start("pulse", beats).map_err(|source| ObjectError::Io { path: "pulse".into(), source })
 }
 
-/// What is to be published.
-struct Now {
-    generation: Option<u32>,
-    indexes: Vec<(String, FolderName)>,
-    aliases: Arc<Aliases>,
-    journal: Option<Position>,
-    /// Batches below have ended, where it matters.
-    next_batch: Option<u32>,
-}
-
-/// An index, and its state if that has changed, or why that cannot be read.
-type Changed = (String, FolderName, Result<Option<Arc<Snapshot>>, Failure>);
-
 /// The thread's own.
 struct Run {
     chain: Chain<ObjectStore>,
@@ -196,9 +199,15 @@ struct Run {
 impl Run {
     fn run(mut self, bell: &Bell, interval: Duration) {
         let mut goes_on = true;
+        // A batch that waits for its publication: at first one of the process before.
+        let mut is_awaited = self.ledger.is_some();
         loop {
-            let has_published = match self.publish_changes() {
-                Ok(has_published) => has_published,
+            is_awaited |= bell.take_urgency();
+            let attempt = self.publish_changes();
+            // One that waits for an index that is held back waits for more than an attempt.
+            is_awaited &= matches!(&attempt, Ok(Attempt::PutOff) | Err(Failure::Other(_)));
+            let has_published = match attempt {
+                Ok(attempt) => attempt != Attempt::Nothing,
                 Err(Failure::TakenOver) => {
                     return step_down(self.chain.store(), &self.published.replication, self.begins_again);
                 }
@@ -207,11 +216,15 @@ impl Run {
                     true
                 }
             };
+            if self.ledger.is_some() {
+                self.published.queue.wake();
+            }
             if !goes_on {
                 return;
             }
             self.sweep();
             // What is committed within an interval goes together; at once when nothing went before.
+            let interval = if is_awaited { interval.min(AWAITED_PAUSE) } else { interval };
             goes_on = (!has_published || bell.pause(interval)) && bell.wait(interval);
         }
     }
@@ -229,15 +242,15 @@ impl Run {
         }
     }
 
-    /// Publishes what has changed. Whether anything has, or has to be looked at again.
-    fn publish_changes(&mut self) -> Result<bool, Failure> {
+    /// Publishes what has changed.
+    fn publish_changes(&mut self) -> Result<Attempt, Failure> {
         let start = Instant::now();
         // Before the states are looked at: what these batches wrote is in them.
         let now = match self.ledger {
             None => self.now_by_names()?,
             Some(_) => self.now_by_tasks()?,
         };
-        let Some(states) = self.states(&now)? else { return Ok(true) };
+        let Some(states) = self.states(&now)? else { return Ok(Attempt::PutOff) };
         let (indexes, held_back) = self.put_all(states)?;
         let journal = self.uncover(now.journal, &held_back)?;
         let keys = (self.published.keys)();
@@ -257,6 +270,9 @@ impl Run {
             ..Root::none()
         };
         let is_news = blocking(self.chain.publish(root, !held_back.is_empty()))?;
+        if let (Some(ledger), Some(position)) = (&self.ledger, &self.chain.last().journal) {
+            ledger.lock().cover(position);
+        }
         self.indexes.retain(|folder, _| self.chain.last().indexes.iter().any(|index| index.folder == *folder));
         self.damaged.retain(|folder, _| self.published.instance.uid_of(folder).is_some());
         // What it names no more is gone since then, and not since it began.
@@ -267,7 +283,7 @@ impl Run {
         }
         let writer = self.chain.last().writer.clone();
         self.published.replication.level(start, now.generation, writer);
-        Ok(is_news)
+        Ok(if is_news { Attempt::News } else { Attempt::Nothing })
     }
 
     /// Puts the states of indexes. What is wrong with one on this machine holds none of the others back: it stays as it is
@@ -322,7 +338,8 @@ impl Run {
                 return Some(true);
             }
             let task = queue.task(uid).map_err(|error| failure = Some(error)).ok()??;
-            Some(task.status == Status::Succeeded)
+            // One that is processed in the background has written what it writes.
+            Some(matches!(task.status, Status::Succeeded | Status::Processing))
         };
         let ledger = ledger.lock();
         let tasks = tasks_of(&names, ledger.between(last, position), has_succeeded);
@@ -346,63 +363,6 @@ impl Run {
     /// An index as the newest root names it: all of its objects are there.
     fn published_before(&self, folder: &FolderName) -> Option<PublishedIndex> {
         self.chain.last().indexes.iter().find(|index| index.folder == *folder).cloned()
-    }
-
-    /// The names of this moment: tasks whose end is about to be stored may have changed them.
-    fn now_by_names(&self) -> Result<Now, Failure> {
-        let generation = self.published.queue.store().next_batch_uid()?.checked_sub(1);
-        let (indexes, aliases) = self.published.instance.folders_and_aliases();
-        Ok(Now { generation, indexes, aliases, journal: None, next_batch: None })
-    }
-
-    /// The names as ended tasks have left them, and which have ended: others are carried out again by a server that takes over.
-    fn now_by_tasks(&self) -> Result<Now, Failure> {
-        let moment = self.published.queue.store().moment()?;
-        // After the moment: a record that is begun in between is not covered.
-        let journal = self.ledger.as_ref().map(|ledger| ledger.lock().position(moment.next_task, moment.waiting));
-        Ok(Now {
-            generation: moment.next_batch.checked_sub(1),
-            indexes: moment.indexes,
-            aliases: Arc::new(moment.aliases),
-            journal,
-            next_batch: Some(moment.next_batch),
-        })
-    }
-
-    /// The states of indexes that have changed. None at all where one of them is ahead of `now`, or not there any more: by more
-    /// than the batch under way, which an index remembers, tasks could be carried out twice.
-    fn states(&self, now: &Now) -> Result<Option<Vec<Changed>>, Failure> {
-        let instance = &self.published.instance;
-        let mut states = Vec::with_capacity(now.indexes.len());
-        for (uid, folder) in &now.indexes {
-            let mut state = Ok(None);
-            let current = instance.uid_of(folder);
-            let generation = current.as_ref().and_then(|current| instance.generation(current));
-            let known = self.indexes.get(folder).map(|index| index.manifest.generation);
-            if known.is_none() || known != generation {
-                let found = match current.as_ref().map(|current| instance.state(current)) {
-                    Some(Ok(snapshot)) => Some(snapshot),
-                    Some(Err(error)) if error.code != Code::IndexNotFound => {
-                        states.push((uid.clone(), folder.clone(), Err(Failure::OfIndex(error.message))));
-                        continue;
-                    }
-                    // Deleted since the list was made.
-                    _ => None,
-                };
-                let is_same = instance.uid_of(folder) == current;
-                let is_ahead = found
-                    .as_ref()
-                    .and_then(|snapshot| snapshot.last_outcome())
-                    .is_some_and(|(batch, _)| now.next_batch.is_some_and(|next| batch > u64::from(next)));
-                match found {
-                    Some(snapshot) if is_same && !is_ahead => state = Ok(Some(snapshot)),
-                    _ if now.next_batch.is_some() || !is_same => return Ok(None),
-                    _ => continue,
-                }
-            }
-            states.push((uid.clone(), folder.clone(), state));
-        }
-        Ok(Some(states))
     }
 
     /// Removes records that the newest root covers.
@@ -487,3 +447,5 @@ impl Run {
         Ok(name)
     }
 }
+
+mod now;

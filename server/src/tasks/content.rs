@@ -304,6 +304,18 @@ impl Content {
         }
     }
 
+    /// Whether the task may need what is on one server only, or reached by it only: a state that it has kept, files that were put
+    /// there, a model. Another server that takes over may not be able to carry it out again.
+    pub(crate) fn is_bound_to_server(&self, index_has_embedders: impl Fn() -> bool) -> bool {
+        match self {
+            Content::RestoreIndex { .. } | Content::AttachIndex { .. } => true,
+            Content::Settings { patch, .. } => {
+                !(patch.embedders.is_unset() && patch.searchable_attributes.is_unset()) && index_has_embedders()
+            }
+            _ => false,
+        }
+    }
+
     /// The file of the payload folder that the task needs.
     pub(crate) fn payload_file(&self) -> Option<&PayloadName> {
         match self {

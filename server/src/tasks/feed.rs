@@ -25,7 +25,7 @@ pub(crate) enum Happening {
     Registered(Arc<Task>),
     /// A batch began.
     Begun(Arc<LiveBatch>),
-    /// A batch ended.
+    /// A batch ended, or goes on in the background.
     Ended(u32),
 }
 

@@ -26,7 +26,7 @@ pub(crate) use kind::{Kind, Status};
 pub(crate) use live::LiveBatch;
 pub(crate) use new_task::NewTask;
 pub(crate) use payload_check::{PayloadDamage, check_inline_payload, check_payload_file};
-pub(crate) use queue::{Acceptance, TaskQueue};
+pub(crate) use queue::{Acceptance, Stage, TaskQueue};
 pub(crate) use store::{
     Batch, Check, Durable, IndexChange, LogCondition, LogReport, MarkFile, Marks, Page, RuleChange, Store, StoreError,
     TransferredBatch, TransferredTask, check_log,

@@ -62,10 +62,24 @@ pub(crate) trait Acceptance: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// It is not stored then.
     fn accept(&self, new: NewTask, store: &Store) -> Result<Task, StoreError>;
+
+    /// Returns whether what a task did is published: a server that takes over has it, and does not carry the task out again.
+    fn covers(&self, task: u32) -> bool;
 }
 
-/// Is called with the batch that has ended.
-type Listener = Box<dyn Fn(u32) + Send + Sync>;
+/// How far a batch is, as stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// What it did, and that it waits for vectors.
+    Written,
+    /// What it did, and that it ends once that is published.
+    Unpublished,
+    /// Its end.
+    Ended,
+}
+
+/// Is called with a batch whose stage has changed.
+type Listener = Box<dyn Fn(u32, Stage) + Send + Sync>;
 
 /// Wakes those who wait for the end of a batch.
 #[derive(Default)]
@@ -321,17 +335,28 @@ impl TaskQueue {
         }
     }
 
-    /// Calls `listener` with every batch that ends from now on, on the thread that carries out the next one: it must
+    /// Calls `listener` with every stage that a batch comes to from now on, on the thread that carries out the next one: it must
     /// return at once.
-    pub(crate) fn on_batch_end(&self, listener: impl Fn(u32) + Send + Sync + 'static) {
+    pub(crate) fn on_stage(&self, listener: impl Fn(u32, Stage) + Send + Sync + 'static) {
         self.ends.listeners.write().push(Box::new(listener));
     }
 
     /// The end of a batch is stored.
     pub(crate) fn batch_ended(&self, uid: u32) {
+        self.batch_reached(uid, Stage::Ended);
+    }
+
+    /// A stage of a batch is stored.
+    pub(crate) fn batch_reached(&self, uid: u32, stage: Stage) {
         self.feed.note(Happening::Ended(uid));
         self.ends.count.send_modify(|count| *count += 1);
-        self.ends.listeners.read().iter().for_each(|listener| listener(uid));
+        self.ends.listeners.read().iter().for_each(|listener| listener(uid, stage));
+    }
+
+    /// Returns whether what these tasks did is safe from a takeover. Always so where no other server takes over what this one has
+    /// accepted.
+    pub(crate) fn is_covered(&self, tasks: &[u32]) -> bool {
+        self.acceptance.get().is_none_or(|place| tasks.iter().all(|task| place.covers(*task)))
     }
 
     /// Begins to listen to what happens; `None` when there are as many listeners as may be.

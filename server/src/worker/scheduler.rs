@@ -25,7 +25,7 @@ use crate::tasks::content::Content;
 use crate::tasks::details;
 use crate::tasks::kind::{Kind, Status};
 use crate::tasks::live::LiveBatch;
-use crate::tasks::queue::TaskQueue;
+use crate::tasks::queue::{Stage, TaskQueue};
 use crate::tasks::steps::Steps;
 use crate::tasks::store::{FinishedBatch, FinishedTask, Queued, StoreError, TaskResult, stats};
 use crate::tasks::trace::Trace;
@@ -222,17 +222,17 @@ impl Worker {
         tracing::debug!(batch = live.uid, tasks = tasks.len(), index = live.index_uid, "batch started");
         self.cancel_if_asked_before(&live);
         let done = self.carry_out(&live, &tasks);
-        let has_ended = done.is_some_and(|done| {
+        let stage = done.and_then(|done| {
             if done.is_refused_for_one && self.is_refused_together(&tasks) {
                 self.discard(done);
-                return false;
+                return None;
             }
             self.note_accepted(&tasks);
             self.conclude(&live, &tasks, done)
         });
         self.queue.set_live(None);
-        if has_ended {
-            self.queue.batch_ended(live.uid);
+        if let Some(stage) = stage {
+            self.queue.batch_reached(live.uid, stage);
             self.make_durable(&live);
         }
         self.holds_memory |= started.elapsed() > SHORT;
@@ -246,13 +246,13 @@ impl Worker {
         }
     }
 
-    /// Shows what the batch did, and stores its end, or that it goes on in the background. `false` when neither could be stored.
-    fn conclude(&mut self, live: &Arc<LiveBatch>, tasks: &[Queued], mut done: Done) -> bool {
+    /// Shows what the batch did, and stores its end, or that it goes on in the background. `None` when neither could be stored.
+    fn conclude(&mut self, live: &Arc<LiveBatch>, tasks: &[Queued], mut done: Done) -> Option<Stage> {
         let free = self.publish(&done);
         self.note_prepared(live, &mut done);
-        if self.goes_on(live, tasks, &mut done) {
+        if let Some(stage) = self.goes_on(live, tasks, &mut done) {
             self.remove(&free, std::iter::empty());
-            return true;
+            return Some(stage);
         }
         self.free_payloads(live, tasks, &done);
         if let Some((_, canceled)) = &done.batch.canceled {
@@ -268,7 +268,7 @@ impl Worker {
         done.batch.embedder_requests = live.embedder_requests();
         live.progress.enter(Phase::Finished, 0);
         self.queue.traces().add(trace);
-        let Some(files) = self.store_end(&done, self.is_remembered(live, &done)) else { return false };
+        let files = self.store_end(&done, self.is_remembered(live, &done))?;
         self.instance.keep_names(&done.batch.index_changes);
         if let Some((_, canceled)) = &done.batch.canceled {
             self.forget_canceled(canceled);
@@ -283,7 +283,7 @@ impl Worker {
             duration = %live.started_at.duration_until(Timestamp::now()),
             "batch finished"
         );
-        true
+        Some(Stage::Ended)
     }
 
     fn context<'a>(&'a self, live: &'a LiveBatch) -> Context<'a> {
@@ -400,3 +400,4 @@ mod plan;
 mod recovery;
 #[cfg(test)]
 mod tests;
+mod unpublished;

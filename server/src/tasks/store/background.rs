@@ -1,7 +1,7 @@
-//! Batches that go on in the background, while others are carried out: their documents are written and wait for vectors, or they ask
-//! for the vectors that a change of settings needs. Only their tasks are stored as `processing`.
+//! Batches that go on in the background, while others are carried out: they have written what they write and wait for vectors or for
+//! their publication, or they ask for the vectors that a change of settings needs. Only their tasks are stored as `processing`.
 //!
-//! A batch whose documents are written has done to the names of indexes what it does, and is not carried out again, whatever happens:
+//! A batch that has written what it writes has done to the names of indexes what it does, and is not carried out again, whatever happens:
 //! later tasks may have written the same documents. One that has only asked is carried out from its start after a crash.
 
 use rusqlite::{Connection, params};
@@ -13,7 +13,7 @@ use crate::stored_names::FolderName;
 use crate::tasks::kind::Status;
 use crate::timestamp::Timestamp;
 
-/// A batch whose documents are written.
+/// A batch that has written what it writes.
 #[derive(Clone, Debug)]
 pub(crate) struct Written {
     /// What it comes to, but for the vectors.

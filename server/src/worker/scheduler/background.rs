@@ -1,4 +1,4 @@
-//! What goes on beside the scheduler, so that no task waits for an embedder that it does not need: batches whose documents are written
+//! What goes on beside the scheduler, so that no task waits for what it does not need: batches whose documents are written
 //! ask for their vectors, and changes of settings ask for those that they need before they take effect. Each index has a thread for
 //! either; only the scheduler stores what came of it.
 
@@ -39,6 +39,8 @@ pub(super) type Unreached = BTreeMap<String, EmbedFailure>;
 pub(super) struct Background {
     /// Their documents are written.
     pub(super) written: Vec<Waiting>,
+    /// What they did is done, and ends once it is published.
+    pub(super) unpublished: Vec<Waiting>,
     /// Changes of settings that have no effect yet.
     pub(super) preparing: Vec<Preparing>,
     /// By task: changes of settings that can be carried out.
@@ -46,7 +48,7 @@ pub(super) struct Background {
     pub(super) jobs: Vec<Job>,
 }
 
-/// A batch whose documents wait for vectors.
+/// A batch that has done what it does, and waits for vectors or for its publication.
 pub(super) struct Waiting {
     pub(super) written: Written,
     pub(super) live: Arc<LiveBatch>,
@@ -114,7 +116,7 @@ impl Preparing {
 impl Background {
     /// Returns whether tasks of the queue may have to wait for something that goes on here.
     pub(super) fn holds_any(&self) -> bool {
-        !self.preparing.is_empty() || self.written.len() >= WRITTEN_MAX
+        !self.preparing.is_empty() || !self.unpublished.is_empty() || self.written.len() >= WRITTEN_MAX
     }
 
     /// Returns whether `task` has to wait for something that goes on here.
@@ -123,7 +125,9 @@ impl Background {
         let waits_for_settings = self.preparing.iter().any(|preparing| {
             preparing.index_uid(instance).is_some_and(|uid| touches(&uid)) && !preparing.lets_pass(&task.content)
         });
-        waits_for_settings || (matches!(task.content, Content::Upsert(_)) && self.is_full(task, instance))
+        waits_for_settings
+            || self.holds_until_published(task, instance)
+            || (matches!(task.content, Content::Upsert(_)) && self.is_full(task, instance))
     }
 
     fn is_full(&self, task: &Queued, instance: &Instance) -> bool {
@@ -143,9 +147,9 @@ impl Background {
 
     /// All of them, by uid.
     pub(super) fn lives(&self) -> Vec<Arc<LiveBatch>> {
-        let written = self.written.iter().map(|waiting| &waiting.live);
+        let waiting = self.written.iter().chain(&self.unpublished).map(|waiting| &waiting.live);
         let mut lives: Vec<_> =
-            written.chain(self.preparing.iter().map(|preparing| &preparing.live)).cloned().collect();
+            waiting.chain(self.preparing.iter().map(|preparing| &preparing.live)).cloned().collect();
         lives.sort_by_key(|live| live.uid);
         lives
     }
@@ -210,6 +214,7 @@ impl Worker {
                 (Work::Prepare(task), came) => self.prepared(task, came),
             }
         }
+        self.end_published();
         self.start_embedding();
         self.queue.set_background(self.background.lives());
     }

@@ -13,6 +13,7 @@ use crate::error::ApiError;
 use crate::stored_names::FolderName;
 use crate::tasks::UidSet;
 use crate::tasks::live::LiveBatch;
+use crate::tasks::queue::Stage;
 use crate::tasks::store::{FinishedBatch, FinishedTask, Queued, StoreError, TaskResult, Written};
 use crate::tasks::trace::Trace;
 use crate::tasks::write_stats;
@@ -24,39 +25,63 @@ const DEATHS_MAX: u32 = 8;
 const CRASH_WEIGHT: u32 = 4;
 
 impl Worker {
-    /// Puts a batch aside whose documents wait for vectors, if they do. `false`: it is over.
-    pub(super) fn goes_on(&mut self, live: &Arc<LiveBatch>, tasks: &[Queued], done: &mut Done) -> bool {
-        let Some(uid) = done.batch.embeds.clone() else { return false };
-        let has_done = |task: &FinishedTask| !matches!(task.result, TaskResult::Failed(_));
-        let folder = self.instance.folders().into_iter().find(|(name, _)| *name == uid).map(|(_, folder)| folder);
-        let is_of_index = |waiting: &Waiting| Some(&waiting.written.folder) == folder.as_ref();
-        // What waits may be what others have brought, for which vectors are being made.
-        let has_others = self.background.written.iter().any(is_of_index);
-        let waits = done.batch.tasks.iter().any(has_done)
-            && self.instance.state(&uid).is_ok_and(|snapshot| {
-                snapshot.waits_for_vectors()
-                    && (!has_others || run::wait_for_vectors(self.context(live), &snapshot, tasks))
-            });
-        let (true, Some(folder)) = (waits, folder) else {
-            done.batch.embeds = None;
-            return false;
+    /// Puts a batch aside whose documents wait for vectors, or that waits for its publication. `None`: it is over.
+    pub(super) fn goes_on(&mut self, live: &Arc<LiveBatch>, tasks: &[Queued], done: &mut Done) -> Option<Stage> {
+        let (folder, stage) = match self.waits_for_vectors(live, tasks, &done.batch) {
+            Some(folder) => (folder, Stage::Written),
+            None => {
+                done.batch.embeds = None;
+                let uid = live.index_uid.as_deref()?;
+                let waits = self.waits_for_publication(uid, tasks, &done.batch);
+                (waits.then(|| self.folder_of(uid)).flatten()?, Stage::Unpublished)
+            }
         };
-        let bytes_after = || Some(self.instance.index(&uid).ok()?.snapshot().section_bytes());
+        let bytes_after = || Some(self.instance.index(live.index_uid.as_deref()?).ok()?.snapshot().section_bytes());
         done.batch.write_stats = write_stats::shown(tasks, &done.batch, live.bytes_before.get(), bytes_after);
         while let Err(error) = self.queue.store().put_in_background(&done.batch, &folder) {
-            tracing::error!(%error, batch = live.uid, "cannot record that the documents of a batch are written");
+            tracing::error!(%error, batch = live.uid, "cannot record what a batch did that goes on");
             if self.stop.load(std::sync::atomic::Ordering::Acquire) {
                 // The next start finds the commit in the index.
-                return true;
+                return Some(stage);
             }
             self.queue.wait(Some(RETRY_PAUSE));
         }
         self.instance.keep_names(&done.batch.index_changes);
         self.next_batch = self.next_batch.max(live.uid + 1);
         let written = Written { batch: done.batch.clone(), folder, deaths: 0 };
-        self.background.written.push(Waiting { written, live: Arc::clone(live) });
+        self.put_aside(Waiting { written, live: Arc::clone(live) });
         self.tend();
-        true
+        Some(stage)
+    }
+
+    pub(super) fn put_aside(&mut self, waiting: Waiting) {
+        if waiting.written.batch.embeds.is_some() {
+            self.background.written.push(waiting);
+        } else {
+            waiting.live.steps.enter("publishing", 0, 1);
+            self.background.unpublished.push(waiting);
+        }
+    }
+
+    /// Returns the folder of the index whose documents wait for vectors that the batch brought, if they do.
+    fn waits_for_vectors(&self, live: &Arc<LiveBatch>, tasks: &[Queued], batch: &FinishedBatch) -> Option<FolderName> {
+        let uid = batch.embeds.as_ref()?;
+        let has_done = |task: &FinishedTask| !matches!(task.result, TaskResult::Failed(_));
+        let folder = self.folder_of(uid)?;
+        let is_of_index = |waiting: &Waiting| waiting.written.folder == folder;
+        // What waits may be what others have brought, for which vectors are being made.
+        let has_others = self.background.written.iter().any(is_of_index);
+        let waits = batch.tasks.iter().any(has_done)
+            && self.instance.state(uid).is_ok_and(|snapshot| {
+                snapshot.waits_for_vectors()
+                    && (!has_others || run::wait_for_vectors(self.context(live), &snapshot, tasks))
+            });
+        waits.then_some(folder)
+    }
+
+    /// Returns the folder of an index.
+    pub(super) fn folder_of(&self, uid: &str) -> Option<FolderName> {
+        self.instance.folders().into_iter().find(|(name, _)| name == uid).map(|(_, folder)| folder)
     }
 
     /// Returns what an earlier process has left: batches whose documents are written.
@@ -68,7 +93,7 @@ impl Worker {
         let weight = if self.queue.has_aborted_before() { CRASH_WEIGHT } else { 1 };
         for written in self.queue.store().background_at_start(if has_died { weight } else { 0 })? {
             let batch = &written.batch;
-            if written.deaths >= DEATHS_MAX {
+            if written.deaths >= DEATHS_MAX && batch.embeds.is_some() {
                 tracing::error!(
                     batch = batch.uid,
                     "failed: the server ended more than once while it asked for vectors"
@@ -77,7 +102,6 @@ impl Worker {
                 self.remove(&[], files.iter());
                 continue;
             }
-            tracing::info!(batch = batch.uid, index = batch.embeds, "continuing to embed the documents of a batch");
             self.resume(written)?;
         }
         Ok(())
@@ -89,7 +113,13 @@ impl Worker {
         let tasks = self.queue.store().processing_of(batch.uid)?;
         let live = self.live(batch.uid, &tasks, batch.strategy.clone());
         let live = Arc::new(LiveBatch { started_at: Timestamp::from_nanos(batch.started_at), ..live });
-        self.background.written.push(Waiting { written, live });
+        match &batch.embeds {
+            Some(uid) => {
+                tracing::info!(batch = batch.uid, index = uid, "continuing to embed the documents of a batch");
+            }
+            None => tracing::info!(batch = batch.uid, index = live.index_uid, "a batch ends once it is published"),
+        }
+        self.put_aside(Waiting { written, live });
         Ok(())
     }
 
@@ -125,19 +155,34 @@ impl Worker {
         let ended: Vec<Waiting> = self.background.written.extract_if(.., is_meant).collect();
         let index = self.index_of(folder);
         for Waiting { written, live } in ended {
-            let mut batch = written.batch;
-            let tasks = self.queue.store().processing_of(batch.uid).unwrap_or_else(|error| {
-                tracing::error!(%error, batch = batch.uid, "cannot read the tasks of a batch");
-                Vec::new()
-            });
+            let (mut batch, tasks) = (written.batch, self.tasks_of(&live));
             if let (Some((uid, index)), Some(embedded)) = (&index, embedded) {
                 run::report(self.context(&live), (uid, index), embedded, &mut batch, &tasks);
             }
             (batch.index_changes, batch.rule_changes) = (Vec::new(), Vec::new());
             batch.embeds = None;
-            batch.finished_at = Timestamp::now().nanos();
-            self.store_background(&live, &tasks, batch);
+            match &index {
+                Some((uid, _)) if self.waits_for_publication(uid, &tasks, &batch) => {
+                    self.wait_for_publication(live, batch, folder.clone());
+                }
+                _ => self.end_aside(&live, &tasks, batch),
+            }
         }
+    }
+
+    /// Returns the tasks of a batch that goes on in the background.
+    pub(super) fn tasks_of(&self, live: &LiveBatch) -> Vec<Queued> {
+        self.queue.store().processing_of(live.uid).unwrap_or_else(|error| {
+            tracing::error!(%error, batch = live.uid, "cannot read the tasks of a batch");
+            Vec::new()
+        })
+    }
+
+    /// Ends a batch whose changes of names are stored already.
+    pub(super) fn end_aside(&mut self, live: &LiveBatch, tasks: &[Queued], mut batch: FinishedBatch) {
+        (batch.index_changes, batch.rule_changes) = (Vec::new(), Vec::new());
+        batch.finished_at = Timestamp::now().nanos();
+        self.store_background(live, tasks, batch);
     }
 
     /// Stores the end of a batch that went on in the background.
@@ -197,8 +242,7 @@ impl Worker {
     /// those of the one before.
     pub(super) fn embed_what_waits(&mut self) {
         for (uid, snapshot) in self.instance.open_snapshots() {
-            let folder = self.instance.folders().into_iter().find(|(name, _)| *name == uid).map(|(_, folder)| folder);
-            if let (Some(folder), true) = (folder, snapshot.waits_for_vectors()) {
+            if let (Some(folder), true) = (self.folder_of(&uid), snapshot.waits_for_vectors()) {
                 self.embed_without_batch(&uid, folder);
             }
         }

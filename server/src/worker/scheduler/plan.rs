@@ -35,7 +35,8 @@ impl Worker {
         }
         let queue = Arc::clone(&self.queue);
         let store = queue.store();
-        if let Some(cancelation) = store.enqueued_of_kind(Kind::TaskCancelation)?.pop() {
+        let may_begin = |task: &Queued| !self.background.holds_until_published(task, &self.instance);
+        if let Some(cancelation) = store.enqueued_of_kind(Kind::TaskCancelation)?.into_iter().rfind(may_begin) {
             let strategy = Strategy::Alone { uid: cancelation.uid, kind: Kind::TaskCancelation };
             return Ok(Some(Plan::new(vec![cancelation], &strategy)));
         }
@@ -46,6 +47,7 @@ impl Worker {
             }
         }
         let mut first = store.enqueued_among(&BEFORE_OTHERS)?;
+        first.retain(may_begin);
         if let Some(kind) = first.first().map(|task| task.content.kind()) {
             if kind == Kind::SnapshotCreation {
                 first.retain(|task| task.content.kind() == kind);

@@ -36,15 +36,15 @@ impl Worker {
             let batch: FinishedBatch =
                 serde_json::from_slice(note).map_err(|source| StartError::Note { uid: uid.clone(), source })?;
             // Its end was stored, or that it goes on in the background.
-            if self.waiting_tasks(&batch)?.is_empty() {
+            let waiting = self.waiting_tasks(&batch)?;
+            if waiting.is_empty() {
                 continue;
             }
             let done = Done::from(batch);
             let free = self.publish(&done);
-            if let (Some(_), true) = (&done.batch.embeds, snapshot.waits_for_vectors())
-                && let Some((_, folder)) = self.instance.folders().into_iter().find(|(name, _)| *name == uid)
-            {
-                tracing::info!(batch = done.batch.uid, index = uid, "continuing to embed the documents of a batch");
+            let goes_on = (done.batch.embeds.is_some() && snapshot.waits_for_vectors())
+                || self.waits_for_publication(&uid, &waiting, &done.batch);
+            if let (true, Some(folder)) = (goes_on, self.folder_of(&uid)) {
                 self.queue.store().put_in_background(&done.batch, &folder)?;
                 self.instance.keep_names(&done.batch.index_changes);
                 self.remove(&free, std::iter::empty());

@@ -16,6 +16,7 @@ use crate::tasks::{NewTask, UidSet};
 
 mod deaths;
 mod power;
+mod unpublished;
 
 const LIMITS: Limits = Limits { tasks: None, bytes: u64::MAX, inline_bytes: u64::MAX, cleans_up: true, is_held: false };
 
@@ -27,7 +28,12 @@ struct Server {
 
 impl Server {
     fn open(folder: &Path) -> Server {
-        let options = IndexOptions { indexing_threads: 1, indexing_memory_bytes: 64 << 20, ..IndexOptions::default() };
+        let options = IndexOptions {
+            indexing_threads: 1,
+            indexing_memory_bytes: 64 << 20,
+            keep: Duration::from_secs(3600),
+            ..IndexOptions::default()
+        };
         let (instance, store) = Instance::open(folder, options, false).unwrap();
         Server { queue: Arc::new(TaskQueue::new(store).after_abort(true)), instance: Arc::new(instance) }
     }

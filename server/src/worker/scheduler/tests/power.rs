@@ -33,7 +33,7 @@ fn an_end_that_was_shown_before_it_was_synced_comes_back_after_a_loss_of_power()
     let (mut worker, live, tasks) = begun(&server);
     let done = worker.carry_out(&live, &tasks).unwrap();
     assert!(worker.is_remembered(&live, &done));
-    assert!(worker.conclude(&live, &tasks, done));
+    assert_eq!(worker.conclude(&live, &tasks, done), Some(Stage::Ended));
     // Seen, and left to be synced.
     let shown = server.task(deletion);
     assert_eq!((&shown["status"], server.code(failure)), (&json!("succeeded"), json!("missing_document_id")));
@@ -69,6 +69,6 @@ fn what_leads_to_an_index_is_not_remembered_by_its_commit() {
         let (mut worker, live, tasks) = begun(&server);
         let done = worker.carry_out(&live, &tasks).unwrap();
         assert!(!worker.is_remembered(&live, &done), "task {task}");
-        assert!(worker.conclude(&live, &tasks, done));
+        assert_eq!(worker.conclude(&live, &tasks, done), Some(Stage::Ended));
     }
 }
