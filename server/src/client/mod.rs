@@ -5,6 +5,8 @@ mod reach;
 use std::time::Duration;
 
 use clap::Args;
+use reqwest::header::LOCATION;
+use reqwest::redirect::{Attempt, Policy};
 use reqwest::{Method, RequestBuilder, Response, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -20,6 +22,9 @@ const ANSWER_BYTES_MAX: usize = 256 << 20;
 const REFUSAL_BYTES_MAX: usize = 64 << 10;
 /// Of what is no error of this protocol, so much is shown.
 const SHOWN_MAX: usize = 1000;
+
+/// Redirects within a server that are followed.
+const REDIRECTS_MAX: usize = 10;
 
 /// What the other side of a connection is heard of that speaks TLS.
 const OF_TLS: [&str; 2] = ["closed before message completed", "invalid HTTP version"];
@@ -108,6 +113,9 @@ impl Client {
         let (http, has_ca_certificates) = with_ca_certificates(|has| {
             let builder = reqwest::Client::builder()
                 .connect_timeout(CONNECT_TIME)
+                .redirect(Policy::custom(
+                    |attempt| if leads_elsewhere(&attempt) { attempt.stop() } else { attempt.follow() },
+                ))
                 .user_agent(concat!("lamina/", env!("CARGO_PKG_VERSION")));
             if has { builder.build() } else { builder.tls_certs_only([]).build() }
         })
@@ -189,11 +197,26 @@ pub(crate) fn run_to_end<T, E: From<ClientError>>(work: impl Future<Output = Res
     runtime.map_err(ClientError::Runtime)?.block_on(work)
 }
 
-/// What an answer with the status of an error says.
+/// Returns whether a redirect leads to another server, which the key is not sent to, or goes round in a circle.
+fn leads_elsewhere(attempt: &Attempt<'_>) -> bool {
+    let previous = attempt.previous();
+    previous.len() >= REDIRECTS_MAX || previous.last().is_none_or(|from| from.origin() != attempt.url().origin())
+}
+
+/// What an answer with the status of an error says, or one that sends the request to another server.
 pub(crate) async fn error_body(response: Response) -> ErrorBody {
     let status = response.status();
+    let elsewhere = response.headers().get(LOCATION).filter(|_| status.is_redirection()).map(|location| {
+        let url = location.to_str().ok().and_then(|location| response.url().join(location).ok());
+        url.map_or_else(|| "another address".to_owned(), |url| url.origin().ascii_serialization())
+    });
     let (bytes, _) = read(response, REFUSAL_BYTES_MAX).await.unwrap_or_default();
-    serde_json::from_slice(&bytes).unwrap_or_else(|_| {
+    let read: Option<ErrorBody> = serde_json::from_slice(&bytes).ok();
+    if let Some(elsewhere) = elsewhere {
+        let message = format!("requests of this kind go to {elsewhere}: give that address with --url (SVC_URL)");
+        return ErrorBody { message, ..read.unwrap_or_default() };
+    }
+    read.unwrap_or_else(|| {
         let text = String::from_utf8_lossy(&bytes);
         let shown: String = text.chars().take(SHOWN_MAX).collect();
         let rest = if shown.len() < text.len() { "…" } else { "" };
@@ -286,6 +309,19 @@ mod tests {
         assert!(said.contains("check the address of --url"), "{said}");
         let url = saying("HTTP/1.1 204 X\r\nConnection: close\r\n\r\n", Vec::new(), 1);
         assert_eq!(called(&url).await.unwrap(), Value::Null);
+    }
+
+    #[tokio::test]
+    async fn a_key_goes_to_no_other_server() {
+        let head = "HTTP/1.1 307 X\r\nLocation: http://127.0.0.2:9/health\r\nConnection: close\r\n\r\n";
+        let body = br#"{"message": "No.", "code": "replica_takes_no_writes"}"#;
+        let refused = called(&saying(head, body.to_vec(), 1)).await.unwrap_err();
+        assert_eq!(refused.code(), Some("replica_takes_no_writes"));
+        let said = refused.to_string();
+        assert!(said.contains("go to http://127.0.0.2:9: give that address with --url"), "{said}");
+        let circle = "HTTP/1.1 307 X\r\nLocation: /health\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+        let said = called(&saying(circle, Vec::new(), 1)).await.unwrap_err().to_string();
+        assert!(said.contains("307"), "{said}");
     }
 
     #[tokio::test]
