@@ -2,6 +2,7 @@
 
 mod beside;
 mod fragments;
+mod groups;
 mod interrupted;
 mod model;
 mod rendering;
@@ -18,7 +19,11 @@ use crate::server::{Answer, Server};
 pub(crate) const LOCAL: [&str; 2] = ["--experimental-allowed-ip-networks", "127.0.0.0/8"];
 
 fn pets(model: &Model) -> Server {
-    let server = Server::with_options(&LOCAL);
+    pets_at(model, &[])
+}
+
+fn pets_at(model: &Model, options: &[&str]) -> Server {
+    let server = Server::with_options(&[&LOCAL[..], options].concat());
     server.add("pets", json!([{"id": 1, "text": "a cat sleeps"}, {"id": 2, "text": "a dog runs"}]));
     server.done(&server.patch("/indexes/pets/settings/embedders", json!({"m": model.configuration()})));
     server

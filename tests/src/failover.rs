@@ -6,6 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::lost_store::{keep, without_sqlite};
 use crate::server::{Answer, Server, binary};
 
 const KEY: &str = "a-master-key-for-groups";
@@ -300,4 +301,47 @@ fn a_restore_waits_for_the_store_and_holds_up_no_end_of_its_server() {
     first.done(&restore);
     first.done(&later);
     assert_eq!(ids(&mut first), Some(vec![1, 3]));
+}
+
+/// Its indexes have applied batches that its queue does not know. What it needs is at the others.
+#[test]
+fn a_former_writer_with_an_older_queue_follows_and_may_write_again() {
+    let store = tempfile::tempdir().unwrap();
+    let (mut first, mut second) = (member(&store), member(&store));
+    first.add("films", json!([{"id": 1}]));
+    first.kill();
+    let older = keep(&first);
+    first.start_again();
+    for id in 2..5 {
+        let answer = soon(|| try_write(&mut first, id).or_else(|| try_write(&mut second, id)));
+        soon(|| [&first, &second].into_iter().find(|server| server.get("/replicas").body["role"] == "writer"))
+            .done(&answer);
+    }
+    for server in [&mut first, &mut second] {
+        soon(|| ids(server).filter(|ids| *ids == [1, 2, 3, 4]));
+    }
+    first.kill();
+    without_sqlite(&first);
+    for name in ["tasks.sqlite", "tasks.sqlite-wal"] {
+        std::fs::copy(older.join(name), first.data_folder().join(name)).unwrap();
+    }
+    let answer = soon(|| try_write(&mut second, 5));
+    let last = second.done(&answer);
+    // Not without the store, which says that it follows: its tasks would be carried out once more.
+    let (place, aside) = (store.path().join("store"), store.path().join("aside"));
+    std::fs::rename(&place, &aside).unwrap();
+    assert!(!first.try_start_again());
+    let log = first.log();
+    for part in ["`films` has applied batch", "Put back tasks.sqlite", "move tasks.sqlite"] {
+        assert!(log.contains(part), "{part}: {log}");
+    }
+    std::fs::rename(&aside, &place).unwrap();
+    first.start_again();
+    assert!(first.log().contains("This server follows another one, and fetches what it does not have"));
+    soon(|| ids(&mut first).filter(|ids| *ids == [1, 2, 3, 4, 5]));
+    second.kill();
+    let answer = soon(|| try_write(&mut first, 6));
+    let task = first.done(&answer);
+    assert!(task["uid"].as_u64() > last["uid"].as_u64() && task["batchUid"].as_u64() > last["batchUid"].as_u64());
+    assert_eq!(ids(&mut first), Some(vec![1, 2, 3, 4, 5, 6]));
 }

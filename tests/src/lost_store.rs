@@ -65,14 +65,14 @@ fn put_back(server: &Server, kept: &Path) {
     copy(kept, &server.data_folder());
 }
 
-fn keep(server: &Server) -> PathBuf {
+pub(crate) fn keep(server: &Server) -> PathBuf {
     let kept = server.folder().join("kept");
     copy(&server.data_folder(), &kept);
     kept
 }
 
 /// Removes all files of SQLite that are there.
-fn without_sqlite(server: &Server) {
+pub(crate) fn without_sqlite(server: &Server) {
     for name in [DATABASE, LOG, "tasks.sqlite-shm"] {
         if let Err(error) = fs::remove_file(server.data_folder().join(name)) {
             assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{name}: {error}");

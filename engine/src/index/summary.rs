@@ -37,6 +37,8 @@ pub struct IndexSummary {
     pub field_distribution: Arc<BTreeMap<String, u64>>,
     /// Vectors of the embedders of the settings.
     pub vectors: VectorCounts,
+    /// As [`Snapshot::waits_for_vectors`].
+    pub waits_for_vectors: bool,
     /// Segments that cannot be used, as far as that is known without reading them.
     pub damaged: Vec<DamageSummary>,
 }
@@ -69,6 +71,7 @@ impl IndexSummary {
                 .sum(),
             field_distribution: snapshot.field_distribution.clone(),
             vectors: snapshot.vector_counts(),
+            waits_for_vectors: snapshot.waits_for_vectors(),
             damaged: snapshot.damaged().iter().map(DamageSummary::of).collect(),
         }
     }
@@ -132,6 +135,7 @@ impl IndexSummary {
             json_bytes,
             field_distribution: body.field_distribution.clone(),
             vectors: VectorCounts::default(),
+            waits_for_vectors: false,
             damaged: Vec::new(),
         })
     }

@@ -56,6 +56,11 @@ impl Instance {
         self
     }
 
+    /// Whether a publisher is followed.
+    pub(crate) fn is_following(&self) -> bool {
+        !self.keeps_names
+    }
+
     /// No state of an index, and no segment, gets a number below this one from now on.
     pub(crate) fn give_numbers_from(&self, first: u64) {
         self.options.first_number.raise(first);

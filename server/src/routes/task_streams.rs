@@ -1,5 +1,6 @@
 //! `/tasks/stream` and `/batches/stream`: what happens to the queue, as server-sent events.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -102,9 +103,9 @@ impl Streaming {
             self.replay(last, seen).await?;
         }
         let mut quiet = 0;
-        let mut progress = String::new();
+        let mut progress = HashMap::new();
         loop {
-            let is_watching = self.subject == Subject::Batches && self.state.queue.under_way().is_some();
+            let is_watching = self.subject == Subject::Batches && !self.state.queue.at_work().is_empty();
             let pause = if is_watching { LOOK_AGAIN } else { PAUSE };
             match tokio::time::timeout(pause, listener.happenings.recv()).await {
                 Ok(Ok((mark, happening))) => {
@@ -242,18 +243,21 @@ impl Streaming {
         self.show_batches(mark, of_batch(uid)).await
     }
 
-    /// The batch under way, where its progress is another than the one that was shown.
-    async fn show_progress(&self, mark: Mark, shown: &mut String) -> Result<(), Over> {
-        let Some(live) = self.state.queue.under_way() else { return Ok(()) };
-        let is_seen =
-            self.rights.visible().is_none() || live.index_uid.as_deref().is_some_and(|uid| self.rights.admits(uid));
-        let Ok(batch) = self.state.queue.batch(live.uid) else { return Ok(()) };
-        let text = serde_json::to_string(&hide_in_batch(batch, &self.rights)).unwrap_or_default();
-        if !is_seen || text == *shown {
-            return Ok(());
+    /// The batches that work, where their progress is another than the one that was shown.
+    async fn show_progress(&self, mark: Mark, shown: &mut HashMap<u32, String>) -> Result<(), Over> {
+        let lives = self.state.queue.at_work();
+        shown.retain(|uid, _| lives.iter().any(|live| live.uid == *uid));
+        for live in lives {
+            let is_seen =
+                self.rights.visible().is_none() || live.index_uid.as_deref().is_some_and(|uid| self.rights.admits(uid));
+            let (true, Ok(batch)) = (is_seen, self.state.queue.batch(live.uid)) else { continue };
+            let text = serde_json::to_string(&hide_in_batch(batch, &self.rights)).unwrap_or_default();
+            if shown.get(&live.uid) != Some(&text) {
+                self.send_event(mark, &text).await?;
+                shown.insert(live.uid, text);
+            }
         }
-        shown.clone_from(&text);
-        self.send_event(mark, &text).await
+        Ok(())
     }
 
     fn visible(&self) -> Option<Vec<String>> {

@@ -310,6 +310,15 @@ impl TaskQueue {
         (!has_ended).then_some(live)
     }
 
+    /// The batches that show progress of their own: the one under way, and of those that wait for the vectors of an index the first.
+    pub(crate) fn at_work(&self) -> Vec<Arc<LiveBatch>> {
+        let own = |live: &&Arc<LiveBatch>| live.asks.lock().is_none();
+        let mut lives: Vec<_> = self.background().iter().filter(own).cloned().collect();
+        // One that has just gone there is in both.
+        lives.extend(self.under_way().filter(|live| lives.iter().all(|other| other.uid != live.uid)));
+        lives
+    }
+
     /// Whether a batch about this index is being processed.
     pub(crate) fn is_indexing(&self, index_uid: &str) -> bool {
         let is_about = |live: &Arc<LiveBatch>| live.index_uid.as_deref() == Some(index_uid);

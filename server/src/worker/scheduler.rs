@@ -172,6 +172,7 @@ struct Worker {
 
 impl Worker {
     fn work(&mut self) {
+        self.look_for_unasked();
         while !self.stop.load(Ordering::Acquire) {
             self.tend();
             match self.plan() {
@@ -250,6 +251,7 @@ impl Worker {
     fn conclude(&mut self, live: &Arc<LiveBatch>, tasks: &[Queued], mut done: Done) -> Option<Stage> {
         let free = self.publish(&done);
         self.note_prepared(live, &mut done);
+        self.note_unasked(tasks, &done);
         if let Some(stage) = self.goes_on(live, tasks, &mut done) {
             self.remove(&free, std::iter::empty());
             return Some(stage);
@@ -400,4 +402,5 @@ mod plan;
 mod recovery;
 #[cfg(test)]
 mod tests;
+mod unasked;
 mod unpublished;

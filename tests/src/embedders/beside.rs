@@ -1,7 +1,8 @@
 //! Embedders that are slow, or not there: no task waits for one that it does not need.
 
 use super::*;
-use crate::receiver::{Reply, answering};
+use crate::receiver::{Receiver, Reply, answering};
+use crate::task_streams::Stream;
 
 /// Longer than any task of these tests takes, and much shorter than an embedder is waited for.
 const SOON: Duration = Duration::from_secs(20);
@@ -55,6 +56,112 @@ fn nothing_waits_for_an_embedder_that_is_silent() {
         assert_eq!(server.get(&format!("/batches/{}", task["batchUid"])).ok()["progress"], Value::Null);
     }
     assert_eq!(server.ids("pets", json!({"filter": "_vectors.m EXISTS"})), [3, 4]);
+}
+
+/// The task of a clone ends at once, and its vectors come when they can.
+#[test]
+fn a_clone_of_an_index_that_waits_gets_its_vectors() {
+    let model = Model::start();
+    let mut server = pets(&model);
+    model.be(Manner { holds: Some("slow"), ..Manner::default() });
+    let waiting = server.post("/indexes/pets/documents", json!([{"id": 3, "text": "a slow snail"}]));
+    until_found(&server, "snail");
+    server.done(&server.post("/indexes/pets/clone", json!({"uid": "copy"})));
+    server.done(&server.post("/indexes/pets/clone", json!({"uid": "other"})));
+    model.be(Manner::default());
+    server.done(&waiting);
+    let embedded = |server: &Server, index: &str| server.ids(index, json!({"filter": "_vectors.m EXISTS"})).len();
+    let until_embedded = |server: &Server, index: &str, count: usize| {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while embedded(server, index) < count {
+            assert!(Instant::now() < deadline, "{index}\n{}", server.log());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    until_embedded(&server, "copy", 3);
+    until_embedded(&server, "other", 3);
+    // One that is made while its vectors are asked for, and then the process dies.
+    model.be(Manner { holds: Some("slow"), ..Manner::default() });
+    server.post("/indexes/copy/documents", json!([{"id": 4, "text": "a slow tortoise"}]));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while server.ids("copy", json!({"q": "tortoise"})).is_empty() {
+        assert!(Instant::now() < deadline);
+    }
+    server.done(&server.post("/indexes/copy/clone", json!({"uid": "third"})));
+    server.kill();
+    model.be(Manner::default());
+    server.start_again();
+    until_embedded(&server, "third", 4);
+}
+
+/// Of one index, so many batches may wait for vectors: later ones wait in the queue.
+#[test]
+fn more_batches_than_may_wait_end_well() {
+    let model = Model::start();
+    let server = Server::with_options(&[&LOCAL[..], &["--experimental-max-number-of-batched-tasks", "1"]].concat());
+    server.done(&server.patch("/indexes/pets/settings/embedders", json!({"m": model.configuration()})));
+    model.be(Manner { holds: Some("slow"), ..Manner::default() });
+    let add = |id: u64| server.post("/indexes/pets/documents", json!([{"id": id, "text": format!("slow {id}")}]));
+    let tasks: Vec<Answer> = (0..505).map(add).collect();
+    let total = |status: &str| server.get(&format!("/tasks?statuses={status}&limit=1")).ok()["total"].clone();
+    let deadline = Instant::now() + Duration::from_secs(300);
+    while total("processing") != 500 {
+        assert!(Instant::now() < deadline, "{}", total("processing"));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // Other indexes go on; what comes behind documents that wait in the queue stays behind them.
+    let deletion = server.delete("/indexes/pets/documents/504");
+    server.add("plain", json!([{"id": 1}]));
+    assert_eq!([total("processing"), total("enqueued")], [500, 6]);
+    model.be(Manner::default());
+    for task in [&tasks[0], &tasks[499], &tasks[500], &tasks[504], &deletion] {
+        server.done(task);
+    }
+    let found = server.search("pets", json!({"filter": "_vectors.m EXISTS", "limit": 0}));
+    assert_eq!(found["estimatedTotalHits"], 504);
+    assert_eq!([total("processing"), total("enqueued"), total("failed")], [0, 0, 0]);
+}
+
+#[test]
+fn a_stream_shows_how_far_batches_are_that_wait_for_vectors() {
+    let model = Model::start();
+    let server = pets(&model);
+    server.patch("/experimental-features", json!({"tasksStreamingRoute": true})).ok();
+    let mut stream = Stream::open(&server, "/batches/stream", "", None);
+    model.be(Manner { status: Some(503), ..Manner::default() });
+    let waiting = server.post("/indexes/pets/documents", json!([{"id": 3, "text": "a snail"}]));
+    let is_trying = |batch: &Value| {
+        let steps = batch["progress"]["steps"].as_array();
+        let names = steps.into_iter().flatten().filter_map(|step| step["currentStep"].as_str());
+        names.into_iter().any(|name| name.starts_with("try "))
+    };
+    let mut tries = 0;
+    while tries < 2 {
+        tries += u32::from(is_trying(&stream.next().1));
+    }
+    model.be(Manner::default());
+    let task = server.done(&waiting);
+    let ended = std::iter::from_fn(|| Some(stream.next().1)).find(|batch| !batch["finishedAt"].is_null()).unwrap();
+    assert_eq!((&ended["uid"], &ended["progress"]), (&task["batchUid"], &Value::Null));
+}
+
+/// A webhook hears of a batch when its documents have their vectors, and not before.
+#[test]
+fn a_webhook_is_sent_when_the_vectors_are_there() {
+    let model = Model::start();
+    let server = pets_at(&model, &["--task-webhook-plain"]);
+    let receiver = Receiver::start([]);
+    assert_eq!(server.post("/webhooks", json!({"url": receiver.url})).status, 201);
+    model.be(Manner { holds: Some("slow"), ..Manner::default() });
+    let waiting = server.post("/indexes/pets/documents", json!([{"id": 3, "text": "a slow snail"}]));
+    until_found(&server, "snail");
+    let other = server.add("plain", json!([{"id": 1}]));
+    model.be(Manner::default());
+    let task = server.done(&waiting);
+    for expected in [other, task] {
+        let sent: Value = serde_json::from_str(receiver.next().text()).expect("one task");
+        assert_eq!((&sent["uid"], &sent["status"]), (&expected["uid"], &json!("succeeded")), "{sent}");
+    }
 }
 
 #[test]

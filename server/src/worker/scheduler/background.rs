@@ -45,6 +45,8 @@ pub(super) struct Background {
     pub(super) preparing: Vec<Preparing>,
     /// By task: changes of settings that can be carried out.
     pub(super) prepared: HashMap<u32, Prepared>,
+    /// Indexes whose documents may wait for vectors that no batch asks for.
+    pub(super) unasked: Arc<Mutex<Vec<FolderName>>>,
     pub(super) jobs: Vec<Job>,
 }
 
@@ -85,6 +87,8 @@ pub(super) enum Work {
     Embed(Vec<u32>),
     /// For this task.
     Prepare(u32),
+    /// For indexes whose documents wait.
+    Look,
 }
 
 /// How a thread ended.
@@ -154,7 +158,7 @@ impl Background {
         lives
     }
 
-    fn is_at_work(&self, folder: &FolderName) -> bool {
+    pub(super) fn is_at_work(&self, folder: &FolderName) -> bool {
         let is_embedding = |job: &Job| matches!(job.work, Work::Embed(_)) && job.folder.as_ref() == Some(folder);
         self.jobs.iter().any(is_embedding)
     }
@@ -212,10 +216,12 @@ impl Worker {
             match (job.work, came.unwrap_or(Came::GivenUp)) {
                 (Work::Embed(batches), came) => self.embedded(&job.folder, &batches, came),
                 (Work::Prepare(task), came) => self.prepared(task, came),
+                (Work::Look, _) => {}
             }
         }
         self.end_published();
         self.start_embedding();
+        self.start_unasked();
         self.queue.set_background(self.background.lives());
     }
 
@@ -266,20 +272,6 @@ impl Worker {
         });
     }
 
-    /// Makes the vectors that documents of an index wait for, and reports to the log.
-    pub(super) fn embed_without_batch(&mut self, uid: &str, folder: FolderName) {
-        let Ok(index) = self.instance.index(uid) else { return };
-        tracing::info!(index = uid, "embedding documents that wait for their vectors");
-        let uid = uid.to_owned();
-        self.start(Some(folder), Work::Embed(Vec::new()), move |cancelled| {
-            let embedded = run::make_vectors(&index, &Progress::new(), cancelled);
-            for (embedder, failure) in embedded.iter().flat_map(|embedded| &embedded.lasting) {
-                tracing::warn!(index = uid, embedder, %failure, "documents could not be embedded");
-            }
-            Came::GivenUp
-        });
-    }
-
     /// Lets a change of settings ask for the vectors that it needs, beside the scheduler.
     pub(super) fn prepare_in_background(&mut self, task: Queued, live: LiveBatch) {
         let live = Arc::new(live);
@@ -310,7 +302,12 @@ impl Worker {
         });
     }
 
-    fn start(&mut self, folder: Option<FolderName>, work: Work, f: impl FnOnce(&AtomicBool) -> Came + Send + 'static) {
+    pub(super) fn start(
+        &mut self,
+        folder: Option<FolderName>,
+        work: Work,
+        f: impl FnOnce(&AtomicBool) -> Came + Send + 'static,
+    ) {
         let (cancelled, came) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(None)));
         let (flag, slot, queue) = (Arc::clone(&cancelled), Arc::clone(&came), Arc::clone(&self.queue));
         let run = move || {

@@ -238,16 +238,6 @@ impl Worker {
         }
     }
 
-    /// Makes vectors that documents of open indexes wait for, whichever task brought them: a server that takes over does not know
-    /// those of the one before.
-    pub(super) fn embed_what_waits(&mut self) {
-        for (uid, snapshot) in self.instance.open_snapshots() {
-            if let (Some(folder), true) = (self.folder_of(&uid), snapshot.waits_for_vectors()) {
-                self.embed_without_batch(&uid, folder);
-            }
-        }
-    }
-
     fn refused(&self, live: &LiveBatch, error: &ApiError) -> TaskResult {
         tracing::warn!(index = live.index_uid, batch = live.uid, error = error.message, "embedders cannot be set");
         TaskResult::Failed(error.into())
@@ -271,6 +261,7 @@ impl Worker {
         for job in &self.background.jobs {
             let is_needed = match &job.work {
                 Work::Prepare(task) => !canceled.contains(*task),
+                Work::Look => true,
                 Work::Embed(batches) => {
                     self.background.written.iter().any(|waiting| batches.contains(&waiting.written.batch.uid))
                 }

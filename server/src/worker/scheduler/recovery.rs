@@ -58,7 +58,6 @@ impl Worker {
             self.queue.batch_ended(done.batch.uid);
         }
         self.next_batch = store.next_batch_uid()?;
-        self.embed_what_waits();
         self.instance.remove_orphans(&store.payload_files()?)?;
         Ok(())
     }
