@@ -58,6 +58,7 @@ mod marks;
 mod mcp;
 mod memory_limits;
 mod network;
+mod numbers;
 mod object_storage;
 mod observing;
 mod odd_requests;

@@ -58,7 +58,7 @@ impl Snapshot {
     /// The live documents that are not alive in the same place of `other`.
     fn not_in<'a>(&'a self, other: &'a Snapshot) -> impl Iterator<Item = DocumentAddress> + 'a {
         self.segments.iter().zip(0..).flat_map(move |(view, segment)| {
-            let same = other.segments.iter().find(|candidate| candidate.id() == view.id());
+            let same = other.segments.iter().find(|candidate| is_of_same_file(view, candidate));
             let docs = 0..if is_equal(view, same) { 0 } else { view.reader.doc_count() };
             let is_same =
                 move |doc: u32| same.is_some_and(|same| same.is_live(doc) && !view.is_patched_otherwise(same, doc));
@@ -66,6 +66,11 @@ impl Snapshot {
             docs.filter(differs).map(move |doc| DocumentAddress { segment, doc })
         })
     }
+}
+
+/// Ids are those of one index, and names come to stand for others.
+fn is_of_same_file(one: &SegmentView, other: &SegmentView) -> bool {
+    one.reader.meta().file == other.reader.meta().file
 }
 
 /// Nothing has to be looked at then.

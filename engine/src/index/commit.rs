@@ -14,7 +14,7 @@ use super::error::IndexError;
 use super::files::FileGuard;
 use super::manifest::{Body, DeletedMeta, Manifest, SegmentEntry, manifest_name, write_beside};
 use super::settings::STORED_VERSION;
-use super::snapshot::{Snapshot, now_nanos};
+use super::snapshot::Snapshot;
 use super::tombstones::{TombstoneFile, Tombstones};
 use crate::id::SegmentId;
 use crate::segment::FileMeta;
@@ -63,23 +63,6 @@ impl Snapshot {
             File::open(folder)?.sync_all()?;
         }
         Ok(())
-    }
-
-    /// As [`Snapshot::link_to`], but an index of its own: called `name`, made now by `batch`.
-    ///
-    /// # Errors
-    /// As [`Snapshot::link_to`].
-    pub fn clone_to(&self, directory: &dyn Directory, folder: &Path, name: &str, batch: u64) -> Result<(), IndexError> {
-        let now = now_nanos();
-        let clone = Snapshot {
-            name: Some(Arc::from(name)),
-            created_at_nanos: now,
-            committed_at_nanos: now,
-            last_batch: Some(batch),
-            last_outcome: Arc::new([]),
-            ..self.clone()
-        };
-        clone.link_to(directory, folder)
     }
 }
 

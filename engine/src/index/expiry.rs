@@ -59,7 +59,7 @@ impl View {
         let mut has_expired = false;
         for segment in &mut segments {
             let Some(column) = segment.reader.columns().get(field) else { continue };
-            let key = (segment.id(), segment.reader.meta().last_patch_file().map(str::to_owned));
+            let key = (segment.id(), segment.reader.meta().last_patch_file().map(|file| file.name.clone()));
             let dates = known.and_then(|known| known.dates.get(&key)).cloned();
             let dates = dates.unwrap_or_else(|| Arc::new(Dates::of(&column)));
             let (expired, next) = dates.expired(&column, now);

@@ -13,6 +13,7 @@ use super::commit::persist;
 use super::damaged::Damage;
 use super::error::{IndexError, OperationError};
 use super::expiry::moment;
+use super::history::start_from;
 use super::kept::{Kept, Recovered, recover};
 use super::lock::IndexLock;
 use super::manifest::manifest_name;
@@ -42,6 +43,8 @@ pub struct Index {
 struct Origin {
     name: Option<Arc<str>>,
     batch: Option<u64>,
+    /// The number of the first state.
+    start: u64,
 }
 
 impl Index {
@@ -52,7 +55,8 @@ impl Index {
     pub fn create(folder: &Path, options: IndexOptions) -> Result<Index, IndexError> {
         let directory = Arc::new(MappedDirectory::open(folder)?);
         let lock = options.locks_folder.then(|| IndexLock::acquire(folder)).transpose()?;
-        Index::create_with(directory, options, lock, Origin::default())
+        let start = start_from(options.first_number.get());
+        Index::create_with(directory, options, lock, Origin { start, ..Origin::default() })
     }
 
     /// As [`Index::create`], with a name (see [`Index::set_name`]) and the batch that makes it, which
@@ -63,7 +67,8 @@ impl Index {
     pub fn create_named(folder: &Path, name: &str, batch: u64, options: IndexOptions) -> Result<Index, IndexError> {
         let directory = Arc::new(MappedDirectory::open(folder)?);
         let lock = options.locks_folder.then(|| IndexLock::acquire(folder)).transpose()?;
-        Index::create_with(directory, options, lock, Origin { name: Some(Arc::from(name)), batch: Some(batch) })
+        let start = start_from(options.first_number.get());
+        Index::create_with(directory, options, lock, Origin { name: Some(Arc::from(name)), batch: Some(batch), start })
     }
 
     /// Opens the index in `folder`: milliseconds, whatever its size.
@@ -81,12 +86,13 @@ impl Index {
         Index::open_with(directory, options, lock)
     }
 
-    /// As [`Index::create`], without a lock: for tests and other kinds of storage.
+    /// As [`Index::create`], without a lock, and with the first number of the writer for its first state: for tests and other kinds of storage.
     ///
     /// # Errors
     /// As [`Index::create`].
     pub fn create_in(directory: Arc<dyn Directory>, options: IndexOptions) -> Result<Index, IndexError> {
-        Index::create_with(directory, options, None, Origin::default())
+        let start = options.first_number.get();
+        Index::create_with(directory, options, None, Origin { start, ..Origin::default() })
     }
 
     /// As [`Index::open`], without a lock.
@@ -107,7 +113,7 @@ impl Index {
         if holds_index(&*directory)? {
             return Err(IndexError::AlreadyExists);
         }
-        let (now, first) = (now_nanos(), options.first_number.get());
+        let now = now_nanos();
         let snapshot = Snapshot {
             segments: Vec::new(),
             damaged: Arc::new([]),
@@ -116,8 +122,8 @@ impl Index {
             fields: Arc::default(),
             primary_key: None,
             mark: None,
-            generation: first,
-            contents: first,
+            generation: origin.start,
+            contents: origin.start,
             committed_at_nanos: now,
             name: origin.name,
             field_distribution: Arc::default(),

@@ -1,9 +1,13 @@
-//! Numbers that no two writers give, and which state another one goes on from.
+//! Numbers that no two writers give, and no two indexes, and which state another one goes on from.
 //!
 //! Several servers may write an index one after the other, and one that was the writer may have made commits that no other one knows. So
 //! the number of a state, and the ids of segments, begin with the epoch of the writer that gives them, of which each taker-over has one of
-//! its own: what a number meant once, it means for ever. A server without others has epoch 0, and counts from 0.
+//! its own: what a number meant once, it means for ever. A server without others has epoch 0.
+//!
+//! Names come to stand for other indexes, and clients that know a name only keep the numbers. So the states of each index are counted from
+//! a number of its own, drawn at random, and those of a copy go on further up.
 
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,6 +17,10 @@ use super::snapshot::Snapshot;
 const COUNT_BITS: u32 = 32;
 /// Numbers stay exact where all numbers are double-precision.
 const EPOCHS: u64 = 1 << (53 - COUNT_BITS);
+/// Numbers above the first one of its writer at which an index may begin. The others are for its commits.
+const STARTS: u64 = 1 << 30;
+/// Numbers above that of a copy at which it may go on.
+const GAPS: u64 = 1 << 24;
 /// Writers before the present one that a state remembers: what comes from an earlier one is no state before it for all that is known.
 const ANCESTORS_MAX: usize = 32;
 
@@ -31,10 +39,20 @@ pub fn next_number(last: u64, first: u64) -> u64 {
     (last + 1).max(first)
 }
 
-/// Whether `number` lies in a run of merges of the state `contents`, the last of which is `generation`. What lies between the numbers of two
-/// writers was given by one of them for something else, if it was.
-pub(super) fn is_same_state(number: u64, contents: u64, generation: u64) -> bool {
-    number == contents || (contents..=generation).contains(&number) && epoch_of(number) == epoch_of(generation)
+/// The number of the first state of a new index, of a writer that gives none below `first`.
+pub(super) fn start_from(first: u64) -> u64 {
+    first + any_below(STARTS)
+}
+
+fn any_below(end: u64) -> u64 {
+    // Its keys are drawn by the system.
+    RandomState::new().hash_one(end) % end
+}
+
+/// A number above `last` that a copy of its index goes on from; [`None`] where numbers begin with an epoch, because the next writer of a copy
+/// has another one.
+pub(super) fn start_of_copy(last: u64) -> Option<u64> {
+    (epoch_of(last) == 0).then(|| last + 1 + any_below(GAPS))
 }
 
 /// The least number that indexes give: of all of a process, which learns it when it takes over. Clones are the same.
@@ -126,12 +144,12 @@ mod tests {
     }
 
     #[test]
-    fn a_number_between_two_writers_names_no_state() {
-        assert!(is_same_state(5, 5, 8) && is_same_state(6, 5, 8) && is_same_state(8, 5, 8) && !is_same_state(9, 5, 8));
-        // A merge of the next writer: 6 may have been a commit of the one before.
-        let merged = first(3) + 1;
-        assert!(is_same_state(5, 5, merged) && is_same_state(merged, 5, merged) && is_same_state(first(3), 5, merged));
-        assert!(!is_same_state(6, 5, merged) && !is_same_state(first(2), 5, merged));
+    fn indexes_begin_with_numbers_of_their_own() {
+        let mut starts: Vec<u64> = (0..100).map(|_| start_from(first(3))).collect();
+        assert!(starts.iter().all(|start| epoch_of(*start) == 3));
+        starts.sort_unstable();
+        assert!(starts.windows(2).all(|pair| pair[0] < pair[1]), "{starts:?}");
+        assert!(starts[99] - starts[0] > STARTS / 2);
     }
 
     #[test]

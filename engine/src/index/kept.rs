@@ -15,7 +15,6 @@ use parking_lot::Mutex;
 use super::commit::guards;
 use super::error::IndexError;
 use super::files::FileGuard;
-use super::history::is_same_state;
 use super::manifest::{Manifest, kept_generation, kept_name, manifest_generation, manifest_name};
 use super::options::IndexOptions;
 use super::recovery::{newest_of, open, read_manifest, remove_leftovers, segment_of, tombstones_of};
@@ -32,7 +31,7 @@ pub(super) const OPENED_MAX: usize = 4;
 /// Which state is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    /// The one with this number, also when a merge has given it another one.
+    /// The one with this number: that of its commit. Merges have numbers that name no state.
     Generation(u64),
     /// The newest that was there at this time.
     Time(SystemTime),
@@ -257,14 +256,14 @@ impl Kept {
     pub(super) fn find(&self, at: At, current: &Snapshot) -> Result<Place, IndexError> {
         let entries = self.entries.lock();
         let is_current = match at {
-            At::Generation(number) => is_same_state(number, current.contents, current.generation),
+            At::Generation(number) => number == current.contents,
             At::Time(at) => current.committed_at() <= at,
         };
         if is_current {
             return Ok(Place::Current);
         }
         let is_meant = |entry: &&Arc<KeptGeneration>| match at {
-            At::Generation(number) => is_same_state(number, entry.contents, entry.generation),
+            At::Generation(number) => number == entry.contents,
             At::Time(at) => !entry.is_unreadable && time(entry.committed_at) <= at,
         };
         let found = entries.iter().rev().find(is_meant).ok_or_else(|| IndexError::GenerationNotFound {

@@ -7,6 +7,7 @@
 mod bulk;
 mod changes;
 mod commit;
+mod copies;
 mod damaged;
 mod document_vectors;
 pub mod embedding;
@@ -51,6 +52,7 @@ mod verify;
 pub const FORMAT: u32 = crate::segment::FORMAT;
 
 pub use changes::Change;
+pub use copies::leave_numbers_to_original;
 pub use damaged::{Damage, DamagedSegment};
 pub use document_vectors::VectorCounts;
 pub use error::{GeoCoordinates, GeoError, IndexError, OperationError, ShapeError, is_momentary};

@@ -133,9 +133,9 @@ impl SegmentMeta {
         self.column_files.iter().filter(|file| file.patches).map(|file| &file.file)
     }
 
-    /// Name of the last file of patches: each change of them has another one.
-    pub(crate) fn last_patch_file(&self) -> Option<&str> {
-        self.patch_files().last().map(|file| file.name.as_str())
+    /// The last file of patches: each change of them has another one.
+    pub(crate) fn last_patch_file(&self) -> Option<&FileMeta> {
+        self.patch_files().last()
     }
 
     /// Every file of the segment.

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use lamina_engine::index::IndexOptions;
+use lamina_engine::index::{IndexError, IndexOptions, leave_numbers_to_original};
 use thiserror::Error;
 
 use super::BackupError;
@@ -223,7 +223,24 @@ fn restore_snapshot(snapshot: &Path, database: &Path, may_upgrade: bool) -> Resu
             copy_durably(&from, &to).map_err(io_error(&from))?;
         }
     }
+    own_numbers(&database.join("indexes"))?;
     sync_folder(database).map_err(io_error(database))
+}
+
+/// The database that the snapshot is of has gone on, or will: what it gives a number and what this one gives it are two things.
+fn own_numbers(indexes: &Path) -> Result<(), ImportError> {
+    for entry in fs::read_dir(indexes).map_err(io_error(indexes))? {
+        let folder = entry.map_err(io_error(indexes))?.path();
+        if !folder.is_dir() {
+            continue;
+        }
+        match leave_numbers_to_original(&folder) {
+            Err(IndexError::Io(source)) => return Err(ImportError::Io { path: folder, source }),
+            Err(error) => tracing::warn!(path = %folder.display(), %error, "this index comes damaged"),
+            Ok(()) => {}
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ impl Instance {
         let path = self.index_folder(&folder);
         let clone = || {
             fs::create_dir(&path)?;
-            source.snapshot().clone_to(source.directory(), &path, uid, u64::from(batch))?;
+            source.clone_to(&path, uid, u64::from(batch))?;
             File::open(self.folder.join("indexes")).and_then(|indexes| indexes.sync_all())?;
             Index::open(&path, self.options.clone())
         };

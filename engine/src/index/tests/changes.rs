@@ -107,3 +107,19 @@ fn changes_are_those_of_the_documents() {
         }
     }
 }
+
+#[test]
+fn segments_of_two_indexes_are_not_the_same_because_their_ids_are() {
+    let (one, other) = (keeping(), keeping());
+    apply(&one, &[add(&[json!({"id": 1, "n": 1}), json!({"id": 2, "n": 2})])]);
+    apply(&other, &[add(&[json!({"id": 2, "n": 2}), json!({"id": 3, "n": 3})])]);
+    let (one, other) = (one.snapshot(), other.snapshot());
+    assert_eq!(one.segments[0].id(), other.segments[0].id());
+    let mut found = Vec::new();
+    let mut see = |change, key: &str| {
+        found.push((change, key.to_owned()));
+        true
+    };
+    other.changes_since(&one, &mut see).expect("whole");
+    assert_eq!(found, expected(&[(Change::Added, "3"), (Change::Deleted, "1")]));
+}

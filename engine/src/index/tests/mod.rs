@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod changes;
+mod copies;
 mod crash;
 mod crash_pairs;
 mod damage;
