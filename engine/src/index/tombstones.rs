@@ -6,6 +6,7 @@ use roaring::RoaringBitmap;
 
 use super::files::FileGuard;
 use crate::bits::DocSet;
+use crate::bits::little_endian::read_u32;
 use crate::id::DocId;
 use crate::segment::{FieldLengths, FileMeta, SegmentReader};
 
@@ -82,11 +83,24 @@ impl Tombstones {
 
     /// `None` when the bytes are damaged or name a document that the segment does not have.
     pub(super) fn from_bytes(bytes: &[u8], doc_count: u32) -> Option<Tombstones> {
+        // A run of 65,536 documents takes a few bytes, and 8 KB of memory.
+        if container_count(bytes)? > u64::from(doc_count).div_ceil(1 << 16) {
+            return None;
+        }
         let bitmap = RoaringBitmap::deserialize_from(bytes).ok()?;
         if bitmap.max().is_some_and(|last| last >= doc_count) {
             return None;
         }
         Some(Tombstones::new(bitmap))
+    }
+}
+
+/// How many sets of 65,536 documents a serialised bitmap says that it has.
+fn container_count(bytes: &[u8]) -> Option<u64> {
+    const WITHOUT_RUNS: u32 = 12346;
+    match read_u32(bytes, 0)? {
+        WITHOUT_RUNS => read_u32(bytes, 4).map(u64::from),
+        with_runs => Some(u64::from(with_runs >> 16) + 1),
     }
 }
 
@@ -104,5 +118,14 @@ mod tests {
         assert!(read.contains(5) && !read.contains(6));
         assert!(Tombstones::from_bytes(&bytes, 70_000).is_none());
         assert!(Tombstones::from_bytes(&bytes[..bytes.len() - 1], 70_001).is_none());
+        let none = Tombstones::new(RoaringBitmap::new()).to_bytes();
+        assert!(Tombstones::from_bytes(&none, 1).is_some_and(|none| none.is_empty()));
+        let mut runs: RoaringBitmap = (0..200_000).collect();
+        runs.optimize();
+        let bytes = Tombstones::new(runs).to_bytes();
+        assert!(bytes.len() < 100, "{}", bytes.len());
+        assert_eq!(Tombstones::from_bytes(&bytes, 200_000).map(|read| read.len()), Some(200_000));
+        assert!(Tombstones::from_bytes(&bytes, 190_000).is_none() && container_count(&bytes) == Some(4));
+        assert!(Tombstones::from_bytes(&bytes, 65_536).is_none());
     }
 }

@@ -10,12 +10,12 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 /// Opens it without a comparison of more than some bytes: damage is met by whatever reads it.
-fn open(directory: &dyn Directory, meta: &SegmentMeta) -> Result<SegmentReader, SegmentError> {
+pub(super) fn open(directory: &dyn Directory, meta: &SegmentMeta) -> Result<SegmentReader, SegmentError> {
     SegmentReader::open_comparing(directory, meta, 64)
 }
 
 /// Calls everything a query, a listing or a merge may call. What it answers is of no interest.
-fn use_everything(segment: &SegmentReader, directory: &dyn Directory) {
+pub(super) fn use_everything(segment: &SegmentReader, directory: &dyn Directory) {
     let docs = segment.doc_count();
     let (mut fields, mut tokens, mut json) = (Vec::new(), Vec::new(), Vec::new());
     for doc in (0..docs).chain([docs, u32::MAX]) {
@@ -165,7 +165,7 @@ pub(crate) fn sections(bytes: &[u8]) -> Vec<(u16, std::ops::Range<usize>, usize)
 }
 
 /// Rewrites all checksums, so that only the structure can show the damage. Those of blocks end with the version before them.
-fn sign(bytes: &mut [u8], meta: &mut SegmentMeta) {
+pub(super) fn sign(bytes: &mut [u8], meta: &mut SegmentMeta) {
     bytes[8] = 2;
     let footer = bytes.len() - format::FOOTER_BYTES;
     let table = crate::bits::little_endian::read_u64(bytes, footer).unwrap() as usize;
@@ -179,7 +179,7 @@ fn sign(bytes: &mut [u8], meta: &mut SegmentMeta) {
 }
 
 /// Where the sections are that other crates walk unchecked: only their checksum can save them.
-fn trusted(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
+pub(super) fn trusted(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
     let walked = [format::SectionKind::Terms as u16, format::SectionKind::Keys as u16];
     sections(bytes).into_iter().filter(|(kind, ..)| walked.contains(kind)).map(|(_, section, _)| section).collect()
 }

@@ -39,6 +39,8 @@ mod keys;
 mod merge;
 mod meta;
 mod neighbours;
+#[cfg(test)]
+mod number_tests;
 mod patches;
 mod postings;
 mod reader;
@@ -91,5 +93,5 @@ pub use tokens::{FieldLength, FieldLengths, Run, TokenColumn, TokensOfDoc};
 pub(crate) use tokens::{Nearest, Sequence, Span, WantedTerms};
 pub use vector_codes::{CodedQuery, VectorCodes};
 pub(crate) use vectors::fragments_hash;
-pub use vectors::{StoredVectors, VectorShape, VectorState, Vectors, VectorsBuilder};
+pub use vectors::{DIMENSIONS_MAX, StoredVectors, VectorShape, VectorState, Vectors, VectorsBuilder};
 pub use writer::{SegmentWriter, SegmentWriterOptions, TwoThreads};

@@ -82,6 +82,11 @@ impl Shapes {
         Some((read_u32(self.part(DOCS), index * 4)?, self.part(DATA).get(range)?))
     }
 
+    /// Bytes of all shapes as they are stored.
+    pub(crate) fn data_bytes(&self) -> usize {
+        self.part(DATA).len()
+    }
+
     fn boxes(&self) -> BoxTree<'_> {
         BoxTree::new(self.part(BOXES), self.count, LEAF_SHAPES)
     }

@@ -48,7 +48,7 @@ impl Patience {
             Content::Upsert(upsert) => upsert.payload_bytes,
             _ => 0,
         };
-        if !BATCH_BYTES.contains(&tasks.iter().map(bytes).sum()) {
+        if !BATCH_BYTES.contains(&tasks.iter().map(bytes).fold(0, u64::saturating_add)) {
             return false;
         }
         let waited = match self.since {
@@ -89,6 +89,8 @@ mod tests {
             assert!(!patience.expects_more(&[task(1, bytes)], &uploads), "{bytes}");
         }
         assert!(!patience.expects_more(&[], &uploads));
+        let more_than_can_be = [task(1, u64::MAX), task(2, BATCH_BYTES.start + 1)];
+        assert!(!patience.expects_more(&more_than_can_be, &uploads));
         let large = || [task(2, BATCH_BYTES.start - 1), task(3, 1)];
         assert!(patience.expects_more(&large(), &uploads));
         std::thread::sleep(UNTIL_BEGUN);

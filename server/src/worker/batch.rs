@@ -340,19 +340,20 @@ impl<'a> Growing<'a> {
 
     fn limit_reached(&self, content: &Content) -> Option<Strategy> {
         let (bytes, inline) = payload_bytes(content);
-        let total = self.bytes + bytes;
+        let total = self.bytes.saturating_add(bytes);
         if total > self.limits.bytes {
             return Some(Strategy::ByteLimit { limit: self.limits.bytes, total: self.bytes });
         }
-        (self.inline_bytes + inline > self.limits.inline_bytes)
+        (self.inline_bytes.saturating_add(inline) > self.limits.inline_bytes)
             .then_some(Strategy::ByteLimit { limit: self.limits.inline_bytes, total: self.inline_bytes })
     }
 
     fn admit(&mut self, content: &Content) {
         let (bytes, inline) = payload_bytes(content);
         self.count += 1;
-        self.bytes += bytes;
-        self.inline_bytes += inline;
+        // A task may come from a journal or a copy of a database, and say anything of what its documents have.
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.inline_bytes = self.inline_bytes.saturating_add(inline);
         if let Some(may_create) = may_create(content) {
             self.may_create = Some(self.may_create.unwrap_or(false) || may_create);
         }

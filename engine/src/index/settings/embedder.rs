@@ -10,8 +10,7 @@ pub const DEFAULT_TEMPLATE: &str = "{% for field in fields %}{% if field.is_sear
 /// Longest rendered text when the settings name no other, in bytes.
 pub const DEFAULT_TEMPLATE_BYTES_MAX: usize = 400;
 
-/// Numbers of a vector, at most.
-pub const DIMENSIONS_MAX: u32 = 65_536;
+pub use crate::segment::DIMENSIONS_MAX;
 
 /// What documents are to the model, in place of a template.
 pub const INDEXING_FRAGMENTS: &str = "indexingFragments";

@@ -26,8 +26,11 @@ impl Column {
         for doc in 0..self.doc_count() {
             if changed.next_if_eq(&doc).is_none() {
                 self.for_each_ordinal(doc, |ordinal| {
-                    used[ordinal as usize] = true;
-                    kept.push((doc, ordinal));
+                    // In a damaged column documents may share what is theirs.
+                    if kept.len() < self.pair_count() as usize {
+                        used[ordinal as usize] = true;
+                        kept.push((doc, ordinal));
+                    }
                 });
             }
         }

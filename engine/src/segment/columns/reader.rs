@@ -1,16 +1,18 @@
 //! Reads columns of a mapped segment.
 
 mod counts;
+mod numbers;
 
 use super::doc_sets::read_doc_set;
-use super::section::{ColumnData, EXPONENT_MAX, HEADER_BYTES, PART_COUNT, RAW_NUMBERS, encode_column};
-use crate::bits::bitpack::{get_bits, packed_bytes, unpack};
-use crate::bits::little_endian::{read_f64, read_u32, read_u64};
+use super::section::{ColumnData, HEADER_BYTES, PART_COUNT, encode_column};
+use crate::bits::bitpack::{bit_width, get_bits, packed_bytes, unpack};
+use crate::bits::little_endian::{read_u32, read_u64};
 use crate::bits::monotone::Monotone;
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::DocId;
 use crate::segment::error::Damage;
 use crate::storage::OwnedBytes;
+use numbers::Numbers;
 use std::ops::Range;
 
 /// One column. Its values are numbered by ordinals: first the distinct numbers ascending, then the distinct normalised
@@ -36,12 +38,6 @@ pub struct Column {
     inverted_offsets: Monotone,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Numbers {
-    Raw,
-    Scaled { scale: f64, smallest: i64, distances: Monotone },
-}
-
 const NUMBERS: usize = 0;
 const STRINGS: usize = 1;
 const ORIGINALS: usize = 2;
@@ -57,8 +53,6 @@ const COUNTED_BESIDE: usize = 4;
 /// Of 64 documents, all values are unpacked where at least so many are counted.
 const UNPACKED_FROM: u32 = 24;
 
-/// Exponent and smallest integer before the distances.
-const SCALED_HEADER_BYTES: usize = 1 + 8;
 /// Ordinal and number of documents.
 const DENSE_ENTRY_BYTES: usize = 8;
 
@@ -90,7 +84,7 @@ impl Column {
             return None;
         }
         let part = |index: usize| &bytes[parts[index]..parts[index + 1]];
-        let numbers = open_numbers(part(NUMBERS), number_count)?;
+        let numbers = Numbers::open(part(NUMBERS), number_count)?;
         let string_count = (value_count - number_count) as usize;
         let texts = |index: usize| {
             let ends = Monotone::open(part(index)).filter(|ends| ends.len() == string_count + 1)?;
@@ -104,7 +98,10 @@ impl Column {
         let inverted_offsets = Monotone::open(part(INVERTED_OFFSETS))?;
         let inverted_count = inverted_offsets.get(part(INVERTED_OFFSETS), value_count as usize);
         let bitset_bytes = (doc_count as usize).div_ceil(64) * 8;
-        let consistent = (!is_multi || forward_offsets.len() == doc_count as usize + 1)
+        // Where values take no bits, pairs take none of the file: their number is bounded by what they are of.
+        let consistent = forward_width >= bit_width(value_count.saturating_sub(u32::from(is_multi)))
+            && u64::from(pair_count) <= u64::from(doc_count) * u64::from(value_count)
+            && (!is_multi || forward_offsets.len() == doc_count as usize + 1)
             && part(FORWARD).len() == packed_bytes(forward_count as usize, forward_width)
             && inverted_offsets.len() == value_count as usize + 1
             && inverted_count <= u64::from(pair_count)
@@ -172,14 +169,7 @@ impl Column {
         if ordinal >= self.number_count {
             return f64::NAN;
         }
-        let bytes = self.part(NUMBERS);
-        match self.numbers {
-            Numbers::Raw => read_f64(bytes, 1 + 8 * ordinal as usize).unwrap_or(f64::NAN),
-            Numbers::Scaled { scale, smallest, distances } => {
-                let distances_bytes = bytes.get(SCALED_HEADER_BYTES..).unwrap_or_default();
-                smallest.wrapping_add(distances.get(distances_bytes, ordinal as usize) as i64) as f64 / scale
-            }
-        }
+        self.numbers.get(self.part(NUMBERS), ordinal)
     }
 
     fn text(&self, part: usize, ends: Monotone, ordinal: u32) -> &str {
@@ -484,15 +474,5 @@ impl std::fmt::Debug for Column {
     }
 }
 
-fn open_numbers(bytes: &[u8], count: u32) -> Option<Numbers> {
-    let exponent = *bytes.first()?;
-    if exponent == RAW_NUMBERS {
-        return (bytes.len() == 1 + 8 * count as usize).then_some(Numbers::Raw);
-    }
-    let smallest = read_u64(bytes, 1)? as i64;
-    let distances = Monotone::open(bytes.get(SCALED_HEADER_BYTES..)?)?;
-    (exponent <= EXPONENT_MAX && distances.len() == count as usize).then(|| {
-        let scale = 10f64.powi(i32::from(exponent));
-        Numbers::Scaled { scale, smallest, distances }
-    })
-}
+#[cfg(test)]
+mod tests;

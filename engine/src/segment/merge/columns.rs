@@ -29,7 +29,7 @@ impl Merger<'_> {
                 segment.columns().get(field).unwrap_or_else(|| Column::without_values(segment.doc_count()))
             };
             let columns: Vec<Column> = self.inputs().map(column).collect();
-            let data = self.merge_column(&columns);
+            let data = self.merge_column(&columns)?;
             if !data.numbers.is_sorted_by(|a, b| a < b) {
                 return Err(self.damaged(0, SectionKind::Column, "the values of an input do not ascend"));
             }
@@ -39,7 +39,7 @@ impl Merger<'_> {
         Ok(fields)
     }
 
-    fn merge_column(&self, columns: &[Column]) -> ColumnData {
+    fn merge_column(&self, columns: &[Column]) -> Result<ColumnData, SegmentError> {
         let mut ordinals: Vec<Vec<u32>> =
             columns.iter().map(|column| vec![UNUSED; column.value_count() as usize]).collect();
         for (input, doc) in self.docs() {
@@ -59,6 +59,7 @@ impl Merger<'_> {
             data.strings.push(string);
             data.originals.push(if original == string { "" } else { original });
         });
+        let pairs_max = columns.iter().map(|column| column.pair_count() as usize).sum();
         for (new, (input, doc)) in (0..).zip(self.docs()) {
             let start = data.pairs.len();
             columns[input].for_each_ordinal(doc, |old| data.pairs.push((new, ordinals[input][old as usize])));
@@ -67,13 +68,16 @@ impl Merger<'_> {
                 data.pairs[start..].sort_unstable();
                 dedup_from(&mut data.pairs, start);
             }
+            if data.pairs.len() > pairs_max {
+                return Err(self.damaged(input, SectionKind::Column, "documents of an input share their values"));
+            }
         }
         data.null = self.merge_sets(columns, Column::null);
         data.empty = self.merge_sets(columns, Column::empty);
         data.exists = self.merge_sets(columns, Column::exists);
         let is_known = columns.iter().all(|column| column.blank().is_some() || column.exists().is_empty());
         data.blank = is_known.then(|| self.merge_sets(columns, |column| column.blank().unwrap_or_default()));
-        data
+        Ok(data)
     }
 
     fn merge_sets(&self, columns: &[Column], set: impl Fn(&Column) -> DocSet) -> Vec<DocId> {
@@ -109,9 +113,13 @@ impl Merger<'_> {
         }
         self.check_cancelled()?;
         let mut merged = ShapesBuilder::default();
-        for (segment, map) in self.inputs().zip(&self.doc_maps) {
+        for (input, (segment, map)) in self.inputs().zip(&self.doc_maps).enumerate() {
             let Some(shapes) = segment.shapes() else { continue };
+            let mut bytes_left = shapes.data_bytes();
             for (doc, bytes) in (0..shapes.len()).filter_map(|index| shapes.raw(index)) {
+                bytes_left = bytes_left.checked_sub(bytes.len()).ok_or_else(|| {
+                    self.damaged(input, SectionKind::Shapes, "documents of an input share their shapes")
+                })?;
                 if let Some(new) = map.get(doc) {
                     merged.push_encoded(new, bytes);
                 }

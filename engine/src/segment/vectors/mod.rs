@@ -16,6 +16,9 @@ pub use builder::VectorsBuilder;
 pub(crate) use merge::merge_vectors;
 pub use reader::Vectors;
 
+/// Numbers of a vector, at most.
+pub const DIMENSIONS_MAX: u32 = 65_536;
+
 /// How the vectors of an embedder are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VectorShape {

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::write::{BINARY, HASHES, HEADER_BYTES, ONE_EACH, PART_ALIGNMENT};
-use super::{StoredVectors, VectorShape, VectorState};
+use super::{DIMENSIONS_MAX, StoredVectors, VectorShape, VectorState};
 use crate::bits::little_endian::{read_u16, read_u32, read_u64};
 use crate::id::DocId;
 use crate::segment::checked_blocks::CheckedBlocks;
@@ -42,8 +42,8 @@ impl Vectors {
         if read_u32(&bytes, 12).ok_or(cut)? != doc_count {
             return Err(Damage("it is about another number of documents"));
         }
-        if dimensions == 0 {
-            return Err(Damage("vectors have a dimension at least"));
+        if !(1..=DIMENSIONS_MAX).contains(&dimensions) {
+            return Err(Damage("vectors have no such number of dimensions"));
         }
         let name = bytes.get(HEADER_BYTES..HEADER_BYTES + name_bytes).ok_or(cut)?;
         let name = std::str::from_utf8(name).map_err(|_| Damage("the name of the embedder is no text"))?.to_owned();

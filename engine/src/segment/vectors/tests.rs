@@ -172,3 +172,23 @@ proptest! {
         prop_assert_eq!(written(true), written(false));
     }
 }
+
+#[test]
+fn dimensions_that_no_vector_has_are_refused() {
+    let directory = MemoryDirectory::new();
+    segment(&directory, 1, FULL, &[(1, given(&[])), (2, given(&[]))]);
+    let file = directory.list().unwrap().remove(0);
+    let bytes = directory.open_read(&file).unwrap().to_vec();
+    let kind = crate::segment::format::SectionKind::Vectors as u16;
+    let (_, place, _) = crate::segment::sections(&bytes).into_iter().find(|(found, ..)| *found == kind).unwrap();
+    let with = |dimensions: u32| {
+        let mut section = bytes[place.clone()].to_vec();
+        section[4..8].copy_from_slice(&dimensions.to_le_bytes());
+        Vectors::open(section.into(), 2).map(|vectors| vectors.shape().dimensions)
+    };
+    // Without a vector no length contradicts them.
+    assert_eq!(with(crate::segment::DIMENSIONS_MAX).unwrap(), crate::segment::DIMENSIONS_MAX);
+    for dimensions in [0, crate::segment::DIMENSIONS_MAX + 1, u32::MAX] {
+        assert!(with(dimensions).is_err(), "{dimensions}");
+    }
+}

@@ -167,3 +167,15 @@ fn texts_of_strategies() {
          task."
     );
 }
+
+#[test]
+fn lengths_that_a_foreign_task_claims_do_not_wrap() {
+    let limits = Limits { bytes: 100, inline_bytes: 100, ..NO_LIMITS };
+    let facts = facts(true, None);
+    let claims = |bytes: u64| queued(1, upsert(None, true, bytes));
+    let mut batch = Growing::start(&claims(u64::MAX), &facts, limits).expect("one task is a batch");
+    assert!(matches!(batch.offer(&claims(2)), Offer::Stopped(Strategy::ByteLimit { .. })));
+    let mut batch = Growing::start(&claims(2), &facts, limits).expect("one task is a batch");
+    assert!(matches!(batch.offer(&claims(u64::MAX)), Offer::Stopped(Strategy::ByteLimit { .. })));
+    assert!(matches!(batch.offer(&claims(98)), Offer::Joined));
+}
