@@ -15,17 +15,9 @@ use super::manifest::{Manifest, kept_generation, manifest_generation, manifest_n
 use super::recovery::open_reusing;
 use super::shared::Shared;
 use super::snapshot::Snapshot;
-use crate::segment::FileMeta;
 
 /// A file of an index, as its manifest has it. The name is a plain one: no path can be made of it that leaves a folder.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NamedFile {
-    pub name: String,
-    /// Length in bytes.
-    pub bytes: u64,
-    /// CRC-32 of the whole file.
-    pub checksum: u32,
-}
+pub use crate::segment::FileMeta as NamedFile;
 
 /// What a manifest says of the commit that it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,12 +28,6 @@ pub struct ManifestContents {
     pub files: Vec<NamedFile>,
 }
 
-impl From<&FileMeta> for NamedFile {
-    fn from(file: &FileMeta) -> NamedFile {
-        NamedFile { name: file.name.clone(), bytes: file.bytes, checksum: file.checksum }
-    }
-}
-
 impl ManifestContents {
     /// Reads a manifest from anywhere. Cost: parsing some kilobytes of JSON.
     ///
@@ -49,10 +35,7 @@ impl ManifestContents {
     /// [`IndexError::CorruptManifest`], also for a file name that no index has; [`IndexError::ManifestTooNew`].
     pub fn read(manifest: &[u8]) -> Result<ManifestContents, IndexError> {
         let manifest = Manifest::from_bytes(RECEIVED, manifest)?;
-        Ok(ManifestContents {
-            generation: manifest.body.generation,
-            files: manifest.files().map(NamedFile::from).collect(),
-        })
+        Ok(ManifestContents { generation: manifest.body.generation, files: manifest.files().cloned().collect() })
     }
 }
 
@@ -76,7 +59,7 @@ impl Snapshot {
     pub fn named_files(&self) -> Result<Vec<NamedFile>, IndexError> {
         self.check_whole()?;
         let manifest = manifest_of(self);
-        Ok(manifest.files().map(NamedFile::from).collect())
+        Ok(manifest.files().cloned().collect())
     }
 
     /// Whether this state has a file of this name, of a damaged segment or of tombstones as well.
@@ -150,6 +133,32 @@ impl Way {
             false => Way::Apart,
         }
     }
+
+    /// Returns the way to a state with the files `coming`: apart, if the folder of the index cannot hold them beside those that the present state and
+    /// kept ones have. `may_be_used`: whether a file that has a name may belong to a state that cannot be read.
+    pub fn beside<'a>(
+        self,
+        used: impl Iterator<Item = &'a NamedFile>,
+        coming: impl Iterator<Item = &'a NamedFile>,
+        may_be_used: impl Fn(&str) -> bool,
+    ) -> Way {
+        if !matches!(self, Way::On { .. }) {
+            return self;
+        }
+        let mut by_name: HashMap<&str, HashSet<&NamedFile>> = HashMap::new();
+        for file in used {
+            by_name.entry(&file.name).or_default().insert(file);
+        }
+        let mut in_use = Vec::new();
+        for file in coming {
+            match by_name.get(file.name.as_str()) {
+                Some(same) if same.len() == 1 && same.contains(file) => in_use.push(file.clone()),
+                None if !may_be_used(&file.name) => {}
+                _ => return Way::Apart,
+            }
+        }
+        Way::On { in_use }
+    }
 }
 
 impl Index {
@@ -216,32 +225,13 @@ fn way(shared: &Shared, (coming, bytes): (&Manifest, &[u8]), is_published: bool)
     };
     let is_same = body.generation == here.generation
         && (has_manifest(shared, &manifest_name(body.generation), bytes) || is_equal());
-    let way = Way::by_history(&here.history(), &history, is_same, is_published);
-    if !matches!(way, Way::On { .. }) {
-        return Ok(way);
-    }
-    Ok(in_use(shared, &here, coming).map_or(Way::Apart, |in_use| Way::On { in_use }))
-}
-
-/// The files of a manifest that the present state or a kept one has; `None` where one of them has another file of the same name.
-fn in_use(shared: &Shared, here: &Snapshot, coming: &Manifest) -> Option<Vec<NamedFile>> {
     let Kept { entries, .. } = &shared.kept;
     let entries = entries.lock();
-    let mut used: HashMap<&str, HashSet<&FileMeta>> = HashMap::new();
-    for guard in guards(here).chain(entries.iter().flat_map(|entry| &entry.files)) {
-        used.entry(guard.name()).or_default().insert(guard.meta());
-    }
     // What a state names that cannot be read is not known.
-    let may_be_named = entries.iter().any(|entry| entry.is_unreadable);
-    let mut in_use = Vec::new();
-    for file in coming.files() {
-        match used.get(file.name.as_str()) {
-            Some(same) if same.len() == 1 && same.contains(file) => in_use.push(NamedFile::from(file)),
-            None if !may_be_named || shared.directory.len(&file.name).is_err() => {}
-            _ => return None,
-        }
-    }
-    Some(in_use)
+    let is_unknown = entries.iter().any(|entry| entry.is_unreadable);
+    let used = guards(&here).chain(entries.iter().flat_map(|entry| &entry.files)).map(|guard| guard.meta());
+    let way = Way::by_history(&here.history(), &history, is_same, is_published);
+    Ok(way.beside(used, coming.files(), |name| is_unknown && shared.directory.len(name).is_ok()))
 }
 
 #[cfg(test)]

@@ -232,6 +232,8 @@ impl<S: Objects> Chain<S> {
         let key = self.key_for(&mut index, &moved, &name, checksum);
         self.create(&key, Content::Bytes(&state.manifest)).await?;
         keys.push(key);
+        // A file may come back that no root has named for a while: it stays as long as any other after the root that names it now.
+        self.gone.retain(|key, _| !keys.contains(key));
         self.puts.insert(state.folder.clone(), (index.clone(), keys));
         Ok(index)
     }
@@ -334,6 +336,7 @@ impl<S: Objects> Chain<S> {
         if let Some(last) = self.last.carried.clone().filter(|last| last.starts_with(name)) {
             self.rely_on(carried_key(&last));
             if self.sure.contains(&carried_key(&last)) {
+                self.gone.remove(&carried_key(&last));
                 return Ok(last);
             }
         }
@@ -343,6 +346,7 @@ impl<S: Objects> Chain<S> {
             false => name.to_owned(),
         };
         self.create(&carried_key(&name), Content::Bytes(bytes)).await?;
+        self.gone.remove(&carried_key(&name));
         Ok(name)
     }
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use super::beat::{Watch, beat_interval};
 use super::brought::{Brought, FollowError, io};
 use super::carried::{Carried, carried_key};
-use super::chain::{Chain, Holder, Setback, newest_number, newest_root, root_of};
-use super::known::Known;
+use super::chain::{Chain, Holder, Setback};
+use super::known::{Known, newest_to_follow};
 use super::remembered::Remembered;
 use super::role::forget_accepted;
 use super::root::Root;
@@ -216,15 +216,8 @@ impl Run {
     /// Follows the newest root, if there is a new one. Whether there was.
     fn look(&mut self) -> Result<bool, FollowError> {
         let start = Instant::now();
-        // The one that is here is listed as well, for as long as no thousand others are behind it.
-        let has = self.has.root;
-        let root = match blocking(newest_number(&self.store, has.saturating_sub(1)))? {
-            // None that is as new. One that goes on from what is known may be there all the same.
-            None if self.known.is_some() => Some(blocking(newest_root(&self.store, 0))?.ok_or_else(|| self.lost())?),
-            // After a start the last one is followed again: what is here may be less than what it was.
-            Some(number) if number > has || self.is_first => Some(blocking(root_of(&self.store, number))?),
-            _ => None,
-        };
+        let (has, place) = ((self.has.root, self.is_first), self.store.shown());
+        let root = blocking(newest_to_follow(&self.store, has, self.known.as_ref(), &place))?;
         let (generation, writer) = match &root {
             Some(root) if self.is_writer_of(root) => {
                 tracing::info!("the store is there again, and this server is its writer");
@@ -234,7 +227,7 @@ impl Run {
             Some(root) => {
                 self.last = None;
                 if let Some(known) = &self.known {
-                    blocking(known.is_continued(&self.store, root, &self.store.shown()))?;
+                    blocking(known.is_continued(&self.store, root, &place))?;
                 }
                 if self.is_first {
                     forget_accepted(self.following.queue.store(), self.is_in_store)?;
@@ -259,12 +252,6 @@ impl Run {
     /// Returns whether this server was the writer and is it still: the store was away when it started.
     fn is_writer_of(&self, root: &Root) -> bool {
         self.has.root == 0 && self.standby.as_ref().is_some_and(|standby| standby.who.uid == root.holder)
-    }
-
-    /// Why nothing is followed where there is no root, or only older ones.
-    fn lost(&self) -> FollowError {
-        let known = self.known.as_ref().map(|known| known.lost(&self.store.shown()));
-        FollowError::Api(known.unwrap_or_default())
     }
 
     /// Says in the log whether the writer has another master key, once until that changes.

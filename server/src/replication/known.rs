@@ -4,6 +4,9 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
+use uuid::Uuid;
+
+use super::chain::{newest_number, newest_root, root_of};
 use super::remembered::{self, Remembered};
 use super::root::{Root, root_key};
 use super::seen::{self, Seen};
@@ -95,10 +98,53 @@ impl Known {
     }
 }
 
+/// Returns the newest root, if a follower has not followed to it yet. `has`: the number of the root that it has followed to, or 0; `is_first`:
+/// it has not looked since it started, and what is here may be less than what it was.
+///
+/// # Errors
+/// [`ObjectError::Refused`] where a store that is known has no root, or what the store says.
+pub(super) async fn newest_to_follow<S: Objects>(
+    store: &S,
+    (has, is_first): (u64, bool),
+    known: Option<&Known>,
+    place: &str,
+) -> Result<Option<Root>, ObjectError> {
+    // The one that is here is listed as well, for as long as no thousand others are behind it.
+    match (newest_number(store, has.saturating_sub(1)).await?, known) {
+        // None that is as new. One that goes on from what is known may be there all the same.
+        (None, Some(known)) => {
+            let lost = || ObjectError::Refused(known.lost(place));
+            newest_root(store, 0).await?.ok_or_else(lost).map(Some)
+        }
+        (Some(number), _) if number > has || is_first => root_of(store, number).await.map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// Returns the newest root, for a server that is about to write after it. None at all is one that a server that knows of no other may make a
+/// first one after. Nothing is written from now on where that root is not.
+///
+/// # Errors
+/// [`ObjectError::Refused`] where the store is not the one that is known, or what the store says.
+pub(super) async fn newest_to_go_on_from<S: Objects>(
+    store: &S,
+    uid: Uuid,
+    known: Option<&Known>,
+    place: &str,
+) -> Result<Root, ObjectError> {
+    let Some(last) = newest_root(store, 0).await? else {
+        return known.map_or(Ok(Root::none()), |known| Err(ObjectError::Refused(known.lost(place))));
+    };
+    // What this server published itself is in what it has.
+    if let Some(known) = known.filter(|_| last.holder != uid) {
+        known.is_continued(store, &last, place).await?;
+    }
+    store.rest_on(last.anchor());
+    Ok(last)
+}
+
 #[cfg(test)]
 mod tests {
-    use uuid::Uuid;
-
     use super::super::store::{Content, Held, blocking};
     use super::*;
 

@@ -10,9 +10,9 @@ use uuid::Uuid;
 
 use super::Replication;
 use super::accepting::{Accepting, Place};
-use super::chain::{Chain, Holder, Setback, newest_root};
+use super::chain::{Chain, Holder, Setback};
 use super::journal::{Journal, Ledger, Record, payload_key};
-use super::known::Known;
+use super::known::{Known, newest_to_go_on_from};
 use super::position::Position;
 use super::remembered::{Remembered, followed_root, forget_following};
 use super::root::Root;
@@ -64,9 +64,10 @@ impl Prepared {
     ) -> Result<Prepared, ObjectError> {
         let Taking { instance, queue, replication } = taking;
         let store = ObjectStore::open(address, &options.object_storage, outbound, replication.traffic())?;
-        let last = last_root(&store, instance, address)?;
-        store.probe()?;
         let (uid, followed) = (instance.uid(), followed_root(instance.folder()));
+        let known = Known::read(instance.folder()).filter(|known| !known.is_elsewhere(address));
+        let last = blocking(newest_to_go_on_from(&store, uid, known.as_ref(), &store.shown()))?;
+        store.probe()?;
         let (next_task, _) = queue.store().next_uids().map_err(of_queue)?;
         may_publish(&last, uid, followed, next_task)?;
         has_what_it_followed(instance)?;
@@ -133,23 +134,6 @@ fn give_numbers(instance: &Instance, epoch: u64) -> Result<(), ObjectError> {
     })?;
     instance.give_numbers_from(first);
     Ok(())
-}
-
-/// The newest root, on which all that is written from now on rests. None at all is one that this server may make a first one after.
-fn last_root(store: &ObjectStore, instance: &Instance, address: &StoreAddress) -> Result<Root, ObjectError> {
-    let (known, uid) = (Known::read(instance.folder()), instance.uid());
-    let Some(last) = blocking(newest_root(store, 0))? else {
-        return match known {
-            Some(known) if !known.is_elsewhere(address) => Err(ObjectError::Refused(known.lost(&store.shown()))),
-            _ => Ok(Root::none()),
-        };
-    };
-    // What this server published itself is in what it has.
-    if let Some(known) = known.filter(|known| last.holder != uid && !known.is_elsewhere(address)) {
-        blocking(known.is_continued(store, &last, &store.shown()))?;
-    }
-    store.rests_on(last.anchor());
-    Ok(last)
 }
 
 /// Ends what the writer before adds to the journal, and brings the tasks of it that no root covers.

@@ -33,6 +33,17 @@ pub(super) enum InFolder {
     Index,
 }
 
+impl InFolder {
+    /// Returns what is in a folder. `is_shown`: an index has it; `has_state`: whether there is a manifest in it, of a kept state as well.
+    pub(super) fn of(is_shown: bool, exists: bool, has_state: impl FnOnce() -> bool) -> InFolder {
+        match is_shown {
+            false if !exists => InFolder::Nothing,
+            false if !has_state() => InFolder::Files,
+            _ => InFolder::Index,
+        }
+    }
+}
+
 /// The folder for a published state that has no place in what is here of its index, or of which nothing is here. `filling`: that which an
 /// attempt before has put files into, if there was one; `new` gives a name that no folder ever had.
 pub(super) fn folder_for(
@@ -55,11 +66,8 @@ impl Unfinished {
     pub(super) fn folder(&self, published: &FolderName, instance: &Instance) -> (FolderName, Option<FolderName>) {
         let look = |folder: &FolderName| {
             let path = instance.index_folder(folder);
-            match instance.uid_of(folder) {
-                None if !path.exists() => InFolder::Nothing,
-                None if newest_generation(&path).is_none() && kept_state_count(&path) == 0 => InFolder::Files,
-                _ => InFolder::Index,
-            }
+            let has_state = || newest_generation(&path).is_some() || kept_state_count(&path) > 0;
+            InFolder::of(instance.uid_of(folder).is_some(), path.exists(), has_state)
         };
         let mut folders = self.folders.borrow_mut();
         let before = folders.get(published).cloned();

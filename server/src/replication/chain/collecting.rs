@@ -71,3 +71,54 @@ impl<S: Objects> Chain<S> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use lamina_engine::index::NamedFile;
+    use uuid::Uuid;
+
+    use super::super::{Holder, Rules};
+    use super::*;
+    use crate::replication::root::Root;
+    use crate::replication::state::{Body, State};
+    use crate::replication::store::{Held, blocking};
+    use crate::stored_names::FolderName;
+
+    /// A state with a file of each of these names.
+    fn state(folder: &FolderName, names: &str) -> State {
+        let file = |name: char| NamedFile { name: name.to_string(), bytes: 1, checksum: 0 };
+        State {
+            uid: "films".to_owned(),
+            folder: folder.clone(),
+            generation: names.len() as u64,
+            manifest: names.as_bytes().to_vec(),
+            files: names.chars().map(|name| (file(name), Body::Bytes(vec![0]))).collect(),
+            shared: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn a_file_that_came_back_stays_for_an_hour_after_it_left_again() {
+        let who = Holder { uid: Uuid::from_u128(1), nonce: Uuid::from_u128(2), url: None, takeover_after: None };
+        let chain = blocking(Chain::take_over(Held::default(), who, Root::none())).unwrap();
+        let mut chain = chain.with_rules(Rules { names: |_| None, roots_kept: 9 });
+        let (folder, start) = (FolderName::random(), Instant::now());
+        let mut publish = |names: &str, minutes: Option<u64>| {
+            let index = blocking(chain.put_index(&state(&folder, names))).unwrap();
+            let key = index.file_key(&state(&folder, "b").files[0].0);
+            let root = Root { indexes: vec![index], ..Root::none() };
+            blocking(chain.publish(root, false)).unwrap();
+            if let Some(minutes) = minutes {
+                blocking(chain.collect(start + Duration::from_secs(60 * minutes))).unwrap();
+            }
+            blocking(chain.store().read(&key)).is_ok()
+        };
+        assert!(publish("ab", Some(0)) && publish("a", Some(1)));
+        // The process that publishes it does not get as far as to remove anything.
+        assert!(publish("ab", None) && publish("a", Some(30)));
+        assert!(publish("a", Some(62)), "it was named until the thirtieth minute");
+        assert!(!publish("a", Some(91)));
+    }
+}

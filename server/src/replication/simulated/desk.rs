@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use super::model::{numbers, task_of};
+use super::published::{numbers, task_of};
 use super::server::{Actor, Process};
 use super::store::Store;
 use crate::replication::chain::{Chain, Setback};

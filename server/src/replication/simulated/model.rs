@@ -3,35 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lamina_engine::index::{History, NamedFile, Way, next_number};
-use serde::{Deserialize, Serialize};
+use lamina_engine::index::{NamedFile, Way, next_number};
 use uuid::Uuid;
 
+use super::before::Old;
+use super::folder::{Folder, Manifest, Readable, content};
+use super::world::World;
 use crate::replication::root::{PublishedIndex, PublishedManifest, Root};
 use crate::replication::state::{Body, State};
 use crate::replication::unfinished::{InFolder, folder_for};
 use crate::stored_names::FolderName;
-use crate::tasks::{Content, NewTask};
-
-/// What a manifest is here.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
-struct Manifest {
-    generation: u64,
-    contents: u64,
-    ancestors: Vec<u64>,
-    next_segment: u64,
-    /// Name, length, checksum.
-    files: Vec<(String, u64, u32)>,
-}
-
-/// What a folder of an index holds. The newest manifest is the index.
-#[derive(Clone, Default)]
-struct Folder {
-    /// Tasks by the name of the segment.
-    files: BTreeMap<String, BTreeSet<u32>>,
-    manifests: BTreeMap<u64, Manifest>,
-    kept: Vec<Manifest>,
-}
 
 /// An index of a server, on its disk, and now and then a clone of it.
 #[derive(Clone)]
@@ -43,9 +24,13 @@ pub(super) struct Index {
     filling: BTreeMap<FolderName, FolderName>,
     /// Where a published index is, and in which state it was followed.
     followed: BTreeMap<FolderName, (FolderName, PublishedManifest)>,
+    /// An attempt to follow has failed, and nothing was followed before.
+    is_left: bool,
     /// The least number that the process gives.
     first: u64,
     next_segment: u64,
+    /// States that are kept beside the present one.
+    keeps: usize,
     clone: Option<Box<Index>>,
 }
 
@@ -58,9 +43,6 @@ pub(super) struct Indexes {
     pub(super) is_damaged: bool,
 }
 
-/// States that are kept beside the present one.
-const KEPT: usize = 4;
-
 /// Whether a task is about books.
 pub(super) fn is_of_books(task: u32) -> bool {
     task % 3 == 2
@@ -68,8 +50,9 @@ pub(super) fn is_of_books(task: u32) -> bool {
 
 impl Indexes {
     /// `number` gives numbers of folders that were never used.
-    pub(super) fn new(mut number: impl FnMut() -> u64) -> Indexes {
-        Indexes { films: Index::new("films", number()), books: Index::new("books", number()), is_damaged: false }
+    pub(super) fn new(mut number: impl FnMut() -> u64, keeps: usize) -> Indexes {
+        let (films, books) = (Index::new("films", number(), keeps), Index::new("books", number(), keeps));
+        Indexes { films, books, is_damaged: false }
     }
 
     pub(super) fn of(&mut self, task: u32) -> &mut Index {
@@ -81,10 +64,104 @@ impl Indexes {
         (self.films.first, self.books.first) = (first, first);
     }
 
-    /// Another process: what has no name, or is not finished, is removed.
-    pub(super) fn start(&mut self) {
+    /// Number of those with files whose ids are above those of the present state.
+    pub(super) fn with_files_above(&self) -> u64 {
+        let is_above = |index: &&Index| index.here().next_segment() > index.here().present().next_id();
+        [&self.films, &self.books].into_iter().filter(is_above).count() as u64
+    }
+
+    /// Checks what numbers mean.
+    pub(super) fn check(&self, world: &World) {
+        // Kept states stay, and are looked at later.
+        let all = world.below(4) == 0;
+        world.means(self.films.readable(all).chain(self.books.readable(all)));
+    }
+
+    /// Starts another process.
+    pub(super) fn start(&mut self, world: &World) {
+        self.films.start(world);
+        self.books.start(world);
+    }
+
+    /// Removes what has no name: all that was published has one.
+    pub(super) fn remove_unnamed(&mut self) {
         self.films.remove_unnamed();
         self.books.remove_unnamed();
+    }
+
+    fn of_published(&self, published: &PublishedIndex) -> Option<&Index> {
+        match published.uid.as_str() {
+            "clone" => self.films.clone.as_deref(),
+            "books" => Some(&self.books),
+            _ => Some(&self.films),
+        }
+    }
+
+    /// Returns whether the index of this name is in the published state, and was followed to it.
+    pub(super) fn shows(&self, published: &PublishedIndex) -> bool {
+        self.of_published(published).is_some_and(|index| index.shows(published))
+    }
+
+    /// Returns what is to be fetched of a published state; parts of it arrive from now on, maybe no more of them.
+    pub(super) fn begin(
+        &mut self,
+        index: &PublishedIndex,
+        manifest: &[u8],
+        number: u64,
+        world: &World,
+    ) -> Vec<NamedFile> {
+        let coming: Manifest = serde_json::from_slice(manifest).expect("a manifest");
+        match index.uid.as_str() {
+            "books" if self.books.way_to(index, &coming, world) == Way::Apart => {
+                drop(self.books.begin_to_fill(index, number, world));
+            }
+            _ => {}
+        }
+        match self.of_published(index) {
+            Some(here) => here.missing(index, &coming, world),
+            None => coming.named_files(),
+        }
+    }
+
+    /// Brings an index to a published state, of which these files were fetched. `number`: of a folder that was never used.
+    pub(super) fn follow(
+        &mut self,
+        index: &PublishedIndex,
+        (manifest, files): (&[u8], Vec<(NamedFile, Vec<u8>)>),
+        number: u64,
+        world: &World,
+    ) {
+        let coming: Manifest = serde_json::from_slice(manifest).expect("a manifest");
+        let segments = files.into_iter().map(|(file, bytes)| {
+            assert_eq!(crc32fast::hash(&bytes), file.checksum, "a damaged object");
+            (file.name, serde_json::from_slice(&bytes).expect("a segment"))
+        });
+        let (coming, keeps) = ((&coming, segments.collect()), self.films.keeps);
+        match index.uid.as_str() {
+            "clone" => {
+                let clone = self.films.clone.get_or_insert_with(|| Box::new(Index::new("clone", number, keeps)));
+                clone.follow(index, coming, number, world);
+            }
+            "books" => self.books.follow(index, coming, number, world),
+            _ => self.films.follow(index, coming, number, world),
+        }
+    }
+
+    /// Notes that an attempt to follow has failed.
+    pub(super) fn leave(&mut self) {
+        self.films.leave();
+        self.books.leave();
+    }
+
+    /// Has readers come and go, which stay for long.
+    pub(super) fn read(&mut self, world: &World) {
+        let index = if world.below(2) == 0 { &mut self.films } else { &mut self.books };
+        let here = index.here_mut();
+        match world.below(4) {
+            0 => here.begin_to_read(),
+            1 => here.end_to_read(world.old, &mut world.counts.borrow_mut()),
+            _ => {}
+        }
     }
 }
 
@@ -92,97 +169,21 @@ fn folder(number: u64) -> FolderName {
     FolderName::try_from(Uuid::from_u64_pair(7, number).to_string()).expect("a UUID is the name of a folder")
 }
 
-fn content(tasks: &BTreeSet<u32>) -> Vec<u8> {
-    serde_json::to_vec(tasks).expect("numbers are JSON")
-}
-
-/// What a manifest names.
-pub(super) fn names(manifest: &[u8]) -> Option<Vec<NamedFile>> {
-    let manifest: Manifest = serde_json::from_slice(manifest).ok()?;
-    let named = |(name, bytes, checksum)| NamedFile { name, bytes, checksum };
-    Some(manifest.files.into_iter().map(named).collect())
-}
-
-/// The keys of all objects that a root names.
-pub(super) fn keys_of(root: &Root, objects: &BTreeMap<String, Vec<u8>>) -> BTreeSet<String> {
-    let mut keys = BTreeSet::new();
-    for index in &root.indexes {
-        let manifest = objects.get(&index.manifest_key());
-        let files = manifest.and_then(|manifest| names(manifest)).unwrap_or_default();
-        keys.extend(files.iter().map(|file| index.file_key(file)));
-        keys.insert(index.manifest_key());
-    }
-    keys
-}
-
-/// The tasks of a root all of whose objects are there.
-pub(super) fn tasks_of(root: &Root, objects: &BTreeMap<String, Vec<u8>>) -> BTreeSet<u32> {
-    let mut tasks = BTreeSet::new();
-    for index in &root.indexes {
-        for file in names(&objects[&index.manifest_key()]).expect("a manifest") {
-            let segment: BTreeSet<u32> = serde_json::from_slice(&objects[&index.file_key(&file)]).expect("a segment");
-            tasks.extend(segment);
-        }
-    }
-    tasks
-}
-
-impl Folder {
-    /// Of the newest manifest, which is what opening an index finds.
-    fn present(&self) -> &Manifest {
-        self.manifests.values().next_back().expect("an index has a manifest")
-    }
-
-    fn tasks(&self, manifest: &Manifest) -> BTreeSet<u32> {
-        let of = |(name, ..): &(String, u64, u32)| {
-            self.files
-                .get(name)
-                .unwrap_or_else(|| panic!("`{name}` is gone, a file of generation {}", manifest.generation))
-        };
-        manifest.files.iter().flat_map(of).copied().collect()
-    }
-
-    fn named(&self) -> BTreeMap<&String, u32> {
-        let states = self.manifests.values().chain(&self.kept);
-        states.flat_map(|state| &state.files).map(|(name, _, checksum)| (name, *checksum)).collect()
-    }
-
-    /// Makes `new` the present state. The one before is kept, if it was another one, as long as there is room.
-    fn replace(&mut self, new: Manifest) {
-        let old = self.present().clone();
-        self.manifests.remove(&old.generation);
-        if old.contents != new.contents {
-            self.kept.push(old);
-        }
-        if self.kept.len() > KEPT {
-            self.kept.remove(0);
-        }
-        self.manifests.insert(new.generation, new);
-        let named: BTreeSet<String> = self.named().into_keys().cloned().collect();
-        self.files.retain(|name, _| named.contains(name));
-    }
-}
-
-fn history(manifest: &Manifest) -> History {
-    History { generation: manifest.generation, created_at: 0, ancestors: manifest.ancestors.clone().into() }
-}
-
-fn checksum(manifest: &Manifest) -> u32 {
-    crc32fast::hash(&serde_json::to_vec(manifest).expect("names and numbers are JSON"))
-}
-
 impl Index {
-    pub(super) fn new(uid: &'static str, number: u64) -> Index {
+    pub(super) fn new(uid: &'static str, number: u64, keeps: usize) -> Index {
         let first = Manifest { generation: 0, contents: 0, ancestors: Vec::new(), next_segment: 0, files: Vec::new() };
-        let of_first = Folder { manifests: BTreeMap::from([(0, first)]), ..Folder::default() };
+        let mut of_first = Folder::default();
+        of_first.place(first);
         Index {
             uid,
             folder: folder(number),
             folders: BTreeMap::from([(folder(number), of_first)]),
             filling: BTreeMap::new(),
             followed: BTreeMap::new(),
+            is_left: false,
             first: 0,
             next_segment: 0,
+            keeps,
             clone: None,
         }
     }
@@ -191,10 +192,13 @@ impl Index {
         &self.folders[&self.folder]
     }
 
+    fn here_mut(&mut self) -> &mut Folder {
+        self.folders.get_mut(&self.folder).expect("it is named")
+    }
+
     /// Makes a clone in the place of the one before. `number`: of a folder that was never used.
     pub(super) fn make_clone(&mut self, number: u64) {
-        let own = Folder { kept: Vec::new(), ..self.here().clone() };
-        let folders = BTreeMap::from([(folder(number), own)]);
+        let folders = BTreeMap::from([(folder(number), self.here().linked())]);
         let clone = Index { uid: "clone", folder: folder(number), folders, clone: None, ..self.clone() };
         self.clone = Some(Box::new(clone));
     }
@@ -207,54 +211,82 @@ impl Index {
         self.here().tasks(self.here().present()).contains(&task)
     }
 
-    /// The states that can be read, the present one last: their numbers, and what is in them.
-    pub(super) fn readable(&self) -> impl Iterator<Item = (&'static str, u64, BTreeSet<u32>)> + '_ {
+    /// Returns the states that can be read, the present one last; kept ones if they are wanted.
+    pub(super) fn readable(&self, is_kept_wanted: bool) -> impl Iterator<Item = Readable> + '_ {
         let here = self.here();
-        let of = |state: &Manifest| (self.uid, state.contents, here.tasks(state));
-        here.kept.iter().chain([here.present()]).map(of)
+        let of = |state: &Manifest| Readable {
+            uid: self.uid,
+            contents: state.contents,
+            generation: state.generation,
+            tasks: here.tasks(state),
+        };
+        here.kept.iter().filter(move |_| is_kept_wanted).chain([here.present()]).map(of)
     }
 
     /// Commits a task.
-    pub(super) fn commit(&mut self, task: u32) {
+    pub(super) fn commit(&mut self, task: u32, world: &World) {
         let files = self.here().present().files.clone();
-        self.add([task].into(), files, true);
+        self.add([task].into(), (files, true), world);
     }
 
-    fn add(&mut self, tasks: BTreeSet<u32>, mut files: Vec<(String, u64, u32)>, is_changed: bool) {
-        let id = self.next_segment.max(self.first);
+    fn add(&mut self, tasks: BTreeSet<u32>, (mut files, is_changed): (Vec<(String, u64, u32)>, bool), world: &World) {
+        let first_id = if world.has(Old::Ids) { 0 } else { self.first };
+        let mut id = self.next_segment.max(first_id);
+        if world.has(Old::Fetched) {
+            // It does not come to that otherwise.
+            id = id.max(self.here().next_segment());
+        }
         self.next_segment = id + 1;
-        let (name, bytes, before) = (format!("seg-{id}"), content(&tasks), self.here().present().clone());
-        let there = self.folders.get_mut(&self.folder).expect("it is named");
-        assert!(there.files.insert(name.clone(), tasks).is_none(), "File exists: `{name}`");
-        files.push((name, bytes.len() as u64, crc32fast::hash(&bytes)));
-        let generation = next_number(before.generation, self.first);
+        let name = format!("seg-{id}");
+        assert!(!self.here().has(&name), "File exists: `{name}`");
+        files.push(self.here_mut().put(name, tasks));
+        self.make_state(files, is_changed, world);
+    }
+
+    fn make_state(&mut self, files: Vec<(String, u64, u32)>, is_changed: bool, world: &World) {
+        let first = if world.has(Old::Numbers) { 0 } else { self.first };
+        let before = self.here().present();
+        let generation = next_number(before.generation, first);
         let contents = if is_changed { generation } else { before.contents };
-        let ancestors = history(&before).ancestors_of(generation).to_vec();
-        there.replace(Manifest { generation, contents, ancestors, next_segment: id + 1, files });
+        let ancestors = before.history().ancestors_of(generation).to_vec();
+        let (next_segment, keeps) = (self.next_segment, self.keeps);
+        let new = Manifest { generation, contents, ancestors, next_segment, files };
+        self.here_mut().replace(new, keeps, &mut world.counts.borrow_mut());
     }
 
     /// Joins all segments.
-    pub(super) fn merge(&mut self) {
+    pub(super) fn merge(&mut self, world: &World) {
         let present = self.here().present();
         if present.files.len() > 1 {
             let all = self.here().tasks(present);
-            self.add(all, Vec::new(), false);
+            self.add(all, (Vec::new(), false), world);
         }
     }
 
-    /// Deletes all, and brings all back: what a user does who restores the state before. The files have the names that they had.
-    pub(super) fn clear_and_restore(&mut self) {
-        let before = self.here().present().clone();
-        if before.files.is_empty() {
+    /// Deletes all, and brings all back if that is kept: what a user does who restores the state before. The files have the names that they had.
+    pub(super) fn clear_and_restore(&mut self, world: &World) {
+        let before = self.here().present().files.clone();
+        if before.is_empty() || self.keeps == 0 {
             return;
         }
-        for files in [Vec::new(), before.files] {
-            let present = self.here().present().clone();
-            let generation = next_number(present.generation, self.first);
-            let ancestors = history(&present).ancestors_of(generation).to_vec();
-            let next_segment = self.next_segment;
-            let there = self.folders.get_mut(&self.folder).expect("it is named");
-            there.replace(Manifest { generation, contents: generation, ancestors, next_segment, files });
+        for files in [Vec::new(), before] {
+            self.make_state(files, true, world);
+        }
+    }
+
+    /// Adds a file that says nothing, takes such files away, or brings them back from a state that is kept: files go and come back while others stay.
+    pub(super) fn add_or_take_away(&mut self, world: &World) {
+        let is_empty = |(_, bytes, _): &(String, u64, u32)| *bytes == content(&BTreeSet::new()).len() as u64;
+        let present = self.here().present().files.clone();
+        let (empty, mut others): (Vec<_>, Vec<_>) = present.into_iter().partition(is_empty);
+        let kept = self.here().kept.iter().flat_map(|state| &state.files).find(|file| is_empty(file)).cloned();
+        match (empty.is_empty(), kept) {
+            (false, _) => self.make_state(others, true, world),
+            (true, Some(file)) => {
+                others.push(file);
+                self.make_state(others, true, world);
+            }
+            (true, None) => self.add(BTreeSet::new(), (others, true), world),
         }
     }
 
@@ -277,109 +309,117 @@ impl Index {
         let present = self.here().present();
         let files = present.files.iter().map(|(name, bytes, checksum)| {
             let file = NamedFile { name: name.clone(), bytes: *bytes, checksum: *checksum };
-            (file, Body::Bytes(content(&self.here().files[name])))
+            (file, Body::Bytes(content(self.here().file(name))))
         });
         State {
             uid: self.uid.to_owned(),
             folder: self.folder.clone(),
             generation: present.generation,
-            manifest: serde_json::to_vec(present).expect("names and numbers are JSON"),
+            manifest: present.to_bytes(),
             files: files.collect(),
             shared: BTreeMap::new(),
         }
     }
 
-    /// As [`Index::follow`], of a clone; nothing is known of one before.
-    pub(super) fn follow_clone(&mut self, index: &PublishedIndex, fetched: Fetched, number: u64) {
-        let mut clone = Index::new("clone", number);
-        clone.follow(index, fetched, number);
-        self.clone = Some(Box::new(clone));
-    }
-
-    /// Becomes a published state, whose segments were fetched. `number`: of a folder that was never used.
-    pub(super) fn follow(&mut self, index: &PublishedIndex, (manifest, files): Fetched, number: u64) {
-        let coming: Manifest = serde_json::from_slice(&manifest).expect("a manifest");
-        let segments: BTreeMap<String, BTreeSet<u32>> = files
-            .into_iter()
-            .map(|(file, bytes)| {
-                assert_eq!(crc32fast::hash(&bytes), file.checksum, "a damaged object");
-                (file.name, serde_json::from_slice(&bytes).expect("a segment"))
-            })
-            .collect();
-        let local = self.followed.get(&index.folder);
-        let at = local.map_or(&index.folder, |(folder, _)| folder);
-        let way = match (*at == self.folder).then(|| self.here()) {
-            None => Way::Apart,
-            Some(here) => {
-                let present = here.present();
-                let has_followed = |(_, followed): &(FolderName, PublishedManifest)| {
-                    (followed.generation, followed.checksum) == (present.generation, checksum(present))
-                };
-                let way = Way::by_history(
-                    &history(present),
-                    &history(&coming),
-                    *present == coming,
-                    local.is_some_and(has_followed),
-                );
-                let named = here.named();
-                let is_other = |(name, _, sum): &(String, u64, u32)| named.get(name).is_some_and(|used| used != sum);
-                if coming.files.iter().any(is_other) { Way::Apart } else { way }
-            }
-        };
-        match way {
+    /// Becomes a published state, of which these segments were fetched. `number`: of a folder that was never used.
+    fn follow(&mut self, index: &PublishedIndex, (coming, fetched): (&Manifest, Fetched), number: u64, world: &World) {
+        match self.way_to(index, coming, world) {
             Way::Here => {}
             Way::On { .. } => {
-                let there = self.folders.get_mut(&self.folder).expect("it is named");
-                there.files.extend(segments);
-                there.replace(coming.clone());
+                let keeps = self.keeps;
+                let here = self.here_mut();
+                for (name, tasks) in fetched {
+                    here.put(name, tasks);
+                }
+                here.replace(coming.clone(), keeps, &mut world.counts.borrow_mut());
             }
-            Way::Apart => self.fill(index, &coming, segments, number),
+            Way::Apart => {
+                world.counts.borrow_mut().apart += 1;
+                let chosen = self.begin_to_fill(index, number, world);
+                let common = coming.named_files().into_iter().filter(|file| self.here().has_same(file));
+                let linked: Vec<_> = common.map(|file| (self.here().file(&file.name).clone(), file.name)).collect();
+                let there = self.folders.entry(chosen.clone()).or_default();
+                for (name, tasks) in linked.into_iter().map(|(tasks, name)| (name, tasks)).chain(fetched) {
+                    there.put(name, tasks);
+                }
+                there.place(coming.clone());
+                self.folder = chosen;
+            }
         }
-        self.next_segment = coming.next_segment;
+        self.next_segment = match world.has(Old::Ids) {
+            true => coming.next_id(),
+            false => coming.next_segment,
+        };
+        self.is_left = false;
         self.followed.insert(index.folder.clone(), (self.folder.clone(), index.manifest.clone()));
     }
 
-    /// Makes the state in a folder of its own, and gives that the name.
-    fn fill(
-        &mut self,
-        index: &PublishedIndex,
-        coming: &Manifest,
-        segments: BTreeMap<String, BTreeSet<u32>>,
-        number: u64,
-    ) {
-        let look = |folder: &FolderName| match self.folders.get(folder) {
-            None => InFolder::Nothing,
-            Some(there) if there.manifests.is_empty() && *folder != self.folder => InFolder::Files,
-            Some(_) => InFolder::Index,
+    /// Returns what is to be fetched of a published state.
+    fn missing(&self, index: &PublishedIndex, coming: &Manifest, world: &World) -> Vec<NamedFile> {
+        let (way, here) = (self.way_to(index, coming, world), self.here());
+        let is_there = |file: &NamedFile| match &way {
+            Way::Here => true,
+            Way::On { in_use } => in_use.contains(file) || world.has(Old::Left) && here.has_same(file),
+            Way::Apart => here.has_same(file),
         };
-        let chosen = folder_for(&index.folder, self.filling.get(&index.folder), look, || folder(number));
-        self.filling.insert(index.folder.clone(), chosen.clone());
-        let there = self.folders.entry(chosen.clone()).or_default();
-        there.files.extend(segments);
-        there.manifests.insert(coming.generation, coming.clone());
-        self.folder = chosen;
+        coming.named_files().into_iter().filter(|file| !is_there(file)).collect()
     }
 
-    /// A part of a state arrives, and no more of it.
-    pub(super) fn begin_to_fill(&mut self, index: &PublishedIndex, number: u64) {
-        if self.followed.contains_key(&index.folder) || index.folder == self.folder {
-            return;
+    fn way_to(&self, index: &PublishedIndex, coming: &Manifest, world: &World) -> Way {
+        let local = self.followed.get(&index.folder);
+        if *local.map_or(&index.folder, |(folder, _)| folder) != self.folder || world.has(Old::Folder) && self.is_left {
+            return Way::Apart;
         }
-        let look = |folder: &FolderName| match self.folders.get(folder) {
-            None => InFolder::Nothing,
-            Some(there) if there.manifests.is_empty() && *folder != self.folder => InFolder::Files,
-            Some(_) => InFolder::Index,
+        let (here, present) = (self.here(), self.here().present());
+        let has_followed = |(_, followed): &(FolderName, PublishedManifest)| {
+            (followed.generation, followed.checksum) == (present.generation, present.checksum())
+        };
+        let is_published = local.is_some_and(has_followed);
+        let way = Way::by_history(&present.history(), &coming.history(), present == coming, is_published);
+        let used = if world.has(Old::Fetched) { present.named_files() } else { here.used() };
+        way.beside(used.iter(), coming.named_files().iter(), |_| false)
+    }
+
+    fn shows(&self, published: &PublishedIndex) -> bool {
+        let present = self.here().present();
+        let PublishedManifest { generation, checksum } = published.manifest;
+        present.generation == generation
+            && present.checksum() == checksum
+            && self.followed.contains_key(&published.folder)
+    }
+
+    /// Returns the folder in which the state is made, which may be begun already.
+    fn begin_to_fill(&mut self, index: &PublishedIndex, number: u64, world: &World) -> FolderName {
+        if world.has(Old::Folder) && self.is_left {
+            return index.folder.clone();
+        }
+        let look = |folder: &FolderName| {
+            let there = self.folders.get(folder);
+            InFolder::of(*folder == self.folder, there.is_some(), || there.is_some_and(Folder::has_state))
         };
         let chosen = folder_for(&index.folder, self.filling.get(&index.folder), look, || folder(number));
         self.folders.entry(chosen.clone()).or_default();
-        self.filling.insert(index.folder.clone(), chosen);
+        self.filling.insert(index.folder.clone(), chosen.clone());
+        chosen
     }
 
-    /// All that was published has a name, or a process starts: other folders go.
-    pub(super) fn remove_unnamed(&mut self) {
+    fn leave(&mut self) {
+        self.is_left = self.followed.is_empty();
+    }
+
+    /// Removes other folders: all that was published has a name, or a process starts.
+    fn remove_unnamed(&mut self) {
         let named = self.folder.clone();
         self.folders.retain(|folder, _| *folder == named);
         self.filling.clear();
+    }
+
+    fn start(&mut self, world: &World) {
+        self.remove_unnamed();
+        self.here_mut().start();
+        if !world.has(Old::Ids) {
+            self.next_segment = self.here().present().next_segment.max(self.here().next_segment());
+        }
     }
 
     /// The server is the writer, and remembers nothing of what it has followed.
@@ -388,16 +428,5 @@ impl Index {
     }
 }
 
-/// A manifest, and the files that it names.
-pub(super) type Fetched = (Vec<u8>, Vec<(NamedFile, Vec<u8>)>);
-
-/// A task of this number under its uid.
-pub(super) fn task_of(uid: u32, task: u32) -> NewTask {
-    NewTask { uid: Some(uid), ..NewTask::for_index(task.to_string(), Content::Clear { mark: None }) }
-}
-
-/// The number of a task, and its uid.
-pub(super) fn numbers(task: &NewTask) -> (u32, u32) {
-    let number = task.index_uid.as_ref().and_then(|text| text.parse().ok());
-    (task.uid.expect("a uid"), number.expect("a number"))
-}
+/// Segments by their names.
+type Fetched = BTreeMap<String, BTreeSet<u32>>;

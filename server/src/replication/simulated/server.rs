@@ -9,18 +9,24 @@ use std::time::Duration;
 use lamina_engine::index::first_number;
 use uuid::Uuid;
 
-use super::model::{Index, Indexes, is_of_books, names};
-use super::store::{Store, World};
+use super::SERVERS;
+use super::before::Old;
+use super::model::{Indexes, is_of_books};
+use super::published::names;
+use super::store::Store;
+use super::world::World;
 use crate::replication::Role;
 use crate::replication::apart::tasks_of;
-use crate::replication::beat::{Pulse, Watch};
+use crate::replication::beat::Pulse;
 use crate::replication::chain::{Chain, Holder, Rules, Setback, newest_root};
 use crate::replication::journal::Ledger;
+use crate::replication::known::{Known, newest_to_go_on_from};
 use crate::replication::position::Position;
 use crate::replication::prepare::may_publish;
 use crate::replication::role::by_store;
 use crate::replication::root::{PublishedIndex, Root};
-use crate::replication::store::{ObjectError, Objects};
+use crate::replication::seen::Seen;
+use crate::replication::store::Objects;
 
 const RULES: Rules = Rules { names, roots_kept: 3 };
 const TAKEOVER_AFTER: Duration = Duration::from_secs(10);
@@ -34,11 +40,15 @@ pub(super) struct Actor {
 
 /// What outlives a process.
 pub(super) struct Disk {
-    uid: Uuid,
-    followed: Option<u64>,
+    pub(super) uid: Uuid,
+    pub(super) followed: Option<u64>,
+    /// By which it knows its store again.
+    pub(super) known: Option<Known>,
     pub(super) next_task: u32,
     batches: u32,
-    indexes: Indexes,
+    /// States that it keeps of each index.
+    pub(super) keeps: usize,
+    pub(super) indexes: Indexes,
     /// Tasks that were accepted and wait, by their uids.
     pub(super) queue: BTreeMap<u32, u32>,
 }
@@ -73,6 +83,10 @@ impl Shared {
         count.get()
     }
 
+    pub(super) fn next_folder(&self) -> u64 {
+        Shared::next(&self.folders)
+    }
+
     pub(super) fn next_task(&self) -> u32 {
         self.tasks.set(self.tasks.get() + 1);
         self.tasks.get() - 1
@@ -80,17 +94,21 @@ impl Shared {
 }
 
 impl Group {
-    pub(super) fn new(world: Rc<World>, servers: usize) -> Group {
+    pub(super) fn new(world: Rc<World>) -> Group {
         let shared = Rc::<Shared>::default();
-        let disk = |server: usize| Disk {
+        // None, two or four.
+        let disk = |server: usize, keeps: usize| Disk {
             uid: Uuid::from_u64_pair(1, server as u64 + 1),
             followed: None,
+            known: None,
             next_task: 0,
             batches: 0,
-            indexes: Indexes::new(|| Shared::next(&shared.folders)),
+            keeps,
+            indexes: Indexes::new(|| shared.next_folder(), keeps),
             queue: BTreeMap::new(),
         };
-        let disks = (0..servers).map(|server| Rc::new(RefCell::new(disk(server)))).collect();
+        let disks =
+            (0..SERVERS).map(|server| Rc::new(RefCell::new(disk(server, 2 * world.below(3) as usize)))).collect();
         Group { world, disks, shared, spawned: Rc::default() }
     }
 
@@ -99,7 +117,7 @@ impl Group {
         let process = Process {
             server,
             world: Rc::clone(&self.world),
-            store: Store { world: Rc::clone(&self.world) },
+            store: Store::new(Rc::clone(&self.world), server),
             disk: Rc::clone(&self.disks[server]),
             shared: Rc::clone(&self.shared),
             spawned: Rc::clone(&self.spawned),
@@ -130,11 +148,14 @@ impl Process {
         }
     }
 
-    async fn live(self) {
+    async fn live(mut self) {
         loop {
-            let (uid, has_followed) = (self.disk.borrow().uid, self.disk.borrow().followed.is_some());
+            self.store = Store::new(Rc::clone(&self.world), self.server);
+            self.disk.borrow_mut().indexes.start(&self.world);
+            let (uid, has_known) =
+                (self.disk.borrow().uid, self.disk.borrow().followed.is_some() || self.known().is_some());
             // A step that fails ends the process, which is started again.
-            let _ = match by_store(newest_root(&self.store, 0).await, uid, has_followed) {
+            let _ = match by_store(newest_root(&self.store, 0).await, uid, has_known) {
                 Ok(Role::Publisher) => self.write().await,
                 Ok(_) => self.follow().await,
                 Err(error) => Err(error.into()),
@@ -143,7 +164,7 @@ impl Process {
         }
     }
 
-    fn who(&self) -> Holder {
+    pub(super) fn who(&self) -> Holder {
         Holder {
             uid: self.disk.borrow().uid,
             nonce: Uuid::from_u64_pair(2, Shared::next(&self.shared.nonces)),
@@ -152,8 +173,20 @@ impl Process {
         }
     }
 
+    pub(super) fn known(&self) -> Option<Known> {
+        self.disk.borrow().known.clone().filter(|_| !self.world.has(Old::Known))
+    }
+
+    /// Remembers the store by a root of it.
+    pub(super) fn remember(&self, root: &Root) {
+        self.disk.borrow_mut().known = Some(Known::of(Seen::of(root, &self.world.address)));
+        self.world.knows(self.server);
+    }
+
     async fn write(&self) -> Result<(), Setback> {
-        let last = newest_root(&self.store, 0).await?.unwrap_or_else(Root::none);
+        let (known, uid) = (self.known(), self.disk.borrow().uid);
+        let last = newest_to_go_on_from(&self.store, uid, known.as_ref(), "there").await?;
+        self.store.prepare()?;
         {
             let disk = self.disk.borrow();
             may_publish(&last, disk.uid, disk.followed, disk.next_task)?;
@@ -167,6 +200,9 @@ impl Process {
         self.world.is_believed(chain.last());
         let first = first_number(chain.last().epoch).expect("few servers take over");
         self.disk.borrow_mut().indexes.number_from(first);
+        if has_followed {
+            self.world.counts.borrow_mut().above += self.disk.borrow().indexes.with_files_above();
+        }
         chain.survey().await?;
         // Now and then a server is started with other options.
         let accepts = self.world.is_journaled && self.world.below(8) > 0;
@@ -176,6 +212,7 @@ impl Process {
             let (desk, known) = taken.inspect_err(|setback| self.note(setback))?;
             ledger = Some((known, desk));
         }
+        self.remember(chain.last());
         self.disk.borrow_mut().forget_following();
         let queue = self.disk.borrow().queue.clone();
         self.trace(format_args!("writes, from {queue:?}, accepts: {accepts}, {:?}", chain.last()));
@@ -194,7 +231,7 @@ impl Process {
                     break;
                 }
             }
-            let pause = if self.world.below(4) == 0 { 1_500_000 } else { 3_000 };
+            let pause = if !self.world.is_long && self.world.below(4) == 0 { 1_500_000 } else { 3_000 };
             self.world.sleep(self.world.below(pause)).await;
         }
         is_over.set(true);
@@ -205,7 +242,7 @@ impl Process {
         self.world.trace(format_args!("server {}: {what}", self.server));
     }
 
-    fn note(&self, setback: &Setback) {
+    pub(super) fn note(&self, setback: &Setback) {
         if matches!(setback, Setback::TakenOver) {
             self.world.counts.borrow_mut().refused += 1;
         }
@@ -231,14 +268,15 @@ impl Process {
     fn commit(&self, accepts: bool) {
         let mut disk = self.disk.borrow_mut();
         // In any order, as tasks of several indexes are.
-        for _ in 0..self.world.below(4) {
+        let is_idle = self.world.is_long && self.world.below(2) == 0;
+        for _ in 0..if is_idle { 0 } else { self.world.below(4) } {
             let place = self.world.below(disk.queue.len().max(1) as u64) as usize;
             let Some(uid) = disk.queue.keys().nth(place).copied() else { break };
             let task = disk.queue.remove(&uid).expect("it is there");
             self.trace(format_args!("carries out {uid} (task {task})"));
             assert!(!disk.indexes.of(task).has(task), "task {uid} ({task}) is carried out twice");
             disk.batches += 1;
-            disk.indexes.of(task).commit(task);
+            disk.indexes.of(task).commit(task, &self.world);
         }
         for _ in 0..if accepts { 0 } else { self.world.below(3) } {
             // A client may send again what another server has accepted.
@@ -249,18 +287,22 @@ impl Process {
             disk.next_task += 1;
             disk.batches += 1;
             if !disk.indexes.of(task).has(task) {
-                disk.indexes.of(task).commit(task);
+                disk.indexes.of(task).commit(task, &self.world);
             }
         }
-        match self.world.below(8) {
-            0 => disk.indexes.films.make_clone(Shared::next(&self.shared.folders)),
+        // In long histories, files go and come back.
+        match self.world.below(if self.world.is_long { 16 } else { 10 }) {
+            0 => disk.indexes.films.make_clone(self.shared.next_folder()),
             1 => disk.indexes.films.remove_clone(),
-            2 | 3 => disk.indexes.films.merge(),
-            4 => disk.indexes.books.merge(),
-            5 => disk.indexes.books.clear_and_restore(),
+            2 | 3 => disk.indexes.films.merge(&self.world),
+            4 => disk.indexes.books.merge(&self.world),
+            5 => disk.indexes.books.clear_and_restore(&self.world),
+            6 | 10..=13 => disk.indexes.books.add_or_take_away(&self.world),
+            7 | 14.. => disk.indexes.films.add_or_take_away(&self.world),
             _ => {}
         }
-        self.world.means(&disk.indexes);
+        disk.indexes.read(&self.world);
+        disk.indexes.check(&self.world);
         if self.world.below(16) == 0 {
             disk.indexes.is_damaged ^= true;
         }
@@ -317,100 +359,5 @@ impl Process {
             self.world.counts.borrow_mut().trimmed += 1;
         }
         Ok(())
-    }
-
-    async fn follow(&self) -> Result<(), Setback> {
-        self.disk.borrow_mut().queue.clear();
-        self.disk.borrow_mut().indexes.start();
-        let (who, mut watch) = (self.who(), Watch::new(self.world.now(self.server)));
-        let mut newest: Option<Root> = None;
-        loop {
-            let after = newest.as_ref().map_or(0, |root| root.number);
-            let looked_at = self.world.now(self.server);
-            if let Some(root) = newest_root(&self.store, after).await? {
-                // It tries again, or the process ends.
-                match self.bring(&root).await {
-                    Ok(()) => newest = Some(root),
-                    Err(setback) if self.world.below(4) == 0 => return Err(setback),
-                    Err(_) => self.world.counts.borrow_mut().tried_again += 1,
-                }
-            }
-            if let Some(root) = &newest
-                && (root.holder == who.uid || watch.is_silent(&self.store, root, looked_at).await?)
-            {
-                let taken = Chain::take_over(self.store.clone(), who.clone(), root.clone()).await;
-                self.note_taken(&taken);
-                let chain = taken?;
-                self.world.is_believed(chain.last());
-                return self.bring(&chain.last().clone()).await;
-            }
-            self.world.sleep(250 + self.world.below(2_500)).await;
-        }
-    }
-
-    fn note_taken(&self, taken: &Result<Chain<Store>, Setback>) {
-        if let Err(setback) = taken {
-            self.note(setback);
-        }
-    }
-
-    /// Fetches what a root names, and becomes it.
-    async fn bring(&self, root: &Root) -> Result<(), Setback> {
-        let followed = self.disk.borrow().followed;
-        assert!(followed.is_none_or(|followed| followed <= root.number), "a replica goes back");
-        if root.indexes.is_empty() {
-            // It has what the root names, and nothing else: what it had as a writer, and did not publish, goes.
-            self.disk.borrow_mut().indexes = Indexes::new(|| Shared::next(&self.shared.folders));
-        }
-        self.disk.borrow_mut().indexes.films.remove_clone();
-        if root.indexes.iter().all(|index| index.uid != "books") {
-            self.disk.borrow_mut().indexes.books = Index::new("books", Shared::next(&self.shared.folders));
-        }
-        let mut failure = None;
-        for index in &root.indexes {
-            // One that does not come keeps no other one from coming.
-            match self.bring_one(index).await {
-                Ok(()) => self.world.means(&self.disk.borrow().indexes),
-                Err(error) => failure = Some(error),
-            }
-        }
-        if let Some(failure) = failure {
-            return Err(failure.into());
-        }
-        let mut disk = self.disk.borrow_mut();
-        disk.indexes.start();
-        disk.next_task = disk.next_task.max(root.next_task);
-        self.trace(format_args!("has followed to {root:?}"));
-        disk.followed = Some(root.number);
-        self.world.counts.borrow_mut().followed += 1;
-        Ok(())
-    }
-
-    async fn bring_one(&self, index: &PublishedIndex) -> Result<(), ObjectError> {
-        let manifest = self.fetch(&index.manifest_key()).await?;
-        let (mut files, folder) = (Vec::new(), Shared::next(&self.shared.folders));
-        for file in names(&manifest).expect("a manifest") {
-            if index.uid == "books" {
-                self.disk.borrow_mut().indexes.books.begin_to_fill(index, folder);
-            }
-            let bytes = self.fetch(&index.file_key(&file)).await?;
-            files.push((file, bytes));
-        }
-        let fetched = (manifest, files);
-        let mut disk = self.disk.borrow_mut();
-        match index.uid.as_str() {
-            "clone" => disk.indexes.films.follow_clone(index, fetched, folder),
-            "books" => disk.indexes.books.follow(index, fetched, folder),
-            _ => disk.indexes.films.follow(index, fetched, folder),
-        }
-        Ok(())
-    }
-
-    async fn fetch(&self, key: &str) -> Result<Vec<u8>, ObjectError> {
-        let found = self.store.read(key).await;
-        if matches!(found, Err(ObjectError::Missing(_))) {
-            assert!(!self.world.is_named(key), "`{key}` is named, and not found");
-        }
-        found
     }
 }

@@ -1,6 +1,8 @@
 //! What shows that a store is the one of before: a file system goes away, a bucket is emptied, a folder is put back, and what is at the
 //! address then must not be taken for an empty store.
 
+use std::path::Path;
+
 use super::{ObjectError, ObjectStore, Place, bucket, folder};
 
 /// Of the object: its mark is among them.
@@ -14,6 +16,31 @@ pub(in crate::replication) struct Anchor {
     pub(in crate::replication) mark: String,
     /// Whether an object with other first bytes is one of another store. A damaged one says nothing.
     pub(in crate::replication) is_another: fn(&[u8]) -> bool,
+}
+
+impl Anchor {
+    /// Returns whether a store is another one, or less of it. `begin` are the first bytes of the object in it, `whole` reads all of them, and
+    /// `behind` lists what is behind it.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub(in crate::replication) fn is_gone(
+        &self,
+        begin: Result<Vec<u8>, ObjectError>,
+        whole: impl FnOnce() -> Result<Vec<u8>, ObjectError>,
+        behind: impl FnOnce(&str) -> Result<Vec<String>, ObjectError>,
+    ) -> Result<bool, ObjectError> {
+        match begin {
+            Ok(begin) if begin.windows(self.mark.len()).any(|part| part == self.mark.as_bytes()) => Ok(false),
+            Ok(_) => Ok((self.is_another)(&whole()?)),
+            // A server that has added much to the store has removed it: then there is more behind it.
+            Err(ObjectError::Missing(_)) => {
+                let kind = self.key.split_inclusive('/').next().unwrap_or_default();
+                Ok(behind(kind)?.is_empty())
+            }
+            Err(error) => Err(error),
+        }
+    }
 }
 
 impl ObjectStore {
@@ -35,17 +62,32 @@ impl ObjectStore {
             }
         };
         let bytes = begin.as_ref().map_or(0, |begin| begin.len() as u64);
-        let is_gone = match self.counted(super::Call::Read, (0, bytes), begin) {
-            Ok(begin) if begin.windows(anchor.mark.len()).any(|part| part == anchor.mark.as_bytes()) => false,
-            Ok(_) => (anchor.is_another)(&self.read(&anchor.key)?),
-            // A server that has added much to the store has removed it: then there is more behind it.
-            Err(ObjectError::Missing(_)) => {
-                let kind = anchor.key.split_inclusive('/').next().unwrap_or_default();
-                self.list(kind, &anchor.key)?.is_empty()
-            }
-            Err(error) => return Err(error),
-        };
+        let begin = self.counted(super::Call::Read, (0, bytes), begin);
+        let is_gone = anchor.is_gone(begin, || self.read(&anchor.key), |kind| self.list(kind, &anchor.key))?;
         if is_gone { Err(ObjectError::Gone { place: self.shown(), key: anchor.key.clone() }) } else { Ok(()) }
+    }
+
+    /// Changes the folder at `root`, if it is the store of before. It is open meanwhile: what is changed is what was looked at, also if another one
+    /// is at its address by then, for its file system has gone.
+    ///
+    /// # Errors
+    /// As [`ObjectStore::is_of_before`], and those of `change`.
+    pub(super) fn change(
+        &self,
+        root: &Path,
+        change: impl FnOnce(&Path) -> Result<(), ObjectError>,
+    ) -> Result<(), ObjectError> {
+        let held = folder::Held::of(root);
+        let same = ObjectStore { place: Place::Folder(held.path().to_owned()), ..self.clone() };
+        let changed = same.is_of_before().and_then(|()| change(held.path()));
+        changed.map_err(|error| match error {
+            ObjectError::Gone { key, .. } => ObjectError::Gone { place: self.shown(), key },
+            ObjectError::Io { path, source } => ObjectError::Io {
+                path: path.strip_prefix(held.path()).map_or(path.clone(), |rest| root.join(rest)),
+                source,
+            },
+            error => error,
+        })
     }
 
     /// Returns where it is, for messages.
@@ -133,7 +175,24 @@ mod tests {
         assert_eq!(said(&store), [""; 5], "it is there again");
     }
 
-    fn listed(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    #[test]
+    fn what_is_changed_is_the_folder_that_was_looked_at() {
+        let (folder, store) = with("this root is mine");
+        let (place, aside) = (folder.path().join("store"), folder.path().join("aside"));
+        let next = "root/00000000000000000008";
+        let create = |root: &Path| {
+            fs::rename(&place, &aside).unwrap();
+            folder::prepare(&place).unwrap();
+            folder::create(root, next, Content::Bytes(b"mine"))
+        };
+        store.change(&place, create).unwrap();
+        assert!(aside.join(next).exists());
+        assert!(!place.join(next).exists());
+        let missing = store.change(&aside, |root| folder::put(root, "none/1", b"x")).unwrap_err().to_string();
+        assert!(missing.contains("aside/none"), "{missing}");
+    }
+
+    fn listed(folder: &Path) -> Vec<std::path::PathBuf> {
         let mut found: Vec<_> = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
         let below: Vec<_> = found.iter().filter(|path| path.is_dir()).flat_map(|path| listed(path)).collect();
         found.extend(below);

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,28 @@ const KINDS: [&str; 7] = ["root", "i", "beat", "replica", "journal", "journal-pa
 pub(super) const UNFINISHED: &str = "unfinished-";
 /// What is compared with its checksum at a time: little enough to stay in the caches of a processor.
 const READ_BYTES: usize = 128 << 10;
+
+/// A folder that is open: what happens in it happens there, whatever its address leads to by then.
+pub(super) struct Held {
+    path: PathBuf,
+    _folder: Option<File>,
+}
+
+impl Held {
+    /// Opens the folder at `address`, if there is one, and open folders have paths.
+    pub(super) fn of(address: &Path) -> Held {
+        let folder = File::open(address).ok();
+        let path = folder.as_ref().map(|folder| PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd())));
+        match path.filter(|path| path.exists()) {
+            Some(path) => Held { path, _folder: folder },
+            None => Held { path: address.to_owned(), _folder: None },
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
 
 /// Makes the folders of all kinds of objects.
 pub(super) fn prepare(root: &Path) -> Result<(), ObjectError> {

@@ -260,32 +260,32 @@ impl ObjectStore {
     /// # Errors
     /// [`ObjectError::Exists`], [`ObjectError::DamagedFile`]; after any other error it may exist or not.
     pub(super) fn create(&self, key: &str, content: Content<'_>) -> Result<(), ObjectError> {
-        let create = || {
-            let created = match &self.place {
-                Place::Folder(folder) => folder::create(folder, key, content),
-                Place::Bucket { bucket, prefix } => bucket::create(bucket, &format!("{prefix}{key}"), content),
-            };
-            self.counted(Call::Create, (content.bytes(), 0), created)
-        };
+        let sent = (content.bytes(), 0);
         match &self.place {
             // Looking costs nothing, and is done once more when the object is there: nothing may be in its place since.
-            Place::Folder(_) => {
-                self.is_of_before()?;
-                create()?;
+            Place::Folder(root) => {
+                self.change(root, |root| self.counted(Call::Create, sent, folder::create(root, key, content)))?;
                 self.is_of_before()
             }
-            // Beside it: clients wait for records.
-            Place::Bucket { .. } if key.starts_with(RECORDS) => std::thread::scope(|scope| {
-                let looking = scope.spawn(|| self.is_of_before());
-                let created = create();
-                looking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).and(created)
-            }),
-            Place::Bucket { .. } if key.starts_with(ROOTS) => {
-                self.is_of_before()?;
+            Place::Bucket { bucket, prefix } => {
+                let create = || {
+                    let created = bucket::create(bucket, &format!("{prefix}{key}"), content);
+                    self.counted(Call::Create, sent, created)
+                };
+                if key.starts_with(RECORDS) {
+                    // Beside it: clients wait for records.
+                    return std::thread::scope(|scope| {
+                        let looking = scope.spawn(|| self.is_of_before());
+                        let created = create();
+                        looking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).and(created)
+                    });
+                }
+                // By others nothing is visible.
+                if key.starts_with(ROOTS) {
+                    self.is_of_before()?;
+                }
                 create()
             }
-            // Nothing is visible by it.
-            Place::Bucket { .. } => create(),
         }
     }
 
@@ -295,7 +295,7 @@ impl ObjectStore {
     /// What the store says.
     pub(super) fn put(&self, key: &str, bytes: &[u8]) -> Result<(), ObjectError> {
         let put = match &self.place {
-            Place::Folder(folder) => self.is_of_before().and_then(|()| folder::put(folder, key, bytes)),
+            Place::Folder(root) => self.change(root, |root| folder::put(root, key, bytes)),
             Place::Bucket { bucket, prefix } => bucket::put(bucket, &format!("{prefix}{key}"), bytes),
         };
         self.counted(Call::Put, (bytes.len() as u64, 0), put)
@@ -380,7 +380,7 @@ impl ObjectStore {
     /// What the store says.
     pub(super) fn remove(&self, key: &str) -> Result<(), ObjectError> {
         let removed = match &self.place {
-            Place::Folder(folder) => self.is_of_before().and_then(|()| folder::remove(folder, key)),
+            Place::Folder(root) => self.change(root, |root| folder::remove(root, key)),
             Place::Bucket { bucket, prefix } => bucket::remove(bucket, &format!("{prefix}{key}")),
         };
         self.counted(Call::Remove, (0, 0), removed)
@@ -393,8 +393,7 @@ impl ObjectStore {
     /// [`ObjectError::Unfit`], or what the store says.
     pub(super) fn probe(&self) -> Result<(), ObjectError> {
         if let Place::Folder(root) = &self.place {
-            self.is_of_before()?;
-            folder::prepare(root)?;
+            self.change(root, folder::prepare)?;
         }
         let folder = format!("probe/{}/", uuid::Uuid::new_v4());
         let (one, other) = (format!("{folder}1"), format!("{folder}2"));
