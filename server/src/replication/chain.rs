@@ -442,8 +442,14 @@ impl<S: Objects> Chain<S> {
         if self.is_confirmed {
             return Ok(());
         }
-        if !self.store.list(ROOTS, &root_key(self.last.number)).await?.is_empty() {
+        let own = root_key(self.last.number);
+        let keys = self.store.list(ROOTS, &root_key(self.last.number.saturating_sub(1))).await?;
+        if keys.iter().any(|key| *key > own) {
             return Err(Setback::TakenOver);
+        }
+        // A store that is away for a moment has nothing behind it either.
+        if !keys.contains(&own) {
+            return Err(ObjectError::Missing(own).into());
         }
         self.is_confirmed = true;
         if let Some(old) = self.last.number.checked_sub(self.rules.roots_kept) {
