@@ -2,26 +2,27 @@
 
 use std::sync::Arc;
 
-use crate::access::{Access, KeyStore};
-use crate::asked::AskedQueries;
-use crate::budget::{AnswerBudget, Budgets};
-use crate::chat::Chats;
-use crate::embedders::Embedders;
-use crate::error::{ApiResult, ErrorDocs};
-use crate::features::Features;
-use crate::instance::Instance;
-use crate::network::Network;
-use crate::observe::{Observations, Spans};
-use crate::options::Options;
-use crate::outbound::Outbound;
-use crate::points_in_time::PointsInTime;
+use crate::answer::chat::Turns;
+use crate::answer::points_in_time::PointsInTime;
+use crate::answer::query_log::QueryLog;
+use crate::answer::search::ResponseCache;
+use crate::answer::search_pool::SearchPool;
+use crate::base::budget::{AnswerBudget, Budgets};
+use crate::base::error::{ApiResult, ErrorDocs};
+use crate::base::options::Options;
+use crate::base::outbound::Outbound;
+use crate::data::access::{Access, KeyStore};
+use crate::data::chats::Chats;
+use crate::data::features::Features;
+use crate::data::instance::Instance;
+use crate::data::network::Network;
+use crate::data::observe::{Observations, Spans};
+use crate::data::tasks::TaskQueue;
+use crate::data::telemetry::Telemetry;
+use crate::data::webhooks::Webhooks;
+use crate::models::embedders::Embedders;
 use crate::replication::Replication;
-use crate::scrub::Scrubber;
-use crate::search::KeptAnswers;
-use crate::search_pool::SearchPool;
-use crate::tasks::TaskQueue;
-use crate::telemetry::Telemetry;
-use crate::webhooks::Webhooks;
+use crate::work::scrub::Scrubber;
 
 /// The server behind the routes. One per process, behind an [`Arc`].
 #[derive(Debug)]
@@ -39,9 +40,9 @@ pub(crate) struct AppState {
     /// Where searches run.
     pub searches: SearchPool,
     /// What searches were answered lately.
-    pub kept_answers: Arc<KeptAnswers>,
+    pub response_cache: Arc<ResponseCache>,
     /// What was asked before, where completions come from it.
-    pub asked: AskedQueries,
+    pub asked: QueryLog,
     /// Memory of requests and answers.
     pub budgets: Budgets,
     /// States of indexes that searches hold on to.
@@ -62,6 +63,8 @@ pub(crate) struct AppState {
     pub network: Network,
     /// Workspaces of conversations.
     pub chats: Chats,
+    /// Of conversations.
+    pub turns: Turns,
     /// Where finished batches are announced.
     pub webhooks: Arc<Webhooks>,
     /// What compares files with their checksums.
@@ -97,13 +100,14 @@ impl AppState {
             access: Access::new(keys),
             error_docs: options.error_docs(),
             searches: SearchPool::new(&options),
-            kept_answers: Arc::new(KeptAnswers::new(options.searching.answer_cache_size.bytes())),
-            asked: AskedQueries::open(&options.service.db_path),
+            response_cache: Arc::new(ResponseCache::new(options.searching.answer_cache_size.bytes())),
+            asked: QueryLog::open(&options.service.db_path),
             budgets: Budgets::new(&options),
             points_in_time: Arc::default(),
             features: Features::open(&options.service.db_path, &options.preset_features()),
             network: Network::open(&options.service.db_path),
             chats: Chats::open(&options.service.db_path),
+            turns: Turns::default(),
             scrubber: Arc::default(),
             replication,
             observations: Observations::default(),

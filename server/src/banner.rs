@@ -6,9 +6,9 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::app::AppState;
-use crate::console::{self, Severity};
-use crate::options::{ByteSize, Environment, human_size};
-use crate::outbound::parse_url;
+use crate::base::console::{self, Severity};
+use crate::base::options::{ByteSize, Environment, human_size};
+use crate::base::outbound::parse_url;
 
 /// Prints the banner on standard error, whatever the log level.
 pub(crate) fn print(state: &AppState, config_file: Option<&Path>, addresses: &[SocketAddr]) {

@@ -4,13 +4,13 @@
 
 use std::process::ExitCode;
 
-use lamina_server::command_line::{self, Command, OptionsError};
-use lamina_server::console::Severity;
-use lamina_server::memory::Counting;
-use lamina_server::options::LogsMode;
-use lamina_server::{
-    build, bus_error, commands, console, evaluate, import, inspect, look_after, repair, run, sync, verify,
-};
+use lamina_server::base::console::Severity;
+use lamina_server::base::memory::Counting;
+use lamina_server::base::options::LogsMode;
+use lamina_server::base::{bus_error, console};
+use lamina_server::cli::command_line::{self, Command, OptionsError};
+use lamina_server::cli::{build, commands, evaluate, import, inspect, repair, store_command, sync, verify};
+use lamina_server::run;
 
 #[global_allocator]
 static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         Some(Command::Inspect(args)) => inspect::inspect(&args),
         Some(Command::Verify(args)) => verify::verify(&args),
         Some(Command::Repair(args)) => repair::run(&args),
-        Some(Command::Store(args)) => look_after::run(&args),
+        Some(Command::Store(args)) => store_command::run(&args),
         Some(Command::Completions { shell }) => printed(command_line::completions(shell)),
         Some(Command::Manual) => printed(command_line::manual()),
         None => match run::serve(cli.options, config_file.as_deref()) {

@@ -115,7 +115,7 @@ fn one_client_at_a_time_reads_the_logs() {
     let mut lines = BufReader::new(stream).lines();
     let batch = lines.by_ref().map(|line| line.expect("a line")).find(|line| line.contains("batch finished")).unwrap();
     let line: serde_json::Value = serde_json::from_str(&batch).expect("an object a line");
-    assert_eq!((&line["target"], &line["index"]), (&json!("lamina_server::worker::scheduler"), &json!("films")));
+    assert_eq!((&line["target"], &line["index"]), (&json!("lamina_server::work::worker::scheduler"), &json!("films")));
     assert_eq!(server.delete("/logs/stream").status, 204);
     assert!(lines.all(|line| line.is_ok()), "the stream ends");
 

@@ -5,10 +5,6 @@ use serde::Serialize;
 use warp::http::{HeaderValue, StatusCode, header};
 use warp::reply::Response;
 
-/// Names the limits that an answer met. Those that the protocol's answers say nothing of stand here, so that bodies
-/// have the keys that clients know.
-pub(crate) const LIMITS_HEADER: &str = "lamina-limits";
-
 /// The value as a body, with its type and length.
 pub(crate) fn json_answer(status: StatusCode, body: &impl Serialize) -> Response {
     let body = serde_json::to_vec(body).expect("answers have text keys and no failing serialisers");

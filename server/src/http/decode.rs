@@ -5,8 +5,8 @@ use std::io::{self, BufReader, Read};
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use warp::http::{HeaderMap, header};
 
-use crate::error::{ApiError, ApiResult, Code};
-use crate::options::ByteSize;
+use crate::base::error::{ApiError, ApiResult, Code};
+use crate::base::options::ByteSize;
 
 /// How a body is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,8 @@
 //! HTTP without routes: connections, bodies, codings, answers, the web pages that may ask.
 
+pub(crate) mod payload;
+pub(crate) mod requests;
+
 mod answer;
 mod body;
 mod busy;
@@ -16,7 +19,6 @@ mod received;
 mod slow;
 mod tls;
 
-pub(crate) use answer::LIMITS_HEADER;
 pub(crate) use answer::{json_answer, json_text, no_content};
 #[cfg(test)]
 pub(crate) use body::BodyBroken;

@@ -12,10 +12,10 @@ use super::chain::{Chain, Holder, Setback, newest_root};
 use super::root::Root;
 use super::state::{Body, State};
 use super::store::{ObjectError, ObjectStore, Wanted, blocking, settle};
-use crate::options::{ObjectStorageOptions, StoreAddress};
-use crate::outbound::Outbound;
-use crate::payload::free_bytes;
-use crate::stored_names::FolderName;
+use crate::base::options::{ObjectStorageOptions, StoreAddress};
+use crate::base::outbound::Outbound;
+use crate::base::stored_names::FolderName;
+use crate::data::tasks::free_bytes;
 
 /// The generation that replicas of such a store show.
 const GENERATION: u32 = 0;

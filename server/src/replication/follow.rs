@@ -3,26 +3,26 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::beat::{Watch, beat_interval};
-use super::brought::{Brought, FollowError, io};
-use super::carried::{Carried, carried_key};
 use super::chain::{Chain, Holder, Setback};
+use super::fetched::{FetchedIndexes, FollowError, io};
+use super::heartbeat::{Watch, heartbeat_interval};
 use super::known::{Known, newest_to_follow};
-use super::remembered::Remembered;
+use super::replica_state::ReplicaState;
 use super::role::forget_accepted;
 use super::root::Root;
 use super::roster::Signing;
 use super::seen::Seen;
+use super::shared_state::{SharedState, carried_key};
+use super::staging::Staging;
 use super::store::{ObjectError, ObjectStore, blocking};
-use super::unfinished::Unfinished;
-use super::{Bell, Replication, Worker};
-use crate::access::KeyLine;
-use crate::error::ApiError;
-use crate::instance::{Coming, Instance};
-use crate::options::{Options, StoreAddress};
-use crate::outbound::Outbound;
-use crate::stored_names::FolderName;
-use crate::tasks::{StoreError, TaskQueue};
+use super::{Notify, Replication, Worker};
+use crate::base::error::ApiError;
+use crate::base::options::{Options, StoreAddress};
+use crate::base::outbound::Outbound;
+use crate::base::stored_names::FolderName;
+use crate::data::access::KeyLine;
+use crate::data::instance::{Coming, Instance};
+use crate::data::tasks::{StoreError, TaskQueue};
 
 /// Between two looks at the store: the first after something new, longer each time there is nothing, at most the last.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
@@ -34,7 +34,7 @@ pub(crate) struct Follower {
 }
 
 /// Takes what a root carries.
-type TakeCarried = Box<dyn Fn(&Carried) -> Result<(), ApiError> + Send>;
+type TakeCarried = Box<dyn Fn(&SharedState) -> Result<(), ApiError> + Send>;
 
 /// What a follower works with.
 pub(crate) struct Following {
@@ -64,7 +64,7 @@ impl Follower {
         following: Following,
     ) -> Result<Follower, ObjectError> {
         let store = ObjectStore::open(address, &options.object_storage, outbound, following.replication.traffic())?;
-        let has = Remembered::read(following.instance.folder()).unwrap_or_default();
+        let has = ReplicaState::read(following.instance.folder()).unwrap_or_default();
         if has.root == 0 {
             following.instance.expect(Coming::Unknown);
         }
@@ -75,8 +75,8 @@ impl Follower {
         let signing = Signing::new(&store, options, following.instance.uid());
         let known = Known::read(following.instance.folder());
         let (address, is_in_store) = (address.clone(), options.replication.is_to_be_in_store());
-        let work = move |bell: &Arc<Bell>| {
-            let (bell, unfinished) = (Arc::clone(bell), Unfinished::default());
+        let work = move |bell: &Arc<Notify>| {
+            let (bell, unfinished) = (Arc::clone(bell), Staging::default());
             Run {
                 store,
                 address,
@@ -109,7 +109,7 @@ pub(super) struct Run {
     /// What a writer of the group acknowledges is in the store.
     is_in_store: bool,
     pub(super) following: Following,
-    pub(super) has: Remembered,
+    pub(super) has: ReplicaState,
     /// The newest root, once all of it is here.
     last: Option<Root>,
     pub(super) is_first: bool,
@@ -117,8 +117,8 @@ pub(super) struct Run {
     has_other_key: bool,
     standby: Option<Standby>,
     signing: Signing,
-    pub(super) unfinished: Unfinished,
-    pub(super) bell: Arc<Bell>,
+    pub(super) unfinished: Staging,
+    pub(super) bell: Arc<Notify>,
 }
 
 /// What a standby needs besides.
@@ -168,7 +168,7 @@ impl Run {
 
     fn pause_max(&self) -> Duration {
         let after = self.last.as_ref().and_then(Root::takeover_after).filter(|_| self.standby.is_some());
-        after.map_or(PAUSES.1, |after| beat_interval(after).min(PAUSES.1))
+        after.map_or(PAUSES.1, |after| heartbeat_interval(after).min(PAUSES.1))
     }
 
     /// Takes over, if the writer is silent or this server is the writer already. Whether this one is the writer now.
@@ -288,15 +288,15 @@ impl Run {
             Ok(carried) => (carried, None),
             Err(error) => (None, Some(error)),
         };
-        let Brought { indexes, own, missing, failure } = match self.has.root {
+        let FetchedIndexes { indexes, own, missing, failure } = match self.has.root {
             0 => {
                 carried.as_ref().map_or(Ok(()), |carried| self.take(carried))?;
-                self.bring_one_by_one(root, carried.as_ref())?
+                self.fetch_one_by_one(root, carried.as_ref())?
             }
-            _ => self.bring_all(&root.indexes),
+            _ => self.fetch_all(&root.indexes),
         };
         // They may name an index that is not here, in the place of one that is.
-        let aliases = carried.as_ref().filter(|_| missing.is_empty()).map(Carried::aliases);
+        let aliases = carried.as_ref().filter(|_| missing.is_empty()).map(SharedState::aliases);
         let has_carried = lost.is_none() && missing.is_empty();
         let brought = indexes.iter().map(|local| (local.published.uid.clone(), local.folder.clone()));
         let names: Vec<(String, FolderName)> = brought.chain(own).collect();
@@ -326,17 +326,17 @@ impl Run {
     }
 
     /// What a root carries, if that is not here.
-    fn carried(&self, root: &Root) -> Result<Option<Carried>, FollowError> {
+    fn carried(&self, root: &Root) -> Result<Option<SharedState>, FollowError> {
         match &root.carried {
             Some(name) if self.has.carried != root.carried => {
-                Ok(Some(Carried::read(name, &self.store.read(&carried_key(name))?)?))
+                Ok(Some(SharedState::read(name, &self.store.read(&carried_key(name))?)?))
             }
             _ => Ok(None),
         }
     }
 
     /// Takes what a root carries besides indexes, keys and aliases.
-    fn take(&self, carried: &Carried) -> Result<(), FollowError> {
+    fn take(&self, carried: &SharedState) -> Result<(), FollowError> {
         let Following { instance, queue, take_carried, .. } = &self.following;
         let changes = carried.rule_changes(&instance.rules().all());
         queue.store().change_search_rules(&changes)?;

@@ -9,13 +9,13 @@ use lamina_engine::index::{ManifestContents, NamedFile};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::carried::{Carried, carried_key};
 use super::chain::{Chain, Holder, Setback, newest_root};
 use super::journal::{JOURNAL, PAYLOADS, Record, record_number};
 use super::root::{INDEXES, PublishedIndex, ROOTS, Root};
+use super::shared_state::{SharedState, carried_key};
 use super::store::{Leftover, ObjectError, ObjectStore, blocking};
-use crate::options::{ObjectStorageOptions, StoreAddress};
-use crate::outbound::Outbound;
+use crate::base::options::{ObjectStorageOptions, StoreAddress};
+use crate::base::outbound::Outbound;
 
 /// The state that a store has, and the objects that are there.
 pub(crate) struct Inventory {
@@ -172,7 +172,7 @@ impl Inventory {
         }
         if let Some(name) = &self.root.carried {
             let key = carried_key(name);
-            let read = self.store.read(&key).and_then(|bytes| Carried::read(name, &bytes));
+            let read = self.store.read(&key).and_then(|bytes| SharedState::read(name, &bytes));
             judge(&key, read.map(drop), &mut found)?;
         }
         for (index, files) in &self.indexes {

@@ -16,14 +16,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::apart::Concern;
 use super::chain::Setback;
 use super::position::Position;
+use super::quarantined::Concern;
 use super::root::number_of;
 use super::store::{Content, ObjectError, Objects};
-use crate::stored_names::PayloadName;
-use crate::tasks::{Content as Work, NewTask, UidSet};
-use crate::timestamp::Timestamp;
+use crate::base::stored_names::PayloadName;
+use crate::base::timestamp::Timestamp;
+use crate::data::tasks::{Content as Work, NewTask, UidSet};
 
 /// The form of records that this program writes, and the newest that it reads.
 const FORMAT: u32 = 1;

@@ -7,11 +7,11 @@ use std::path::Path;
 use uuid::Uuid;
 
 use super::chain::{newest_number, newest_root, root_of};
-use super::remembered::{self, Remembered};
+use super::replica_state::{self, ReplicaState};
 use super::root::{Root, root_key};
 use super::seen::{self, Seen};
 use super::store::{LOST, ObjectError, Objects};
-use crate::options::StoreAddress;
+use crate::base::options::StoreAddress;
 
 /// What a server knows that has published to a store, or followed one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,10 +25,10 @@ pub(super) struct Known {
 impl Known {
     /// Of the server with the database in `folder`. What cannot be read says at least that there is something to know.
     pub(super) fn read(folder: &Path) -> Option<Known> {
-        let followed = Remembered::read(folder).filter(|remembered| remembered.root > 0);
+        let followed = ReplicaState::read(folder).filter(|remembered| remembered.root > 0);
         let followed = followed.map(|remembered| Known { root: remembered.root, seen: remembered.seen });
         let has_none = |path: &Path| path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound);
-        if followed.is_none() && has_none(&remembered::path(folder)) && has_none(&seen::path(folder)) {
+        if followed.is_none() && has_none(&replica_state::path(folder)) && has_none(&seen::path(folder)) {
             return None;
         }
         Some(followed.or_else(|| Seen::read(folder).map(Known::of)).unwrap_or_default())
@@ -211,15 +211,15 @@ mod tests {
         assert!(!known.is_elsewhere(&address("file:///store")) && known.is_elsewhere(&address("s3://store/")));
         // What it follows now is newer.
         let seen = Seen { root: 8, ..seen };
-        let remembered = Remembered { root: 8, seen: Some(seen.clone()), ..Remembered::default() };
+        let remembered = ReplicaState { root: 8, seen: Some(seen.clone()), ..ReplicaState::default() };
         remembered.write(folder.path()).unwrap();
         assert_eq!(Known::read(folder.path()), Some(Known::of(seen)));
         // What cannot be read is no reason to take an empty store for a new one.
-        for path in [remembered::path(folder.path()), seen::path(folder.path())] {
+        for path in [replica_state::path(folder.path()), seen::path(folder.path())] {
             std::fs::write(path, "{").unwrap();
         }
         assert_eq!(Known::read(folder.path()), Some(Known::default()));
-        std::fs::remove_file(remembered::path(folder.path())).unwrap();
+        std::fs::remove_file(replica_state::path(folder.path())).unwrap();
         assert_eq!(Known::read(folder.path()), Some(Known::default()));
     }
 }

@@ -13,32 +13,32 @@
 //!
 //! Searches never wait for either. A publisher that another one has taken over from finds its next root refused, and stops.
 
-mod accepting;
-mod apart;
-mod beat;
-mod bring;
-mod brought;
 mod built;
-mod carried;
 mod chain;
+mod fenced;
+mod fetch;
+mod fetched;
 mod follow;
+mod group_commit;
+mod heartbeat;
 mod inventory;
 mod journal;
 mod known;
 mod position;
 mod prepare;
 mod publish;
-mod remembered;
+mod quarantined;
+mod replica_state;
 mod role;
 mod root;
 mod roster;
 mod seen;
+mod shared_state;
 #[cfg(test)]
 mod simulated;
+mod staging;
 mod state;
 mod store;
-mod superseded;
-mod unfinished;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,16 +47,16 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use crate::outbound::followable;
+use crate::base::outbound::followable;
 
 pub(crate) use built::BuiltStore;
-pub(crate) use carried::Carried;
 pub(crate) use follow::{Follower, Following};
 pub(crate) use inventory::Inventory;
 pub(crate) use prepare::{Prepared, Taking};
 pub(crate) use publish::{FoundDamage, Published, Publisher};
 pub(crate) use role::{AtStart, forget_accepted, has_followed, role_at_start};
 pub(crate) use roster::{Sign, replicas};
+pub(crate) use shared_state::SharedState;
 pub(crate) use store::ObjectError;
 pub(crate) use store::{Call, Traffic};
 
@@ -311,7 +311,7 @@ impl Replication {
 
 /// A shared end of a thread: asked to stop, to look, or to look at once.
 #[derive(Debug, Default)]
-struct Bell {
+struct Notify {
     state: Mutex<BellState>,
     changed: parking_lot::Condvar,
 }
@@ -323,13 +323,13 @@ struct BellState {
     is_stopped: bool,
 }
 
-impl Bell {
+impl Notify {
     fn ring(&self) {
         self.state.lock().has_rung = true;
         self.changed.notify_all();
     }
 
-    /// As [`Bell::ring`], and ends a pause.
+    /// As [`Notify::ring`], and ends a pause.
     fn hurry(&self) {
         let mut state = self.state.lock();
         (state.has_rung, state.is_urgent) = (true, true);
@@ -380,13 +380,13 @@ impl Bell {
 /// A thread that publishes or follows. Ends when it is dropped, after what it is at.
 #[derive(Debug)]
 struct Worker {
-    bell: Arc<Bell>,
+    bell: Arc<Notify>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Worker {
-    fn start(name: &str, work: impl FnOnce(&Arc<Bell>) + Send + 'static) -> std::io::Result<Worker> {
-        let bell = Arc::<Bell>::default();
+    fn start(name: &str, work: impl FnOnce(&Arc<Notify>) + Send + 'static) -> std::io::Result<Worker> {
+        let bell = Arc::<Notify>::default();
         let own = Arc::clone(&bell);
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || work(&own))?;
         Ok(Worker { bell, thread: Some(thread) })

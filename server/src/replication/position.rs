@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::tasks::UidSet;
+use crate::data::tasks::UidSet;
 
 /// What of the journal a root covers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,20 +9,20 @@ use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::Replication;
-use super::accepting::{Accepting, Place};
 use super::chain::{Chain, Holder, Setback};
+use super::group_commit::{GroupCommit, Place};
 use super::journal::{Journal, Ledger, Record, payload_key};
 use super::known::{Known, newest_to_go_on_from};
 use super::position::Position;
-use super::remembered::{Remembered, followed_root, forget_following};
+use super::replica_state::{ReplicaState, followed_root, forget_following};
 use super::root::Root;
 use super::seen::Seen;
 use super::store::{ObjectError, ObjectStore, blocking};
-use crate::counted::counted;
-use crate::instance::Instance;
-use crate::options::{Options, StoreAddress};
-use crate::outbound::Outbound;
-use crate::tasks::{Content, Store, StoreError, TaskQueue};
+use crate::base::options::{Options, StoreAddress};
+use crate::base::outbound::Outbound;
+use crate::base::plural::counted;
+use crate::data::instance::Instance;
+use crate::data::tasks::{Content, Store, StoreError, TaskQueue};
 
 /// A publisher before it publishes.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl Prepared {
                     replication: Arc::clone(replication),
                     begins_again,
                 };
-                queue.accept_at(Arc::new(Accepting::new(place)));
+                queue.accept_at(Arc::new(GroupCommit::new(place)));
             }
         }
         // Before it forgets what it has followed: there is no moment at which it knows nothing.
@@ -109,7 +109,7 @@ impl Prepared {
 
 /// Refuses to publish indexes in other states than those that this server has followed: what was published would be lost.
 fn has_what_it_followed(instance: &Instance) -> Result<(), ObjectError> {
-    let has = Remembered::read(instance.folder()).unwrap_or_default();
+    let has = ReplicaState::read(instance.folder()).unwrap_or_default();
     has.other_than_followed(instance).map_or(Ok(()), |other| {
         Err(ObjectError::Refused(format!(
             "the index `{}` in this folder is not in the state that was published. Start this server with `--follow`: it fetches the \

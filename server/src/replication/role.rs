@@ -8,13 +8,13 @@ use uuid::Uuid;
 use super::Role;
 use super::chain::newest_root;
 use super::known::Known;
-use super::remembered::followed_root;
+use super::replica_state::followed_root;
 use super::root::Root;
 use super::store::{ObjectError, ObjectStore, blocking};
-use crate::counted::counted;
-use crate::options::Options;
-use crate::outbound::Outbound;
-use crate::tasks::{Store, StoreError};
+use crate::base::options::Options;
+use crate::base::outbound::Outbound;
+use crate::base::plural::counted;
+use crate::data::tasks::{Store, StoreError};
 
 /// Whether the server of this folder follows.
 pub(crate) fn has_followed(folder: &Path) -> bool {

@@ -20,9 +20,9 @@ use uuid::Uuid;
 
 use super::position::Position;
 use super::store::{Anchor, ObjectError};
-use crate::access::KeyLine;
-use crate::stored_names::FolderName;
-use crate::wire::identifier::check_index_uid;
+use crate::base::stored_names::FolderName;
+use crate::data::access::KeyLine;
+use crate::protocol::wire::identifier::check_index_uid;
 
 /// The newest form of roots that this program reads, of those in which indexes share files: a program that knows of none would
 /// look for them elsewhere.
@@ -70,7 +70,7 @@ pub(super) struct Root {
     pub(super) next_batch: u32,
     pub(super) indexes: Vec<PublishedIndex>,
     pub(super) keys: Vec<KeyLine>,
-    /// Whether servers have the same master key as that process: [`KeyStore::master_key_mark`](crate::access::KeyStore::master_key_mark);
+    /// Whether servers have the same master key as that process: [`KeyStore::master_key_mark`](crate::data::access::KeyStore::master_key_mark);
     /// an earlier program did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) master_key_mark: Option<String>,

@@ -13,9 +13,9 @@ use uuid::Uuid;
 
 use super::Replication;
 use super::store::{ObjectError, ObjectStore};
-use crate::options::Options;
-use crate::outbound::{Outbound, followable};
-use crate::timestamp::Timestamp;
+use crate::base::options::Options;
+use crate::base::outbound::{Outbound, followable};
+use crate::base::timestamp::Timestamp;
 
 const FOLDER: &str = "replica/";
 /// Between two signs of a replica.

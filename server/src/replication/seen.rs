@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::root::Root;
-use crate::instance::write_durably;
-use crate::options::StoreAddress;
+use crate::base::options::StoreAddress;
+use crate::data::instance::write_durably;
 
 const FILE: &str = "store.json";
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use lamina_engine::index::NamedFile;
 
 use super::store::{Checksum, Content, WrittenFile};
-use crate::stored_names::FolderName;
+use crate::base::stored_names::FolderName;
 
 /// An index to be put into the store.
 pub(super) struct State {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use tokio::time::MissedTickBehavior;
 
 use crate::app::AppState;
+use crate::data::tasks::{Content, NewTask};
 use crate::replication::Role;
-use crate::tasks::{Content, NewTask};
 
 /// How long an index waits at least until its next expired documents are removed: they are found by no one meanwhile.
 const REMOVAL_PAUSE: Duration = Duration::from_secs(60);

@@ -3,11 +3,11 @@
 use lamina_engine::index::IndexOptions;
 
 use super::ServeError;
-use crate::instance::{Instance, InstanceError};
-use crate::options::Options;
-use crate::outbound::Outbound;
+use crate::base::options::Options;
+use crate::base::outbound::Outbound;
+use crate::data::instance::{Instance, InstanceError};
+use crate::data::tasks::Store;
 use crate::replication::{AtStart, Role, role_at_start};
-use crate::tasks::Store;
 
 /// Opens the database, and says what the server is.
 pub(super) fn open_instance(

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::time::MissedTickBehavior;
 
 use crate::app::AppState;
-use crate::error::Code;
-use crate::timestamp::Timestamp;
+use crate::base::error::Code;
+use crate::base::timestamp::Timestamp;
 
 /// What a crash may cost: counts are advice.
 const PAUSE: Duration = Duration::from_secs(60);

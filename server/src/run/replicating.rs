@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::access::{key_lines, replace_keys};
-use crate::aliases::Aliases;
 use crate::app::{AppState, Opened};
-use crate::chat::Workspaces;
-use crate::error::ApiError;
-use crate::network::Topology;
-use crate::options::{Options, StoreAddress};
+use crate::base::aliases::Aliases;
+use crate::base::error::ApiError;
+use crate::base::options::{Options, StoreAddress};
+use crate::data::access::{key_lines, replace_keys};
+use crate::data::chats::Workspaces;
+use crate::data::network::Topology;
+use crate::data::tasks::{Store, StoreError};
+use crate::data::webhooks::{Webhook, WebhookFile};
 use crate::replication::{
-    AtStart, Carried, Follower, Following, FoundDamage, ObjectError, Prepared, Published, Publisher, Role, Taking,
+    AtStart, Follower, Following, FoundDamage, ObjectError, Prepared, Published, Publisher, Role, SharedState, Taking,
     forget_accepted, has_followed,
 };
-use crate::tasks::{Store, StoreError};
-use crate::webhooks::{Webhook, WebhookFile};
 
 /// Publishes or follows while it lives.
 #[derive(Default)]
@@ -74,7 +74,7 @@ pub(super) fn replicate(state: &Arc<AppState>, prepared: Option<Prepared>) -> Re
     }
     let replace_keys = Box::new(move |lines| replace_keys(of_keys.access.keys(), lines));
     let of_carried = Arc::clone(state);
-    let take_carried = Box::new(move |carried: &Carried| take(&of_carried, carried));
+    let take_carried = Box::new(move |carried: &SharedState| take(&of_carried, carried));
     let following = Following { instance, queue, replace_keys, master_key_mark, take_carried, replication };
     let follower = Follower::start(address, options, outbound, following)?;
     Ok(Replicating { _publisher: None, _follower: Some(follower) })
@@ -90,7 +90,7 @@ fn note_damage(state: &AppState, damage: &FoundDamage<'_>) -> bool {
 }
 
 /// Takes what belongs to no index, but for aliases and rules.
-fn take(state: &AppState, carried: &Carried) -> Result<(), ApiError> {
+fn take(state: &AppState, carried: &SharedState) -> Result<(), ApiError> {
     state.features.follow(&carried.features, &state.options.preset_features())?;
     state.webhooks.follow(carried.webhooks.clone())?;
     state.network.follow(&carried.network)?;
@@ -100,7 +100,7 @@ fn take(state: &AppState, carried: &Carried) -> Result<(), ApiError> {
 /// What replicas get besides indexes and keys, made anew when something of it has changed.
 struct Carrying {
     state: Arc<AppState>,
-    last: Option<(Sources, Arc<Carried>)>,
+    last: Option<(Sources, Arc<SharedState>)>,
 }
 
 /// What it is made of.
@@ -115,7 +115,7 @@ struct Sources {
 }
 
 impl Carrying {
-    fn now(&mut self, aliases: &Arc<Aliases>) -> Arc<Carried> {
+    fn now(&mut self, aliases: &Arc<Aliases>) -> Arc<SharedState> {
         let state = &self.state;
         let sources = Sources {
             aliases: Arc::clone(aliases),
@@ -131,13 +131,13 @@ impl Carrying {
         {
             return Arc::clone(carried);
         }
-        let carried = Carried {
+        let carried = SharedState {
             rules: state.instance.rules().all(),
             features: sources.features.clone(),
             webhooks: WebhookFile::of(&sources.webhooks),
             network: serde_json::to_value(&*sources.network).expect("names and texts are JSON"),
             chats: Some(serde_json::to_value(&*sources.chats).expect("names and texts are JSON")),
-            ..Carried::with_aliases(aliases)
+            ..SharedState::with_aliases(aliases)
         };
         let carried = Arc::new(carried);
         self.last = Some((sources, Arc::clone(&carried)));

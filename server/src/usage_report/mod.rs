@@ -13,8 +13,8 @@ use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use crate::app::AppState;
-use crate::telemetry::BATCH_BYTES_MAX;
-use crate::timestamp::Timestamp;
+use crate::base::timestamp::Timestamp;
+use crate::data::telemetry::BATCH_BYTES_MAX;
 
 const INTERVAL: Duration = Duration::from_secs(3600);
 /// Between two batches that were full before their hour: requests with ever new texts are no reason to send all the time.

@@ -1,4 +1,4 @@
-//! Which modules may use which: layers of each crate, and no circles between files.
+//! Which modules may use which: layers of the engine, floors of the server, and no circles between files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -24,45 +24,26 @@ const ENGINE_LAYERS: [(&[&str], bool); 13] = [
     (&["search"], false),
 ];
 
-/// The server's modules from the bottom up. A module uses those of lower layers only, and itself: there is no circle.
-const SERVER_LAYERS: [&[&str]; 18] = [
-    // What knows nothing of the others.
-    &[
-        "cancellation",
-        "counted",
-        "crash_mark",
-        "error",
-        "mcp",
-        "memory",
-        "process_limits",
-        "secret",
-        "stopping",
-        "stored_names",
-        "text_file",
-        "timestamp",
-    ],
-    &["aliases", "console", "engine_errors", "outbound", "postgres"],
-    &["bus_error", "client", "options"],
-    // What bounds and carries requests, without knowing any.
-    &["budget", "embedders", "http", "logs", "rerankers", "search_pool"],
-    // The JSON of the protocol.
-    &["edition", "wire"],
-    &["tasks"],
-    &["access", "object_storage", "payload", "rules", "telemetry", "webhooks"],
-    &["instance", "observe", "points_in_time"],
-    &["asked", "chat", "export", "features", "replication", "scrub"],
-    &["search"],
-    &["network"],
-    &["app", "backup"],
-    // What carries tasks out, and what stands between HTTP and the routes.
-    &["banner", "requests", "usage_report", "worker"],
-    &["routes"],
-    &["front"],
+/// The server's floors from the bottom up. A module uses those of its own floor and of lower ones; there is no circle.
+const SERVER_FLOORS: [&[&str]; 12] = [
+    &["base"],
+    &["models"],
+    &["protocol"],
+    &["data"],
+    &["replication"],
+    // What is done without a request, and what answers one.
+    &["work"],
+    &["answer"],
+    &["app"],
+    &["http"],
+    &["api"],
     // The server, and the commands beside it.
-    &["build", "commands", "evaluate", "import", "look_after", "run", "sync", "verify"],
-    &["inspect", "repair"],
-    &["command_line"],
+    &["banner", "run", "usage_report"],
+    &["cli"],
 ];
+
+/// Files beside the floors, at most.
+const SERVER_ROOT_FILES_MAX: usize = 6;
 
 /// Layers from the bottom up, with whether the modules of one may use each other.
 type Layers<'a> = [(&'a [&'a str], bool)];
@@ -116,17 +97,20 @@ fn engine_modules_use_only_what_is_below_them() {
 }
 
 #[test]
-fn server_modules_use_only_what_is_below_them() {
+fn server_floors_use_only_what_is_below_them() {
     let sources = sources("rs");
-    let layers = SERVER_LAYERS.map(|modules| (modules, false));
-    none(upward_uses(&sources, "server/src/", &layers, &["lib", "main"]));
+    let floors = SERVER_FLOORS.map(|modules| (modules, modules.len() > 1));
+    none(upward_uses(&sources, "server/src/", &floors, &["lib", "main"]));
     let is_there = |module: &&&str| {
         let file = format!("server/src/{module}.rs");
         sources.iter().any(|source| source.path == file || source.path == format!("server/src/{module}/mod.rs"))
     };
     let gone: Vec<String> =
-        SERVER_LAYERS.concat().iter().filter(|module| !is_there(module)).map(<_>::to_string).collect();
+        SERVER_FLOORS.concat().iter().filter(|module| !is_there(module)).map(<_>::to_string).collect();
     assert!(gone.is_empty(), "there are no such modules: {gone:?}");
+    let root = sources.iter().filter_map(|source| source.path.strip_prefix("server/src/"));
+    let root: Vec<&str> = root.filter(|path| !path.contains('/')).collect();
+    assert!(root.len() <= SERVER_ROOT_FILES_MAX, "each belongs to a floor: {root:?}");
 }
 
 #[test]
@@ -152,17 +136,33 @@ fn upward_uses_are_found() {
     assert_eq!(upward_uses(&sources[2..3], "server/src/", &layers, &[]), [""; 0]);
 }
 
-/// The map shows the same layers as the test, in the same order.
+/// The map shows the same floors as the test, in the same order, with the modules of each.
 #[test]
-fn the_map_shows_the_layers_of_the_server() {
+fn the_map_shows_the_floors_of_the_server() {
     let map = fs::read_to_string(repository().join("ARCHITECTURE.md")).expect("the map");
-    let block = map.split("<!-- layers of the server -->").nth(1).expect("a marked block");
+    let block = map.split("<!-- floors of the server -->").nth(1).expect("a marked block");
     let rows = block.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | `"));
-    let shown: Vec<(usize, &str)> =
-        rows.map(|(layer, rest)| (layer.parse().expect("a number"), rest.split('`').next().unwrap())).collect();
-    let layers =
-        (1..).zip(SERVER_LAYERS).flat_map(|(layer, modules)| modules.iter().map(move |module| (layer, *module)));
-    assert_eq!(shown, layers.collect::<Vec<_>>(), "ARCHITECTURE.md shows SERVER_LAYERS, from the bottom up");
+    let mut shown: Vec<(usize, &str)> =
+        rows.map(|(floor, rest)| (floor.parse().expect("a number"), rest.split('`').next().unwrap())).collect();
+    assert!(shown.is_sorted_by_key(|(floor, _)| *floor), "from the bottom up: {shown:?}");
+    let floor_of = |module: &str| SERVER_FLOORS.iter().position(|modules| modules.contains(&module)).map(|at| at + 1);
+    let sources = sources("rs");
+    let mut there: Vec<(usize, &str)> = Vec::new();
+    for path in sources.iter().filter_map(|source| source.path.strip_prefix("server/src/")) {
+        let path = path.strip_suffix(".rs").unwrap();
+        let path = path.strip_suffix("/mod").unwrap_or(path);
+        let floor = floor_of(path.split('/').next().unwrap());
+        let Some(floor) = floor else { continue };
+        // Floors that are one module, and the modules of the others.
+        let is_whole = |name: &str| shown.contains(&(floor, name));
+        let parent = path.split('/').next().unwrap();
+        if is_whole(path) || (path.matches('/').count() == 1 && !is_whole(parent)) {
+            there.push((floor, path));
+        }
+    }
+    there.sort_unstable();
+    shown.sort_unstable();
+    assert_eq!(shown, there, "ARCHITECTURE.md shows SERVER_FLOORS with their modules");
 }
 
 /// The map lists the modules of the engine, each behind those that it uses.
@@ -289,6 +289,17 @@ fn circles(sources: &[Source], crate_folder: &str) -> Vec<String> {
 fn files_use_each_other_in_one_direction() {
     let sources = sources("rs");
     none(WITHOUT_CIRCLES.iter().flat_map(|crate_folder| circles(&sources, crate_folder)).collect());
+}
+
+#[test]
+fn a_module_of_several_files_is_a_folder() {
+    let sources = sources("rs");
+    let has_folder = |path: &str| {
+        let folder = format!("{}/", path.strip_suffix(".rs").expect("a source"));
+        sources.iter().any(|other| other.path.starts_with(&folder))
+    };
+    let split = sources.iter().filter(|source| source.path.contains("/src/") && has_folder(&source.path));
+    none(split.map(|source| format!("{}: is the `mod.rs` of its folder", source.path)).collect());
 }
 
 #[test]

@@ -22,25 +22,25 @@ const OF_THE_ENGINE: [(&str, &str); 8] = [
 /// Of the server.
 const OF_THE_SERVER: [(&str, &str); 15] = [
     // How a process speaks: set once by what starts it, before anything is said.
-    ("server/src/console.rs", "SAYS_JSON"),
-    ("server/src/logs.rs", "HANDLES"),
-    ("server/src/logs/redaction.rs", "SECRETS"),
+    ("server/src/base/console.rs", "SAYS_JSON"),
+    ("server/src/base/logs/mod.rs", "HANDLES"),
+    ("server/src/base/logs/redaction.rs", "SECRETS"),
     // A signal handler has no place for anything else.
-    ("server/src/crash_mark.rs", "MARK"),
+    ("server/src/base/crash_mark.rs", "MARK"),
     // The allocator of the process, and what each thread holds of it.
-    ("server/src/memory.rs", "HELD_BYTES"),
-    ("server/src/memory.rs", "PUBLISHED_BYTES"),
-    ("server/src/memory.rs", "FREE"),
-    ("server/src/memory.rs", "STATM"),
-    ("server/src/memory.rs", "IS_GIVEN_BACK"),
+    ("server/src/base/memory.rs", "HELD_BYTES"),
+    ("server/src/base/memory.rs", "PUBLISHED_BYTES"),
+    ("server/src/base/memory.rs", "FREE"),
+    ("server/src/base/memory.rs", "STATM"),
+    ("server/src/base/memory.rs", "IS_GIVEN_BACK"),
     // What a thread has at hand.
     ("server/src/http/compress.rs", "ZSTD"),
     // What is made once and never changes: patterns, a header, the description.
-    ("server/src/logs/redaction.rs", "PATTERNS"),
-    ("server/src/routes/openapi/mod.rs", "TEXT"),
+    ("server/src/base/logs/redaction.rs", "PATTERNS"),
+    ("server/src/api/openapi/mod.rs", "TEXT"),
     // Of the request that a task of the runtime answers: between them are routes that need not know.
-    ("server/src/requests/metadata.rs", "OF_REQUEST"),
-    ("server/src/requests/replication.rs", "OF_REQUEST"),
+    ("server/src/http/requests/metadata.rs", "OF_REQUEST"),
+    ("server/src/http/requests/replication.rs", "OF_REQUEST"),
     // Where allocations are made.
     ("server/src/main.rs", "ALLOCATOR"),
 ];

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use super::{Chain, Setback};
-use crate::replication::carried::carried_key;
 use crate::replication::root::PublishedIndex;
+use crate::replication::shared_state::carried_key;
 use crate::replication::store::Objects;
 
 /// An object that no root names any more stays for so long: replicas may be fetching it.
@@ -81,10 +81,10 @@ mod tests {
 
     use super::super::{Holder, Rules};
     use super::*;
+    use crate::base::stored_names::FolderName;
     use crate::replication::root::Root;
     use crate::replication::state::{Body, State};
     use crate::replication::store::{Held, blocking};
-    use crate::stored_names::FolderName;
 
     /// A state with a file of each of these names.
     fn state(folder: &FolderName, names: &str) -> State {

@@ -6,9 +6,9 @@ use lamina_engine::index::Snapshot;
 
 use super::super::position::Position;
 use super::{Failure, Run};
-use crate::aliases::Aliases;
-use crate::error::Code;
-use crate::stored_names::FolderName;
+use crate::base::aliases::Aliases;
+use crate::base::error::Code;
+use crate::base::stored_names::FolderName;
 
 /// What is to be published.
 pub(super) struct Now {

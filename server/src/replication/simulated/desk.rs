@@ -6,10 +6,10 @@ use std::rc::Rc;
 use super::published::{numbers, task_of};
 use super::server::{Actor, Process};
 use super::store::Store;
+use crate::base::timestamp::Timestamp;
+use crate::data::tasks::NewTask;
 use crate::replication::chain::{Chain, Setback};
 use crate::replication::journal::{Appended, Journal, Ledger};
-use crate::tasks::NewTask;
-use crate::timestamp::Timestamp;
 
 /// What the writer knows of the journal, beside where it adds to it.
 pub(super) struct Desk {

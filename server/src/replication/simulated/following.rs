@@ -2,8 +2,8 @@
 
 use super::model::{Index, Indexes};
 use super::server::Process;
-use crate::replication::beat::Watch;
 use crate::replication::chain::{Chain, Setback};
+use crate::replication::heartbeat::Watch;
 use crate::replication::known::newest_to_follow;
 use crate::replication::root::{PublishedIndex, Root};
 use crate::replication::store::{ObjectError, Objects};

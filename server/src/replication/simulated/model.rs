@@ -9,10 +9,10 @@ use uuid::Uuid;
 use super::before::Old;
 use super::folder::{Folder, Manifest, Readable, content};
 use super::world::World;
+use crate::base::stored_names::FolderName;
 use crate::replication::root::{PublishedIndex, PublishedManifest, Root};
+use crate::replication::staging::{InFolder, folder_for};
 use crate::replication::state::{Body, State};
-use crate::replication::unfinished::{InFolder, folder_for};
-use crate::stored_names::FolderName;
 
 /// An index of a server, on its disk, and now and then a clone of it.
 #[derive(Clone)]

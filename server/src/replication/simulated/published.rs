@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use lamina_engine::index::NamedFile;
 
 use super::folder::Manifest;
+use crate::data::tasks::{Content, NewTask};
 use crate::replication::root::Root;
-use crate::tasks::{Content, NewTask};
 
 /// What a manifest names.
 pub(super) fn names(manifest: &[u8]) -> Option<Vec<NamedFile>> {

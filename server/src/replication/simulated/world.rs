@@ -11,7 +11,7 @@ use super::counts::Counts;
 use super::folder::Readable;
 use super::published::{keys_of, numbers, tasks_of};
 use super::{Kind, SERVERS};
-use crate::options::StoreAddress;
+use crate::base::options::StoreAddress;
 use crate::replication::chain::REMAINS;
 use crate::replication::journal::{Record, record_key, record_number};
 use crate::replication::root::{ROOTS, Root, root_number};

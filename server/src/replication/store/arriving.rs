@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use super::{ObjectError, ObjectStore, Place};
-use crate::object_storage::StorageError;
+use crate::data::object_storage::StorageError;
 
 /// Of an object that is fetched; each is in memory once.
 const PIECE_BYTES: u64 = 4 << 20;

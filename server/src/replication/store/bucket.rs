@@ -6,7 +6,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::{Content, ObjectError, SMALL_BYTES_MAX};
-use crate::object_storage::AnyBucket;
+use crate::data::object_storage::AnyBucket;
 
 /// Larger files are sent in parts of so many bytes.
 const PART_BYTES: u64 = 16 << 20;

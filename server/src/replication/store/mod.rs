@@ -33,9 +33,9 @@ pub(super) use leftovers::Leftover;
 pub(crate) use traffic::{Call, Traffic};
 pub(super) use written::{Checksum, WrittenFile};
 
-use crate::object_storage::{AnyBucket, StorageError};
-use crate::options::{ObjectStorageOptions, StoreAddress};
-use crate::outbound::Outbound;
+use crate::base::options::{ObjectStorageOptions, StoreAddress};
+use crate::base::outbound::Outbound;
+use crate::data::object_storage::{AnyBucket, StorageError};
 
 /// What a publisher and its standbys need of a store. A trait, so that tests can be a store that answers late, twice, wrongly or
 /// not at all; see [`ObjectStore`] for what each does.

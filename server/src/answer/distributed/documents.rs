@@ -1,0 +1,63 @@
+//! Documents of other servers.
+
+use std::time::Duration;
+
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+
+use super::remote::{self, Question};
+use crate::answer::search::ValuesWanted;
+use crate::base::budget::AnswerBudget;
+use crate::base::error::{ApiError, ApiResult, Code};
+use crate::base::outbound::Outbound;
+use crate::data::network::{Remote, Topology};
+
+/// The time that other servers have for a read.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// A page of another server's documents.
+#[derive(Debug)]
+pub(crate) struct RemotePage {
+    /// The documents.
+    pub(crate) results: Vec<Value>,
+    /// How many there are beyond the page.
+    pub(crate) total: u64,
+}
+
+impl Topology {
+    /// The other servers with their names.
+    pub(crate) fn others(&self) -> impl Iterator<Item = (&String, &Remote)> {
+        self.remotes.iter().filter(|(name, _)| self.own_name.as_ref() != Some(name))
+    }
+}
+
+impl RemotePage {
+    /// What `remote`, called `name`, has of the index; counted in `budget`.
+    ///
+    /// # Errors
+    /// One of the `remote_*` codes, with the name.
+    pub(crate) async fn fetch(
+        outbound: &Outbound,
+        (name, remote): (&str, &Remote),
+        index_uid: &str,
+        body: &Value,
+        budget: &AnswerBudget,
+    ) -> ApiResult<RemotePage> {
+        let named = |error: ApiError| error.prefixed(format_args!("Remote `{name}`: "));
+        let path = format!("/indexes/{}/documents/fetch", utf8_percent_encode(index_uid, NON_ALPHANUMERIC));
+        let (action, wanted) = ("documents.get", ValuesWanted::AsSet);
+        let question = Question { path: &path, action, body, wanted, with_metadata: false };
+        let answered = remote::post(outbound, remote, question, PATIENCE, budget).await.map_err(named)?;
+        let Value::Object(mut answer) = answered.body else { return Err(named(no_page())) };
+        match (answer.remove("results"), answer.get("total").and_then(Value::as_u64)) {
+            (Some(Value::Array(results)), Some(total)) if results.iter().all(Value::is_object) => {
+                Ok(RemotePage { results, total })
+            }
+            _ => Err(named(no_page())),
+        }
+    }
+}
+
+fn no_page() -> ApiError {
+    ApiError::new(Code::RemoteBadResponse, "the response is not a page of documents")
+}

@@ -1,0 +1,251 @@
+//! One request to another server.
+
+use std::time::{Duration, Instant};
+
+use reqwest::header::HeaderMap;
+use reqwest::{Method, RequestBuilder, StatusCode};
+use serde_json::Value;
+
+use crate::answer::search::ValuesWanted;
+use crate::base::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
+use crate::base::error::{ApiError, Code};
+use crate::base::outbound::{Outbound, OutboundError, Reply};
+use crate::data::network::Remote;
+use crate::protocol::wire::LIMITS_HEADER;
+
+/// Asks for what it takes to merge hits of several servers.
+pub(crate) const PROXY_HEADER: &str = "meili-proxy-search";
+
+/// Asks for facets listed to be merged: as many values of each as the settings of its index say (`settings`), or this
+/// many. Servers of another make do not know it and list what their settings say.
+pub(crate) const VALUES_HEADER: &str = "lamina-facet-values";
+
+const ANSWER_BYTES_MAX: usize = 256 << 20;
+/// Of an answer that is shown in a message.
+const EXCERPT_BYTES: usize = 500;
+
+/// A remote that can't be reached or fails is asked so often.
+const TRIES_MAX: u32 = 3;
+/// Before the second try; twice as long before the third.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What a remote answered.
+pub(super) struct Answered {
+    pub(super) body: Value,
+    /// The limits that it names, except those of facets, which are merged before it shows what is left out.
+    pub(super) cuts: Vec<String>,
+}
+
+/// The header's value, of [`VALUES_HEADER`].
+fn written(wanted: ValuesWanted) -> String {
+    match wanted {
+        ValuesWanted::AsSet => "settings".to_owned(),
+        ValuesWanted::UpTo(values_max) => values_max.to_string(),
+    }
+}
+
+/// What the value of [`VALUES_HEADER`] asks for. One that says nothing asks for what settings say.
+pub(crate) fn values_wanted(header: &str) -> ValuesWanted {
+    header.trim().parse().map_or(ValuesWanted::AsSet, ValuesWanted::UpTo)
+}
+
+/// Why a try came to nothing.
+struct Failure {
+    error: ApiError,
+    /// Whether another try may fare better.
+    may_pass: bool,
+}
+
+impl From<ApiError> for Failure {
+    fn from(error: ApiError) -> Failure {
+        Failure { error, may_pass: false }
+    }
+}
+
+/// What a remote is asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Question<'a> {
+    /// Its route.
+    pub(super) path: &'a str,
+    /// The action that the key for it needs.
+    pub(super) action: &'static str,
+    /// Of the request.
+    pub(super) body: &'a Value,
+    /// The values of facets.
+    pub(super) wanted: ValuesWanted,
+    /// Whether answers carry what they are about.
+    pub(super) with_metadata: bool,
+}
+
+/// Sends a request, and counts what comes back in `budget`; again if the remote could not be reached or failed, as long as `patience` lasts.
+///
+/// # Errors
+/// One of the `remote_*` codes.
+pub(super) async fn post(
+    outbound: &Outbound,
+    remote: &Remote,
+    question: Question<'_>,
+    patience: Duration,
+    budget: &AnswerBudget,
+) -> Result<Answered, ApiError> {
+    let deadline = Instant::now() + patience;
+    let mut tries = 0;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let answered = ask(outbound, remote, question, left, budget).await;
+        tries += 1;
+        let pause = PAUSE * tries;
+        match answered {
+            Err(failure) if failure.may_pass && tries < TRIES_MAX && Instant::now() + pause < deadline => {
+                tokio::time::sleep(pause).await;
+            }
+            answered => return answered.map_err(|failure| failure.error),
+        }
+    }
+}
+
+/// One try, which may take `left`.
+async fn ask(
+    outbound: &Outbound,
+    remote: &Remote,
+    question: Question<'_>,
+    left: Duration,
+    budget: &AnswerBudget,
+) -> Result<Answered, Failure> {
+    let request = request(outbound, remote, question).map_err(|error| unreachable_remote(&error))?.timeout(left);
+    let sent = outbound.send(request, ANSWER_BYTES_MAX.min(budget.left())).await;
+    let reply = sent.map_err(|error| unreachable_remote(&error))?;
+    if reply.status.is_success() { Ok(read(&reply, budget)?) } else { Err(refusal(&reply, question.action)) }
+}
+
+fn request(outbound: &Outbound, remote: &Remote, question: Question<'_>) -> Result<RequestBuilder, OutboundError> {
+    let url = format!("{}{}", remote.url.trim_end_matches('/'), question.path);
+    let mut request = outbound
+        .request(Method::POST, &url)?
+        .header(PROXY_HEADER, "true")
+        .header(VALUES_HEADER, written(question.wanted))
+        .json(question.body);
+    if question.with_metadata {
+        request = request.header("meili-include-metadata", "true");
+    }
+    if let Some(key) = &remote.search_api_key {
+        request = request.bearer_auth(key);
+    }
+    Ok(request)
+}
+
+/// The answer, in the memory that `budget` has for it.
+fn read(reply: &Reply, budget: &AnswerBudget) -> Result<Answered, ApiError> {
+    let _text = budget.hold(reply.body.len())?;
+    budget.take(json_heap_bytes(&reply.body, VALUE_BYTES))?;
+    let body = serde_json::from_slice(&reply.body).map_err(|error| {
+        let message = format!("could not parse response from the remote host: {error}");
+        ApiError::new(Code::RemoteBadResponse, message)
+    })?;
+    Ok(Answered { body, cuts: cuts(&reply.headers) })
+}
+
+/// Why there is no answer, by the status of the reply.
+fn refusal(reply: &Reply, action: &str) -> Failure {
+    let excerpt = || String::from_utf8_lossy(&reply.body[..reply.body.len().min(EXCERPT_BYTES)]).into_owned();
+    match reply.status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => ApiError::new(
+            Code::RemoteInvalidApiKey,
+            format!(
+                "could not authenticate against the remote host\n  - hint: check that the remote instance was registered \
+                 with a valid API key having the `{action}` action"
+            ),
+        )
+        .into(),
+        status if status.is_client_error() => ApiError::new(
+            Code::RemoteBadRequest,
+            format!(
+                "remote host responded with code {}\n  - response from remote: {}\n  - hint: check that the remote \
+                 instance has the correct index configuration for that request",
+                status.as_u16(),
+                excerpt()
+            ),
+        )
+        .into(),
+        status => {
+            let message =
+                format!("remote host responded with code {}\n  - response from remote: {}", status.as_u16(), excerpt());
+            Failure { error: ApiError::new(Code::RemoteRemoteError, message), may_pass: true }
+        }
+    }
+}
+
+fn cuts(headers: &HeaderMap) -> Vec<String> {
+    let listed = headers.get(LIMITS_HEADER).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let cuts = listed.split(',').map(str::trim).filter(|cut| !cut.is_empty() && !cut.starts_with("maxValuesPerFacet"));
+    cuts.map(str::to_owned).collect()
+}
+
+fn unreachable_remote(error: &OutboundError) -> Failure {
+    match error {
+        OutboundError::Timeout => {
+            ApiError::new(Code::RemoteTimeout, "remote did not answer before the deadline").into()
+        }
+        OutboundError::TooLong { .. } => {
+            ApiError::new(Code::RemoteBadResponse, format!("could not read response from the remote host: {error}"))
+                .into()
+        }
+        error => {
+            let message = format!("error while sending the request: {error}");
+            let refused = ApiError::new(Code::RemoteCouldNotSendRequest, message);
+            Failure { error: refused, may_pass: error.is_transient() }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_are_wanted() {
+        for wanted in [ValuesWanted::AsSet, ValuesWanted::UpTo(0), ValuesWanted::UpTo(usize::MAX)] {
+            assert_eq!(values_wanted(&written(wanted)), wanted);
+        }
+        for odd in ["", "-1", "1.5", "many", "99999999999999999999999"] {
+            assert_eq!(values_wanted(odd), ValuesWanted::AsSet, "{odd}");
+        }
+    }
+
+    #[tokio::test]
+    async fn only_what_may_pass_is_tried_again() {
+        let closed_port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        for (networks, tries) in [("", 1), ("127.0.0.0/8,::1", TRIES_MAX)] {
+            let outbound = Outbound::new(networks.parse().unwrap()).unwrap();
+            // By a name: an address is refused before a request is made, and counted.
+            let url = format!("http://localhost:{closed_port}");
+            let remote = Remote { url, search_api_key: None, write_api_key: None };
+            let asked = post(
+                &outbound,
+                &remote,
+                Question {
+                    path: "/multi-search",
+                    action: "search",
+                    body: &Value::Null,
+                    wanted: ValuesWanted::AsSet,
+                    with_metadata: false,
+                },
+                Duration::from_secs(30),
+                &AnswerBudget::UNLIMITED,
+            )
+            .await;
+            let error = asked.err().expect("the port is closed");
+            assert_eq!(error.code, Code::RemoteCouldNotSendRequest);
+            let sent = outbound.sent.load(std::sync::atomic::Ordering::Relaxed);
+            assert_eq!(sent, tries, "{networks}: {}", error.message);
+        }
+    }
+
+    #[test]
+    fn limits_that_are_listed() {
+        let listed =
+            |text: &str| cuts(&HeaderMap::from_iter([(LIMITS_HEADER.parse().unwrap(), text.parse().unwrap())]));
+        assert_eq!(listed("maxTotalHits, maxValuesPerFacet:genre,searchCutoffMs,"), ["maxTotalHits", "searchCutoffMs"]);
+        assert!(cuts(&HeaderMap::new()).is_empty());
+    }
+}

@@ -1,0 +1,240 @@
+//! Writes hits: the stored document with what the request hides removed and what it asks for added.
+
+use std::cell::RefCell;
+
+use lamina_engine::highlight::{
+    CropSelection, FormatOptions, Formatter, MatchingTerms, Projection, Selection, append_field,
+};
+use lamina_engine::index::Snapshot;
+use lamina_engine::index::settings::{AttributeList, VECTORS_FIELD, locales_of};
+use lamina_engine::search::{Explanation, Hit, SearchResult};
+use lamina_engine::text::Language;
+use rayon::prelude::*;
+
+use super::foreign::ForeignDocuments;
+use super::{Context, Found, Target, details, explanation, geo_distance, refusal};
+use crate::base::budget::{AnswerBudget, Held};
+use crate::base::error::ApiResult;
+use crate::protocol::wire::search::SearchQuery;
+
+/// Hits that are copied one after the other: waking a thread for fewer takes longer than it saves.
+const COPIED_PER_JOB: usize = 20;
+/// The same where they are highlighted, cropped or searched for positions.
+const FORMATTED_PER_JOB: usize = 5;
+/// Hits that are written before they are put behind the others.
+const WRITTEN_AT_ONCE: usize = 256;
+/// A document of so many bytes is read without asking for memory: there are as many as threads.
+const UNASKED_BYTES: usize = 64 << 10;
+/// A document that is read takes that of its block, its own, and what is shown of it.
+const READING_FACTOR: usize = 3;
+/// Of more hits the first are fetched from memory before they are read: the others would push them out of the caches.
+const FETCHED_MAX: usize = 100;
+
+/// Writes the hits of one search. Documents are copied as the bytes they were sent with wherever they are shown whole.
+#[derive(Debug)]
+pub(crate) struct HitWriter<'a> {
+    target: Target<'a>,
+    query: &'a SearchQuery,
+    projection: Projection,
+    format: FormatOptions,
+    terms: MatchingTerms,
+    from: Option<(f64, f64)>,
+    foreign: ForeignDocuments,
+    budget: AnswerBudget,
+}
+
+impl SearchQuery {
+    /// Whether the answer shows where hits match.
+    pub(super) fn shows_matches(&self) -> bool {
+        let named = |names: &Option<Vec<String>>| names.as_ref().is_some_and(|names| !names.is_empty());
+        self.show_matches_position || named(&self.attributes_to_highlight) || named(&self.attributes_to_crop)
+    }
+}
+
+impl<'a> HitWriter<'a> {
+    /// For the hits of `found`, whose matching terms it takes. What it writes is counted in `budget`.
+    pub(crate) fn new(
+        target: Target<'a>,
+        query: &'a SearchQuery,
+        found: &mut Found,
+        budget: &AnswerBudget,
+    ) -> HitWriter<'a> {
+        let displayed = match &target.snapshot.settings.displayed_attributes {
+            AttributeList::All => Selection::All,
+            AttributeList::These(names) => Selection::new(names),
+        };
+        let retrieved = query.attributes_to_retrieve.as_ref().map_or(Selection::All, |names| {
+            let known: Vec<_> = names.iter().filter(|name| is_known(target.snapshot, name)).collect();
+            Selection::new(&known)
+        });
+        let highlight = query.attributes_to_highlight.iter().flatten();
+        let highlight: Vec<_> = highlight.filter(|name| means_displayed(target.snapshot, name)).collect();
+        let crop = query.attributes_to_crop.iter().flatten();
+        let name = |entry: &'a String| entry.rsplit_once(':').map_or(entry.as_str(), |(name, _)| name);
+        let crop: Vec<_> = crop.filter(|entry| means_displayed(target.snapshot, name(entry))).collect();
+        HitWriter {
+            target,
+            query,
+            projection: Projection { displayed, retrieved, with_vectors: false },
+            format: FormatOptions {
+                highlight: Selection::new(&highlight),
+                crop: CropSelection::new(&crop, query.crop_length),
+                pre_tag: query.highlight_pre_tag.clone(),
+                post_tag: query.highlight_post_tag.clone(),
+                crop_marker: query.crop_marker.clone(),
+                with_positions: query.show_matches_position,
+            },
+            terms: found.result.matching_terms.take().unwrap_or_default(),
+            from: geo_distance::sorted_from(&found.sort),
+            foreign: ForeignDocuments::default(),
+            budget: budget.clone(),
+        }
+    }
+
+    /// Also with the documents of other indexes in the place of their ids.
+    ///
+    /// # Errors
+    /// As [`ForeignDocuments::of`].
+    pub(super) fn with_foreign(mut self, context: &Context) -> ApiResult<HitWriter<'a>> {
+        self.foreign = ForeignDocuments::of(&self.target.snapshot.settings, context)?;
+        Ok(self)
+    }
+
+    /// Writes all hits, separated by commas.
+    ///
+    /// # Errors
+    /// A stored document that can't be read, or not in the memory that there is.
+    pub(crate) fn write_all(&self, result: &SearchResult, out: &mut Vec<u8>) -> ApiResult<()> {
+        let hit = |hit| self.hit(hit, result.explanation.as_deref());
+        let per_job = if self.is_formatted() { FORMATTED_PER_JOB } else { COPIED_PER_JOB };
+        self.target.snapshot.fetch(result.hits.iter().take(FETCHED_MAX).map(|hit| hit.address));
+        let mut is_first = true;
+        for some in result.hits.chunks(WRITTEN_AT_ONCE) {
+            // Unpacking, highlighting and cropping of each hit is work of its own.
+            let written: Vec<ApiResult<Vec<u8>>> = some.par_iter().with_min_len(per_job).map(hit).collect();
+            for hit in written {
+                if !std::mem::take(&mut is_first) {
+                    out.push(b',');
+                }
+                out.append(&mut hit?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether hits take more than copying.
+    fn is_formatted(&self) -> bool {
+        self.format.formats() || self.format.with_positions
+    }
+
+    /// One hit: a JSON object, counted as a part of the answer.
+    ///
+    /// # Errors
+    /// A stored document that can't be read, or not in the memory that there is.
+    pub(crate) fn hit(&self, hit: &Hit, explained: Option<&Explanation>) -> ApiResult<Vec<u8>> {
+        let out = self.written(hit, explained)?;
+        // A body that grows holds up to twice as much.
+        self.budget.take(out.len() * 2)?;
+        Ok(out)
+    }
+
+    /// The document of a hit, and the memory that it takes to read and to write it.
+    fn read(&self, hit: &Hit) -> ApiResult<(Vec<u8>, Option<Held>)> {
+        let vectors = if self.shows_vectors() { self.target.snapshot.vectors_json_bytes(hit.address) } else { 0 };
+        let mut held = Ok(None);
+        let may_read = |block_bytes: usize| {
+            let bytes = block_bytes.saturating_mul(READING_FACTOR).saturating_add(vectors);
+            held = (bytes > UNASKED_BYTES).then(|| self.budget.hold(bytes)).transpose();
+            held.is_ok()
+        };
+        let document = self.target.snapshot.document_if(hit.address, may_read)?;
+        let held = held?;
+        Ok((document.unwrap_or_default(), held))
+    }
+
+    fn written(&self, hit: &Hit, explained: Option<&Explanation>) -> ApiResult<Vec<u8>> {
+        let (document, _held) = self.read(hit)?;
+        let mut out = Vec::with_capacity(document.len());
+        self.projection.write(&document, &mut out).map_err(refusal::unretrievable)?;
+        self.foreign.fill(&mut out, &self.budget)?;
+        if self.shows_vectors() {
+            let vectors = self.target.snapshot.vectors_json(hit.address, &document)?;
+            append_field(&mut out, VECTORS_FIELD, &vectors);
+        }
+        if let Some(metres) = self.from.and_then(|from| geo_distance::distance(from, &out)) {
+            append_field(&mut out, "_geoDistance", metres.to_string().as_bytes());
+        }
+        if self.is_formatted() {
+            let resolved = self.target.snapshot.resolved_settings();
+            let (held, refused) = (RefCell::new(self.budget.hold(0)?), RefCell::new(None));
+            let may_take = |bytes| {
+                let taken = held.borrow_mut().grow(bytes).map_err(|error| refused.replace(Some(error)));
+                taken.is_ok()
+            };
+            let formatter = Formatter {
+                projection: &self.projection,
+                options: &self.format,
+                terms: &self.terms,
+                tokenizer: &resolved.tokenizer,
+                languages: &|path| self.languages(path),
+                may_take: &may_take,
+            };
+            let formatted = formatter.format(&document);
+            let formatted =
+                formatted.map_err(|error| refused.take().unwrap_or_else(|| refusal::unretrievable(error)))?;
+            if let Some(mut copy) = formatted.document.filter(|copy| copy != b"{}") {
+                self.foreign.fill(&mut copy, &self.budget)?;
+                append_field(&mut out, "_formatted", &copy);
+            }
+            if let Some(positions) = formatted.positions {
+                append_field(&mut out, "_matchesPosition", &positions);
+            }
+        }
+        if self.query.show_ranking_score {
+            append_field(&mut out, "_rankingScore", serde_json::json!(hit.score).to_string().as_bytes());
+        }
+        if self.query.show_ranking_score_details {
+            let displayed = &self.target.snapshot.settings.displayed_attributes;
+            let details = details::details(&hit.details, displayed);
+            append_field(&mut out, "_rankingScoreDetails", details.to_string().as_bytes());
+        }
+        let displayed = &self.target.snapshot.settings.displayed_attributes;
+        if let Some(explanation) = explanation::of_hit(explained, hit, displayed) {
+            append_field(&mut out, "_explanation", explanation.to_string().as_bytes());
+        }
+        Ok(out)
+    }
+
+    /// Vectors are shown when they are asked for and displayed, whatever else is.
+    fn shows_vectors(&self) -> bool {
+        self.query.retrieve_vectors && self.target.snapshot.settings.displayed_attributes.selects(VECTORS_FIELD)
+    }
+
+    /// Languages of the texts at `path`: those of the request, else those of the settings; none: detection.
+    fn languages(&self, path: &str) -> Vec<Language> {
+        if !self.query.locales.is_empty() {
+            return self.query.locales.clone();
+        }
+        let rules = self.target.snapshot.settings.localized_attributes.as_deref().unwrap_or_default();
+        locales_of(rules, path).iter().filter_map(|code| Language::parse(code)).collect()
+    }
+}
+
+/// Whether any document has, or had, this attribute; `*` means all.
+fn is_known(snapshot: &Snapshot, name: &str) -> bool {
+    name == "*" || snapshot.fields.get(name).is_some() || snapshot.field_distribution.contains_key(name)
+}
+
+/// Whether a name means any attribute that is displayed, or something inside one: otherwise nothing is formatted for it.
+fn means_displayed(snapshot: &Snapshot, name: &str) -> bool {
+    let inside = |path: &str, parent: &str| {
+        path.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let displayed = &snapshot.settings.displayed_attributes;
+    let shows = |field: &str| {
+        (inside(field, name) && displayed.selects(field)) || (inside(name, field) && displayed.selects(name))
+    };
+    // Attributes that are not indexed are only known by their distribution, and only at the top level.
+    let mut known = snapshot.field_distribution.keys().map(String::as_str).chain(snapshot.fields.names());
+    name == "*" || known.any(shows)
+}

@@ -1,0 +1,160 @@
+//! The part that vectors have in a search.
+
+use std::time::Duration;
+
+use lamina_engine::index::embedding::EmbedFailure;
+use lamina_engine::search::{
+    Limit, SearchRequest, SearchResult, SemanticQuery, dimensions, search, search_hybrid, search_semantic,
+};
+
+use super::{Context, Target, refusal};
+use crate::base::error::{ApiError, ApiResult, Code};
+use crate::models::embedders::QueryInput;
+use crate::protocol::wire::search::{Hybrid, SearchKind, SearchQuery};
+
+/// What a search of any kind found.
+#[derive(Debug)]
+pub(super) struct Searched {
+    pub(super) result: SearchResult,
+    /// Hits that came by their nearness, for searches that look at it.
+    pub(super) semantic_hit_count: Option<usize>,
+    /// The vector that documents were compared with.
+    pub(super) vector: Option<Vec<f32>>,
+}
+
+impl Searched {
+    /// What is found when there is no time to search.
+    ///
+    /// # Errors
+    /// As [`search_by_kind`], as far as that depends on the request alone.
+    pub(super) fn late(target: Target<'_>, query: &SearchQuery) -> ApiResult<Searched> {
+        let semantic_hit_count = match query.kind()? {
+            SearchKind::Keyword => None,
+            SearchKind::Semantic(_) | SearchKind::Hybrid(_) => Some(0),
+        };
+        Ok(Searched { result: SearchResult::late(target.snapshot), semantic_hit_count, vector: None })
+    }
+}
+
+/// Runs a search by words, by vectors, or by both, as `query` asks.
+///
+/// # Errors
+/// What the settings do not allow; for searches by vectors alone also that the text got no vector.
+pub(super) fn search_by_kind(
+    target: Target<'_>,
+    query: &SearchQuery,
+    context: &Context,
+    request: &SearchRequest,
+) -> ApiResult<Searched> {
+    let mut searched = search_by_asked_kind(target, query, context, request)?;
+    if target.snapshot.is_degraded() {
+        searched.result.degraded = true;
+        searched.result.limits.push(Limit::DamagedSegment);
+    }
+    Ok(searched)
+}
+
+fn search_by_asked_kind(
+    target: Target<'_>,
+    query: &SearchQuery,
+    context: &Context,
+    request: &SearchRequest,
+) -> ApiResult<Searched> {
+    let refuse = |error| refusal::search(target.name, &error);
+    match query.kind()? {
+        SearchKind::Keyword => {
+            let result = search(target.snapshot, request).map_err(refuse)?;
+            Ok(Searched { result, semantic_hit_count: None, vector: None })
+        }
+        SearchKind::Semantic(hybrid) => {
+            let vector = vector(target, query, context, hybrid).map_err(|failure| refusal::not_embedded(&failure))?;
+            let semantic = SemanticQuery::new(&hybrid.embedder, vector.clone());
+            let result = search_semantic(target.snapshot, request, &semantic).map_err(refuse)?;
+            Ok(Searched { semantic_hit_count: Some(result.hits.len()), result, vector: Some(vector) })
+        }
+        SearchKind::Hybrid(hybrid) => {
+            let (mut used, mut is_let_down) = (None, false);
+            let near = || match vector(target, query, context, hybrid) {
+                Ok(vector) => {
+                    used = Some(vector.clone());
+                    Some(SemanticQuery::new(&hybrid.embedder, vector))
+                }
+                Err(failure) => {
+                    tracing::warn!(index = target.name, %failure, "a hybrid search returns keyword hits only");
+                    // Without an embedder of texts it is what the request asked for.
+                    is_let_down = makes_vectors(target, hybrid);
+                    None
+                }
+            };
+            let found = search_hybrid(
+                target.snapshot,
+                request,
+                f64::from(hybrid.semantic_ratio),
+                hybrid.fusion_for(request.matching),
+                near,
+            );
+            let mut found = found.map_err(refuse)?;
+            if is_let_down {
+                found.result.degraded = true;
+                found.result.limits.push(Limit::Embedder);
+            }
+            let count = Some(found.semantic_hit_count);
+            Ok(Searched { result: found.result, semantic_hit_count: count, vector: used })
+        }
+    }
+}
+
+/// Refuses an unknown embedder and a vector of another size, also where the vector may not be needed in the end.
+///
+/// # Errors
+/// Also a vector without an embedder.
+pub(super) fn check_embedder(target: Target<'_>, query: &SearchQuery) -> ApiResult<()> {
+    let (SearchKind::Semantic(hybrid) | SearchKind::Hybrid(hybrid)) = query.kind()? else { return Ok(()) };
+    if !target.snapshot.settings.embedders.contains_key(&hybrid.embedder) {
+        return Err(refusal::unknown_embedder(&hybrid.embedder, Code::InvalidSearchEmbedder));
+    }
+    let expected = dimensions(target.snapshot, &hybrid.embedder).map(|expected| expected as usize);
+    match (expected, &query.vector) {
+        (Some(expected), Some(vector)) if expected != vector.len() => Err(ApiError::new(
+            Code::InvalidVectorDimensions,
+            format!("Invalid vector dimensions: expected: `{expected}`, found: `{}`.", vector.len()),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// How long its text was waited for, if a search is by meaning and its vector was made.
+pub(super) fn embedding_took(target: Target<'_>, query: &SearchQuery, context: &Context) -> Option<Duration> {
+    let Ok(SearchKind::Semantic(hybrid) | SearchKind::Hybrid(hybrid)) = query.kind() else { return None };
+    let is_made = query.vector.is_none();
+    is_made.then(|| context.embedded.took(target.uid, &hybrid.embedder, &input(query).key())).flatten()
+}
+
+fn input(query: &SearchQuery) -> QueryInput<'_> {
+    QueryInput { q: query.q.as_deref(), media: query.media.as_ref() }
+}
+
+/// Whether the embedder makes vectors of texts.
+fn makes_vectors(target: Target<'_>, hybrid: &Hybrid) -> bool {
+    target.snapshot.settings.embedder(&hybrid.embedder).is_some_and(|settings| !settings.user_provided)
+}
+
+/// The vector of the request, else the one made from its text.
+fn vector(
+    target: Target<'_>,
+    query: &SearchQuery,
+    context: &Context,
+    hybrid: &Hybrid,
+) -> Result<Vec<f32>, EmbedFailure> {
+    if let Some(vector) = &query.vector {
+        return Ok(vector.clone());
+    }
+    let text = query.q.as_deref().unwrap_or("");
+    if !makes_vectors(target, hybrid) {
+        return Err(EmbedFailure::user(format!(
+            "attempt to embed the following text in a configuration where embeddings must be user provided:\n  - \
+             `{text}`"
+        )));
+    }
+    context.embedded.get(target.uid, &hybrid.embedder, &input(query).key())
+}

@@ -1,0 +1,345 @@
+//! Runs the searches that requests ask for and writes their answers.
+//!
+//! Everything here is synchronous and works on one snapshot of an index; who is allowed to ask, which thread works and
+//! where snapshots come from is decided by the routes.
+
+mod answer;
+mod bounds;
+mod details;
+mod embedded;
+mod explanation;
+mod facet_search;
+mod facets;
+mod federation;
+mod foreign;
+mod geo_distance;
+mod hits;
+mod meaning;
+mod measures;
+mod multi;
+mod pace;
+mod pins;
+mod places;
+mod refusal;
+mod request;
+mod rerank;
+mod response_cache;
+mod similar;
+mod suggestions;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lamina_engine::facet::Measured;
+use lamina_engine::filter::Filter;
+use lamina_engine::index::Snapshot;
+use lamina_engine::index::settings::Pagination;
+use lamina_engine::search::{SearchRequest, SearchResult};
+use lamina_engine::sort::SortCriterion;
+
+pub(crate) use answer::{Answer, Metadata, WrittenAnswer};
+pub(crate) use bounds::{check_list, filter_time};
+pub(crate) use embedded::EmbeddedTexts;
+pub(crate) use facet_search::{FacetSearch, SELECTING, run_facet_search};
+pub(crate) use facets::Facets;
+pub(crate) use federation::federated;
+pub(crate) use federation::{ValuesWanted, run_federated};
+pub(crate) use foreign::resolve as resolve_foreign;
+pub(crate) use hits::HitWriter;
+pub(crate) use multi::at_query;
+pub(crate) use multi::{OwnView, Written, run_multi};
+pub(crate) use pace::{Asker, Pace};
+pub(crate) use pins::RulesInForce;
+pub(crate) use refusal::unknown_embedder;
+pub(crate) use request::{engine_request, parse_own_filter};
+pub(crate) use rerank::{Candidates, Reranked, candidates, reranker};
+pub(crate) use response_cache::{Answered, Form, ResponseCache, depends_on_time, unexpired};
+pub(crate) use similar::run_similar;
+pub(crate) use suggestions::{
+    COMPLETION_FIELDS, COMPLETIONS_MAX, CompletionQuery, DidYouMean, SOURCE_QUERIES, count_query, run_completions,
+};
+
+use crate::base::aliases::IndexName;
+use crate::base::budget::{AnswerBudget, Held};
+use crate::base::engine_errors::limit_name;
+use crate::base::error::{ApiResult, Code};
+use crate::data::access::Rights;
+use crate::data::instance::Instance;
+use crate::protocol::wire::filter::parse_filter;
+use crate::protocol::wire::search::{SearchQuery, Window};
+use meaning::{Searched, check_embedder, embedding_took};
+use pins::Pinned;
+use places::Places;
+
+/// The index to search.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target<'a> {
+    /// As the request names it, for answers, messages and rights.
+    pub name: &'a str,
+    /// Its uid: two names of one index have the same.
+    pub uid: &'a str,
+    /// Its state.
+    pub snapshot: &'a Snapshot,
+}
+
+impl<'a> Target<'a> {
+    /// The index that a request names so, in a state of it.
+    pub(crate) fn new(name: &'a IndexName, snapshot: &'a Snapshot) -> Target<'a> {
+        Target { name: &name.asked, uid: &name.uid, snapshot }
+    }
+}
+
+/// What surrounds a search beside its parameters.
+#[derive(Clone, Debug)]
+pub(crate) struct Context {
+    /// When the request came in: time budget and `processingTimeMs` count from here.
+    pub received: Instant,
+    /// Whether filters may use `CONTAINS`.
+    pub contains_filter: bool,
+    /// Where fields that refer to other indexes look, when that feature is on.
+    pub foreign: Option<Arc<Instance>>,
+    /// Whether another server asks, which needs what hits are ordered by to merge them with others.
+    pub proxied: bool,
+    /// What the server that asks wants of facets, to merge them with others.
+    pub values_wanted: Option<ValuesWanted>,
+    /// What the caller may search; may add a filter to the request's.
+    pub rights: Rights,
+    /// The vectors of the texts that are to be searched by meaning.
+    pub embedded: EmbeddedTexts,
+    /// The order of the first hits, if they have another one.
+    pub reranked: Option<Arc<Reranked>>,
+    /// Rules that pin documents, when that feature is on and there are any.
+    pub rules: Option<RulesInForce>,
+    /// What was answered before.
+    pub kept: Arc<ResponseCache>,
+    /// The memory of the answer.
+    pub budget: AnswerBudget,
+    /// How long it may take together with the searches before it.
+    pub pace: Pace,
+}
+
+impl Context {
+    /// A request that comes in now, with nothing special, that may search everything and take any memory.
+    pub(crate) fn now() -> Context {
+        Context {
+            received: Instant::now(),
+            contains_filter: false,
+            foreign: None,
+            proxied: false,
+            values_wanted: None,
+            rights: Rights::all(),
+            embedded: EmbeddedTexts::default(),
+            reranked: None,
+            rules: None,
+            kept: Arc::new(ResponseCache::new(0)),
+            budget: AnswerBudget::UNLIMITED,
+            pace: Pace::default(),
+        }
+    }
+}
+
+impl Context {
+    /// The filter that the caller's rights add to searches of an index.
+    ///
+    /// # Errors
+    /// `code` when the rights were granted with a filter that can't be read.
+    pub(crate) fn imposed_filter(&self, index_uid: &str, code: Code) -> ApiResult<Option<Filter>> {
+        match self.rights.imposed_filter(index_uid) {
+            Some(filter) => parse_filter(&filter, code, self.contains_filter),
+            None => Ok(None),
+        }
+    }
+}
+
+/// A search that has run.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// What the engine found.
+    pub result: SearchResult,
+    /// The request's sort, parsed.
+    pub sort: Vec<SortCriterion>,
+    /// Counts of facet values, when asked for.
+    pub facets: Option<Facets>,
+    /// The answers to the measures that were asked for, in their order.
+    pub measured: Vec<Measured>,
+    /// Hits that came by their meaning, for searches that have such a part.
+    pub semantic_hit_count: Option<usize>,
+    /// The vector that documents were compared with, if any.
+    pub vector: Option<Vec<f32>>,
+    /// A better query, when asked for and there is one.
+    pub did_you_mean: Option<DidYouMean>,
+    /// How long each step took, in their order.
+    pub steps: Vec<(&'static str, Duration)>,
+    /// Documents that rules pin, by their places.
+    pinned: Vec<Pinned>,
+    /// Which hits were asked for, and how far `maxTotalHits` lets them go.
+    pub window: Reach,
+    /// The memory of all this.
+    pub held: Held,
+}
+
+/// The step that the engine takes.
+const SEARCH: &str = "search";
+
+/// Which hits a search could return.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reach {
+    /// Skipped, within `total_max`.
+    pub offset: usize,
+    /// Returned at most, within `total_max`.
+    pub limit: usize,
+    /// Whether more hits than `total_max` would change the answer: the request reaches beyond it, or counts pages.
+    pub is_cut: bool,
+    /// `maxTotalHits`
+    pub total_max: usize,
+}
+
+impl Found {
+    /// The limits that changed the answer, by the name of the setting or of the thing that is limited.
+    pub(crate) fn cuts(&self) -> Vec<String> {
+        let mut cuts: Vec<String> = self.result.limits.iter().map(|limit| limit_name(*limit).to_owned()).collect();
+        if self.window.is_cut && self.result.total > self.window.total_max as u64 {
+            cuts.push("maxTotalHits".to_owned());
+        }
+        cuts.extend(self.facets.iter().flat_map(Facets::cuts));
+        cuts
+    }
+}
+
+/// Runs one search.
+///
+/// # Errors
+/// What the settings of the index do not allow, with the code of the parameter.
+pub(crate) fn run(target: Target<'_>, query: &SearchQuery, context: &Context) -> ApiResult<Found> {
+    let total_max = target.snapshot.settings.pagination.max_total_hits;
+    let is_scored =
+        query.show_ranking_score || query.show_ranking_score_details || query.did_you_mean || query.explain.is_some();
+    let how = How { scores: is_scored || context.proxied, places_pins: true };
+    run_for(target, query, context, Reach::new(query.window(), total_max), how)
+}
+
+/// How many of the hits `found` in an index an answer counts. Pages are counted only as far as they can be reached, so
+/// that none of them is empty.
+pub(crate) fn total_of(window: Window, pagination: Pagination, found: u64) -> u64 {
+    match window {
+        Window::Offset { .. } => pagination.estimate(found),
+        Window::Page { .. } => pagination.reachable(found),
+    }
+}
+
+impl Reach {
+    /// The hits of `window`, of which an index returns the first `total_max`.
+    pub(crate) fn new(window: Window, total_max: usize) -> Reach {
+        let (first, number) = window.bounds(usize::MAX);
+        let (offset, limit) = window.bounds(total_max);
+        let is_cut = matches!(window, Window::Page { .. }) || first.saturating_add(number) > total_max;
+        Reach { offset, limit, is_cut, total_max }
+    }
+}
+
+/// As [`run`], for the hits of `window` instead of those that the query asks for, with their scores. Pinned documents are not
+/// among them, but counted.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn run_window(
+    target: Target<'_>,
+    query: &SearchQuery,
+    context: &Context,
+    window: Reach,
+) -> ApiResult<Found> {
+    run_for(target, query, context, window, How { scores: true, places_pins: false })
+}
+
+/// What a search is run for.
+#[derive(Clone, Copy)]
+struct How {
+    /// Hits have scores.
+    scores: bool,
+    /// Pinned documents are put to their places. They belong to another list otherwise.
+    places_pins: bool,
+}
+
+fn run_for(target: Target<'_>, query: &SearchQuery, context: &Context, window: Reach, how: How) -> ApiResult<Found> {
+    check_embedder(target, query)?;
+    let request = engine_request(target, query, context)?;
+    let request = SearchRequest { offset: window.offset, limit: window.limit, scores: how.scores, ..request };
+    let pinned = pins::pinned(target, query, &request, context)?;
+    let places = Places::new(pinned.iter().map(|pin| pin.position).filter(|_| how.places_pins));
+    let request = pins::beside(request, window, &places, &pinned);
+    let held = context.budget.hold(hits_bytes(target.snapshot, &request))?;
+    // A text was embedded before the search took its thread.
+    let mut steps: Vec<_> = embedding_took(target, query, context).map(|took| ("embed", took)).into_iter().collect();
+    steps.extend(context.reranked.as_ref().map(|reranked| ("rerank", reranked.took)));
+    let start = Instant::now();
+    let Searched { mut result, semantic_hit_count, vector } = match context.pace.is_over() {
+        false => rerank::search(target, query, context, &request)?,
+        true => Searched::late(target, query)?,
+    };
+    if how.places_pins && !pinned.is_empty() {
+        pins::place(&mut result, &request, window, &places, &pinned);
+    }
+    pins::count(&mut result, &pinned);
+    steps.push((SEARCH, start.elapsed()));
+    let facets = match &query.facets {
+        // An empty list is no list.
+        Some(names) if !names.is_empty() => {
+            let start = Instant::now();
+            let facets = Facets::count(target.snapshot, &result.candidates, names, context)?;
+            steps.push(("facets", start.elapsed()));
+            Some(facets)
+        }
+        _ => None,
+    };
+    let measured = measures::run(target.snapshot, &result.candidates, &query.measures, context, &mut steps)?;
+    let sort = request.sort.clone();
+    let mut found = Found {
+        result,
+        sort,
+        facets,
+        measured,
+        semantic_hit_count,
+        vector,
+        did_you_mean: None,
+        steps,
+        pinned,
+        window,
+        held,
+    };
+    if query.did_you_mean {
+        let start = Instant::now();
+        found.did_you_mean = suggestions::did_you_mean(target, query, context, &request, &found)?;
+        found.steps.push(("did you mean", start.elapsed()));
+    }
+    Ok(found)
+}
+
+/// A hit, and the key that it was found by.
+const HIT_BYTES: usize = 96;
+/// What each ranking rule says of a hit.
+const SCORES_BYTES: usize = 640;
+/// What is explained of a hit, at least, and for each word of the query.
+const EXPLAINED_BYTES: usize = 4096;
+const EXPLAINED_WORD_BYTES: usize = 768;
+/// As many words as are looked for.
+const EXPLAINED_WORDS_MAX: usize = 100;
+
+/// What the hits take at most before any document is read.
+fn hits_bytes(snapshot: &Snapshot, request: &SearchRequest) -> usize {
+    let documents = usize::try_from(snapshot.document_count()).unwrap_or(usize::MAX);
+    // Those that are skipped are ranked too.
+    let (kept, ranked) = (request.limit.min(documents), request.offset.saturating_add(request.limit).min(documents));
+    let mut bytes = ranked.saturating_mul(HIT_BYTES);
+    if request.scores {
+        bytes = bytes.saturating_add(kept.saturating_mul(SCORES_BYTES));
+    }
+    if request.explain.is_some() {
+        // Roughly: what is no letter may part words, or be one.
+        let others = request.query.iter().flat_map(|q| q.chars()).filter(|one| !one.is_ascii_alphanumeric());
+        let words = 1 + others.take(EXPLAINED_WORDS_MAX).count();
+        bytes = bytes.saturating_add(kept.saturating_mul(EXPLAINED_BYTES.max(words * EXPLAINED_WORD_BYTES)));
+    }
+    bytes
+}

@@ -1,0 +1,153 @@
+//! `/indexes/{uid}/changes`: what became of documents since a state, once as lines, or as events that go on.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::stream;
+use lamina_engine::index::{At, Change, Snapshot};
+use serde_json::{Value, json};
+use warp::http::{HeaderName, HeaderValue, header};
+use warp::reply::Response;
+use warp::{Filter, Reply};
+
+use crate::api::Routes;
+use crate::app::AppState;
+use crate::base::budget::AnswerBudget;
+use crate::base::error::{ApiError, ApiResult};
+use crate::data::tasks::blocking;
+use crate::http::requests::{Request, request, respond};
+use crate::protocol::wire::generations;
+
+/// What a client of events sends when it comes back.
+const LAST_EVENT: &str = "last-event-id";
+const EVENTS: &str = "text/event-stream";
+/// How often a stream of events looks for a new state.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+/// After this a stream of events ends when nothing has changed: its client comes back by itself, and a server that stops does not
+/// wait for long.
+const EVENTS_TIME: Duration = Duration::from_secs(5);
+
+pub(super) fn routes(state: &Arc<AppState>) -> Routes {
+    let list = warp::path!("indexes" / String / "changes").and(warp::get()).and(request(state));
+    list.then(|uid: String, request| respond(request, async move |request| changes(&uid, &request).await)).boxed()
+}
+
+async fn changes(uid: &str, request: &Request) -> ApiResult<Response> {
+    let uid = request.index_uid(uid)?;
+    let wants_events = request.header(header::ACCEPT).is_some_and(|accepted| accepted.contains(EVENTS));
+    let came_back = request.header(LAST_EVENT).filter(|_| wants_events);
+    let since = generations::since(&request.query(), came_back)?;
+    let feed = Feed { state: Arc::clone(request.state()), uid, wants_events };
+    let budget = feed.state.budgets.answer();
+    let first = blocking({
+        let (feed, budget) = (feed.clone(), budget.clone());
+        move || {
+            let before = feed.state.instance.state_at(&feed.uid, Some(At::Generation(since)))?;
+            feed.since(&before, &budget)
+        }
+    });
+    let (lines, now) = first.await??;
+    let lines = budget.body(lines);
+    let mut response = match wants_events {
+        true => {
+            let events = request.standing().limit(events(feed, lines, now));
+            warp::reply::stream(events).into_response()
+        }
+        false => Response::new(lines.into()),
+    };
+    let kind = if wants_events { EVENTS } else { "application/x-ndjson" };
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    // Proxies that collect an answer before passing it on would never pass on this one.
+    response.headers_mut().insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+/// Whose changes are asked for, and in which form.
+#[derive(Clone)]
+struct Feed {
+    state: Arc<AppState>,
+    uid: String,
+    wants_events: bool,
+}
+
+impl Feed {
+    /// A line, or an event, for each document that differs from `before`, and one that names the present state, with it.
+    fn since(&self, before: &Snapshot, budget: &AnswerBudget) -> ApiResult<(Vec<u8>, Arc<Snapshot>)> {
+        // Where nothing has changed, no document is read: not even of a damaged index.
+        let mut now = self.state.instance.state(&self.uid)?;
+        let mut lines = Vec::new();
+        let (mut counted, mut refused, mut count) = (0, None, 0_u64);
+        let mut see = |change: Change, key: &str| {
+            count += 1;
+            self.write(&mut lines, name(change), &json!({ "change": name(change), "id": key }), None);
+            // Counted before there is more of it.
+            if lines.len() > 2 * counted {
+                refused = budget.take(lines.len() - counted).err();
+                counted = lines.len();
+            }
+            refused.is_none()
+        };
+        if now.contents() != before.contents() {
+            now = self.state.instance.snapshot(&self.uid)?;
+            before.check_whole().and_then(|()| before.check_health()).map_err(ApiError::from)?;
+            now.changes_since(before, &mut see).map_err(ApiError::from)?;
+        }
+        if let Some(refused) = refused {
+            return Err(refused);
+        }
+        let end = json!({ "generation": now.contents(), "since": before.contents(), "changes": count });
+        self.write(&mut lines, "generation", &end, Some(now.contents()));
+        Ok((lines, now))
+    }
+
+    fn write(&self, lines: &mut Vec<u8>, event: &str, line: &Value, id: Option<u64>) {
+        let text = match (self.wants_events, id) {
+            (false, _) => format!("{line}\n"),
+            (true, None) => format!("event: {event}\ndata: {line}\n\n"),
+            (true, Some(id)) => format!("event: {event}\nid: {id}\ndata: {line}\n\n"),
+        };
+        lines.extend_from_slice(text.as_bytes());
+    }
+}
+
+fn name(change: Change) -> &'static str {
+    match change {
+        Change::Added => "added",
+        Change::Replaced => "replaced",
+        Change::Deleted => "deleted",
+    }
+}
+
+/// What was found, then what comes. The state that was seen last is held, so that none is missed whatever is kept.
+fn events(feed: Feed, first: Bytes, seen: Arc<Snapshot>) -> impl stream::Stream<Item = Result<Bytes, Infallible>> {
+    stream::unfold((Some(first), seen, feed), async |(first, seen, feed)| {
+        if let Some(first) = first {
+            return Some((Ok(first), (None, seen, feed)));
+        }
+        let (lines, now) = next(&feed, &seen).await?;
+        Some((Ok(lines), (None, now, feed)))
+    })
+}
+
+/// The next changes; `None` where the stream ends: none came for a while, or the index is gone or damaged.
+async fn next(feed: &Feed, seen: &Arc<Snapshot>) -> Option<(Bytes, Arc<Snapshot>)> {
+    let end = Instant::now() + EVENTS_TIME;
+    loop {
+        if feed.state.instance.state(&feed.uid).ok()?.contents() != seen.contents() {
+            break;
+        }
+        if Instant::now() >= end {
+            return None;
+        }
+        tokio::time::sleep(LOOK_INTERVAL).await;
+    }
+    let budget = feed.state.budgets.answer();
+    let found = blocking({
+        let (feed, seen, budget) = (feed.clone(), Arc::clone(seen), budget.clone());
+        move || feed.since(&seen, &budget)
+    });
+    let (lines, now) = found.await.ok()?.ok()?;
+    Some((budget.body(lines), now))
+}

@@ -1,0 +1,59 @@
+//! `/docs`: what the server answers, as a page made from `/openapi.json`; `/docs/errors`: what its error codes mean. Every
+//! server has both, of its own version, so that the links of errors lead somewhere without a network.
+
+mod errors;
+
+use std::sync::Arc;
+
+use warp::Filter;
+
+use super::html::Page;
+use crate::api::{Routes, any_of};
+use crate::app::AppState;
+
+const HEAD: &str = include_str!("head.html");
+const STYLE: &str = include_str!("style.css");
+
+fn viewer() -> String {
+    let (body, script) = (include_str!("body.html"), include_str!("viewer.js"));
+    format!(
+        "{HEAD}<title>Lamina: HTTP interface</title>\n<style>{STYLE}</style>\n{body}<script>{script}</script>\n</body>\n</html>\n"
+    )
+}
+
+fn error_codes() -> String {
+    let text = errors::html(include_str!("../../../../docs/errors.md"));
+    format!(
+        "{HEAD}<title>Lamina: errors</title>\n<style>{STYLE}</style>\n</head>\n<body class=\"text\">\n<main>\n\
+         <p><a href=\"../docs\">HTTP interface</a></p>\n{text}</main>\n</body>\n</html>\n"
+    )
+}
+
+/// Open, like `/openapi.json`: they say what every server of this version answers, and nothing of this one.
+pub(super) fn routes(_: &Arc<AppState>) -> Routes {
+    let (viewer, errors) = (Page::new(viewer()), Page::new(error_codes()));
+    let of_viewer = warp::path!("docs").and(warp::get()).map(move || viewer.answer());
+    let of_errors = warp::path!("docs" / "errors").and(warp::get()).map(move || errors.answer());
+    any_of([of_viewer.boxed(), of_errors.boxed()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::html::stands_alone;
+    use crate::base::error::Code;
+
+    #[test]
+    fn the_pages_stand_alone() {
+        stands_alone(&viewer());
+        stands_alone(&error_codes());
+    }
+
+    #[test]
+    fn every_code_has_its_place_on_the_page_of_errors() {
+        let page = error_codes();
+        for code in Code::ALL {
+            assert!(page.contains(&format!("<h3 id=\"{code}\">")), "{code}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `/indexes/{uid}/generations` and `/restore`: states of an index before the present one.
+
+use std::sync::Arc;
+
+use lamina_engine::index::{At, GenerationReport};
+use serde_json::{Value, json};
+use warp::Filter;
+use warp::http::StatusCode;
+use warp::reply::Response;
+
+use super::enqueue;
+use crate::api::{Routes, any_of};
+use crate::app::AppState;
+use crate::base::error::{ApiError, ApiResult, Code};
+use crate::base::timestamp::Timestamp;
+use crate::data::access::{Action, Rights};
+use crate::data::tasks::{Content, NewTask, blocking};
+use crate::http::json_answer;
+use crate::http::requests::{Request, request, respond};
+use crate::protocol::wire::generations;
+
+pub(super) fn routes(state: &Arc<AppState>) -> Routes {
+    let list = warp::path!("indexes" / String / "generations").and(warp::get()).and(request(state));
+    let restore = warp::path!("indexes" / String / "restore").and(warp::post()).and(request(state));
+    let list = list.then(|uid: String, request| respond(request, async move |request| list_all(&uid, &request).await));
+    let restore =
+        restore.then(|uid: String, request| respond(request, async move |request| self::restore(&uid, request).await));
+    any_of([list.boxed(), restore.boxed()])
+}
+
+/// Whether the key may see a state before the present one. What was deleted is in it: a key that searches for the public, or a
+/// tenant, finds what is there now.
+///
+/// # Errors
+/// `invalid_api_key`
+pub(super) fn check_may_look_back(at: Option<At>, rights: &Rights) -> ApiResult<()> {
+    if at.is_none() || rights.may(Action::DocumentsGet) {
+        return Ok(());
+    }
+    Err(ApiError::new(
+        Code::InvalidApiKey,
+        "The provided API key is invalid: `at` shows documents that were deleted since, and needs a key with the action \
+         `documents.get`.",
+    ))
+}
+
+fn view(state: &GenerationReport) -> Value {
+    let mut view = json!({
+        "generation": state.generation,
+        "committedAt": Timestamp::from(state.committed_at),
+        "numberOfDocuments": state.document_count,
+        "batchUid": state.batch,
+        "isCurrent": state.is_current,
+    });
+    if let Some(damage) = &state.damage {
+        view["damage"] = damage.as_str().into();
+    }
+    view
+}
+
+async fn list_all(uid: &str, request: &Request) -> ApiResult<Response> {
+    let uid = request.index_uid(uid)?;
+    let (offset, limit) = generations::list_parameters(&request.query())?;
+    let instance = Arc::clone(&request.state().instance);
+    let states = blocking(move || instance.index(&uid).map(|index| index.generations())).await??;
+    let results: Vec<Value> = states.iter().skip(offset).take(limit).map(view).collect();
+    let body = json!({ "results": results, "offset": offset, "limit": limit, "total": states.len() });
+    Ok(json_answer(StatusCode::OK, &body))
+}
+
+async fn restore(uid: &str, request: Request) -> ApiResult<Response> {
+    let uid = request.index_uid(uid)?;
+    let state = Arc::clone(request.state());
+    let at = generations::restoration(&*request.json().await?)?;
+    enqueue(&state, NewTask::for_index(uid, Content::RestoreIndex { at })).await
+}

@@ -1,0 +1,188 @@
+//! `/mcp`: the Model Context Protocol over HTTP ("streamable HTTP", without sessions): a message is the body of a request, its
+//! answer the body of the answer, as JSON or as one event. Each call of a tool is carried out as the request that it stands
+//! for, with the key of the caller, so that it may do exactly what the caller may do.
+
+use std::sync::Arc;
+
+use http_body_util::BodyExt;
+use parking_lot::Mutex;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+use warp::Filter;
+use warp::http::{HeaderValue, Method, StatusCode, header};
+use warp::reply::Response;
+
+use super::{documents, indexes, search, settings};
+use crate::api::Routes;
+use crate::app::AppState;
+use crate::base::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
+use crate::base::error::{ApiError, ApiResult, Code};
+use crate::http::json_text;
+use crate::http::requests::{Origin, Request, request, respond};
+use crate::protocol::mcp::{self, Backend, Call, Headers, Reply, Standing, Tools};
+use crate::protocol::wire::body::check_json_content_type;
+
+pub(super) fn routes(state: &Arc<AppState>) -> Routes {
+    let post = warp::path!("mcp").and(warp::post()).and(request(state));
+    post.then(|request| respond(request, answer)).boxed()
+}
+
+async fn answer(request: Request) -> ApiResult<Response> {
+    check_json_content_type(request.header(header::CONTENT_TYPE))?;
+    let index = bound_to(&request)?;
+    let Some(is_event) = is_event(request.header(header::ACCEPT)) else {
+        let mut refused = Response::default();
+        *refused.status_mut() = StatusCode::NOT_ACCEPTABLE;
+        return Ok(refused);
+    };
+    let budget = request.state().budgets.answer();
+    let tools =
+        Tools::new(Inside { origin: request.origin(), budget: budget.clone(), refusal: Mutex::default() }, index);
+    let (version, method, name) =
+        (owned(&request, "mcp-protocol-version"), owned(&request, "mcp-method"), owned(&request, "mcp-name"));
+    let headers = Headers { version: version.as_deref(), method: method.as_deref(), name: name.as_deref() };
+    let body = request.bytes().await?;
+    if body.is_empty() {
+        return Err(ApiError::new(Code::MissingPayload, "A json payload is missing."));
+    }
+    let message = body.read(VALUE_BYTES, |text| Ok(serde_json::from_slice::<Value>(text).ok())).await?;
+    let Some(Reply { message, standing }) = mcp::answer(message.as_ref(), Some(&headers), &tools).await else {
+        let mut nothing = Response::default();
+        *nothing.status_mut() = StatusCode::ACCEPTED;
+        return Ok(nothing);
+    };
+    let status = match standing {
+        Standing::Answered => StatusCode::OK,
+        Standing::Malformed => StatusCode::BAD_REQUEST,
+        Standing::NoMethod => StatusCode::NOT_FOUND,
+    };
+    let text = if is_event { format!("event: message\ndata: {message}\n\n") } else { message.to_string() };
+    let mut answer = json_text(budget.body(text.into_bytes()));
+    *answer.status_mut() = status;
+    if is_event {
+        answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        answer.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    }
+    Ok(answer)
+}
+
+fn owned(request: &Request, header: &'static str) -> Option<String> {
+    request.header(header).map(|value| value.trim().to_owned())
+}
+
+/// The only index of the tools, if the address names one.
+///
+/// # Errors
+/// `bad_request`, `invalid_index_uid`
+fn bound_to(request: &Request) -> ApiResult<Option<String>> {
+    let mut index = None;
+    request.query().parameters(&["index"], |_, parameter| {
+        index = Some(parameter.code(Code::InvalidIndexUid).index_uid()?);
+        Ok(())
+    })?;
+    Ok(index)
+}
+
+/// Whether the answer is an event. JSON is simpler, and preferred where the client takes both. `None`: it takes neither.
+fn is_event(accept: Option<&str>) -> Option<bool> {
+    let Some(accept) = accept else { return Some(false) };
+    let kinds: Vec<&str> = accept.split(',').filter_map(|kind| kind.split(';').next()).map(str::trim).collect();
+    let takes = |names: &[&str]| kinds.iter().any(|kind| names.iter().any(|name| kind.eq_ignore_ascii_case(name)));
+    if takes(&["application/json", "application/*", "*/*"]) {
+        return Some(false);
+    }
+    takes(&["text/event-stream", "text/*"]).then_some(true)
+}
+
+/// An answer is there as it was made, as a text in the message, and twice as long in the text of the message at most.
+const COPIES: usize = 4;
+
+/// This server, asked by a caller of it.
+struct Inside {
+    origin: Origin,
+    /// The memory of all that a request makes.
+    budget: AnswerBudget,
+    /// Why no more calls are carried out: what the calls before have taken, or others have, is not there.
+    refusal: Mutex<Option<String>>,
+}
+
+impl Inside {
+    /// What an answer says, with the memory that it takes until it is sent on.
+    async fn read(&self, answer: Response) -> Result<Value, String> {
+        let (mut body, mut text) = (answer.into_body(), Vec::new());
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| format!("The answer broke off: {error}."))?;
+            let Ok(piece) = frame.into_data() else { continue };
+            self.take(COPIES * piece.len())?;
+            text.extend_from_slice(&piece);
+        }
+        self.take(json_heap_bytes(&text, VALUE_BYTES))?;
+        Ok(serde_json::from_slice(&text).unwrap_or_default())
+    }
+
+    fn take(&self, bytes: usize) -> Result<(), String> {
+        self.budget.take(bytes).map_err(|error| self.refusal.lock().insert(error.message).clone())
+    }
+}
+
+impl Backend for Inside {
+    async fn call(&self, call: Call) -> Result<Value, String> {
+        let Inside { origin, refusal, .. } = self;
+        if let Some(reason) = &*refusal.lock() {
+            return Err(reason.clone());
+        }
+        let encoded = |index: &str| utf8_percent_encode(index, NON_ALPHANUMERIC).to_string();
+        let get = |path: String| origin.request(Method::GET, path, None);
+        let post = |path: String, body: &Value| origin.request(Method::POST, path, Some(body.to_string().into_bytes()));
+        let answer = match &call {
+            Call::ListIndexes { offset, limit } => {
+                indexes::all(get(format!("/indexes?offset={offset}&limit={limit}"))).await
+            }
+            Call::Settings { index } => {
+                let index = encoded(index);
+                settings::all(index.clone(), get(format!("/indexes/{index}/settings"))).await
+            }
+            Call::Setting { index, route } => {
+                let index = encoded(index);
+                settings::one(index.clone(), route, get(format!("/indexes/{index}/settings/{route}"))).await
+            }
+            Call::Fetch { index, body } => {
+                let index = encoded(index);
+                documents::fetch(index.clone(), post(format!("/indexes/{index}/documents/fetch"), body)).await
+            }
+            Call::Search { index, body } => {
+                let index = encoded(index);
+                search::by_body(index.clone(), post(format!("/indexes/{index}/search"), body)).await
+            }
+        };
+        let status = answer.status();
+        let value = self.read(answer).await?;
+        if status.is_success() {
+            return Ok(value);
+        }
+        let reason = value["message"].as_str().unwrap_or("The server refuses.").to_owned();
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            refusal.lock().replace(reason.clone());
+        }
+        Err(reason)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_json_unless_only_events_are_taken() {
+        for (accept, expected) in [
+            (None, Some(false)),
+            (Some("application/json, text/event-stream"), Some(false)),
+            (Some("*/*"), Some(false)),
+            (Some("text/event-stream;q=0.9"), Some(true)),
+            (Some("text/html"), None),
+            (Some(""), None),
+        ] {
+            assert_eq!(is_event(accept), expected, "{accept:?}");
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! What routes answer: the schemas of the components.
+
+use serde_json::{Map, Value, json};
+
+use super::{searches, settings};
+use crate::data::features::Feature;
+use crate::data::tasks::{Kind, Status};
+use crate::protocol::wire::locale_codes;
+use crate::protocol::wire::schema::{
+    all_of, count, exactly, flag, instant, list, map_of, named, one_of, open, or_null, text, texts,
+};
+
+/// All of them.
+pub(super) fn schemas() -> Value {
+    let own = values()
+        .into_iter()
+        .chain(server_state())
+        .chain(indexes())
+        .chain(names_and_states())
+        .chain(peers())
+        .chain(tasks())
+        .chain(pages());
+    let all: Map<String, Value> = own
+        .chain(searches::answers())
+        .chain(settings::answers())
+        .map(|(name, schema)| (name.to_owned(), schema))
+        .collect();
+    Value::Object(all)
+}
+
+/// What stands inside of others.
+fn values() -> Vec<(&'static str, Value)> {
+    let kinds = one_of(&["invalid_request", "auth", "internal", "system"]);
+    vec![
+        ("Document", json!({ "type": "object" })),
+        ("DocumentId", json!({ "type": ["string", "integer"], "pattern": "^[A-Za-z0-9_-]{1,511}$" })),
+        (
+            "Filter",
+            json!({
+                "description": "An expression, or arrays of expressions: the outer array is AND, inner ones are OR.",
+                "type": ["string", "array", "null"],
+                "items": { "anyOf": [text(), texts()] },
+            }),
+        ),
+        ("Locale", one_of(&locale_codes())),
+        (
+            "Size",
+            json!({ "description": "Bytes; a text with a unit for `sizeFormat=human`.", "type": ["integer", "string"] }),
+        ),
+        ("Error", all_of([("message", text()), ("code", text()), ("type", kinds), ("link", text())])),
+    ]
+}
+
+/// What the server says of itself.
+fn server_state() -> Vec<(&'static str, Value)> {
+    vec![
+        ("Greeting", all_of([("status", text())])),
+        ("Health", all_of([("status", one_of(&["available"]))])),
+        ("Version", all_of([("commitSha", text()), ("commitDate", text()), ("pkgVersion", text())])),
+        (
+            "Stats",
+            exactly(
+                [
+                    ("databaseSize", named("Size")),
+                    ("usedDatabaseSize", named("Size")),
+                    ("lastUpdate", or_null(instant())),
+                    ("indexes", map_of(named("IndexStats"))),
+                    ("unreadable", map_of(named("Error"))),
+                ],
+                &["databaseSize", "usedDatabaseSize", "lastUpdate", "indexes"],
+            ),
+        ),
+        ("Features", all_of(Feature::ALL.iter().map(|feature| (feature.name(), flag())))),
+        (
+            "QueueCompaction",
+            all_of([
+                ("preSize", text()),
+                ("postSize", text()),
+                ("status", text()),
+                ("actionRequired", or_null(text())),
+            ]),
+        ),
+        ("Description", open([("openapi", text())], &["openapi", "info", "paths", "components"])),
+    ]
+}
+
+/// Indexes, and what is in them.
+fn indexes() -> Vec<(&'static str, Value)> {
+    let enabled = || open([("enabled", flag())], &["enabled"]);
+    let index_stats = open(
+        [
+            ("numberOfDocuments", count()),
+            ("rawDocumentDbSize", named("Size")),
+            ("avgDocumentSize", named("Size")),
+            ("isIndexing", flag()),
+            ("numberOfEmbeddings", count()),
+            ("numberOfEmbeddedDocuments", count()),
+            ("fieldDistribution", map_of(count())),
+            ("indexSize", named("Size")),
+            ("usedIndexSize", named("Size")),
+            ("internalDatabaseSizes", map_of(named("Size"))),
+            ("segments", list(json!({ "type": "object" }))),
+            ("damagedSegments", list(json!({ "type": "object" }))),
+            ("aliases", list(text())),
+            ("keptStates", count()),
+        ],
+        &[
+            "numberOfDocuments",
+            "rawDocumentDbSize",
+            "avgDocumentSize",
+            "isIndexing",
+            "numberOfEmbeddings",
+            "numberOfEmbeddedDocuments",
+            "fieldDistribution",
+        ],
+    );
+    vec![
+        (
+            "Index",
+            open(
+                [
+                    ("uid", text()),
+                    ("createdAt", instant()),
+                    ("updatedAt", instant()),
+                    ("primaryKey", or_null(text())),
+                    ("mark", text()),
+                    ("degraded", flag()),
+                ],
+                &["uid", "createdAt", "updatedAt", "primaryKey"],
+            ),
+        ),
+        ("IndexStats", index_stats),
+        (
+            "Field",
+            all_of([
+                ("name", text()),
+                ("displayed", enabled()),
+                ("searchable", enabled()),
+                ("sortable", enabled()),
+                ("distinct", enabled()),
+                ("rankingRule", enabled()),
+                ("filterable", enabled()),
+                ("localized", all_of([("locales", texts())])),
+            ]),
+        ),
+    ]
+}
+
+/// Other names and earlier states of indexes.
+fn names_and_states() -> Vec<(&'static str, Value)> {
+    vec![
+        (
+            "Generation",
+            open(
+                [
+                    ("generation", count()),
+                    ("committedAt", instant()),
+                    ("numberOfDocuments", count()),
+                    ("batchUid", or_null(count())),
+                    ("isCurrent", flag()),
+                    ("damage", text()),
+                ],
+                &["generation", "committedAt", "numberOfDocuments", "batchUid", "isCurrent"],
+            ),
+        ),
+        ("Alias", all_of([("alias", text()), ("indexUid", text()), ("updatedAt", instant())])),
+    ]
+}
+
+/// Who may ask, who is notified, and who is asked.
+fn peers() -> Vec<(&'static str, Value)> {
+    let remote = all_of([
+        ("url", text()),
+        ("searchApiKey", or_null(text())),
+        ("writeApiKey", or_null(text())),
+        ("status", one_of(&["available"])),
+    ]);
+    vec![
+        (
+            "Key",
+            all_of([
+                ("name", or_null(text())),
+                ("description", or_null(text())),
+                ("key", json!({ "type": "string", "pattern": "^[0-9a-f]{64}$" })),
+                ("uid", json!({ "type": "string", "format": "uuid" })),
+                ("actions", texts()),
+                ("indexes", texts()),
+                ("expiresAt", or_null(instant())),
+                ("createdAt", instant()),
+                ("updatedAt", instant()),
+            ]),
+        ),
+        (
+            "Webhook",
+            all_of([
+                ("uuid", json!({ "type": "string", "format": "uuid" })),
+                ("isEditable", flag()),
+                ("url", text()),
+                ("headers", map_of(text())),
+            ]),
+        ),
+        (
+            "Replicas",
+            exactly(
+                [
+                    ("role", one_of(&["alone", "writer", "replica", "superseded"])),
+                    ("generation", or_null(count())),
+                    ("failure", text()),
+                    ("results", list(replica())),
+                ],
+                &["role", "generation", "results"],
+            ),
+        ),
+        (
+            "Network",
+            all_of([
+                ("self", or_null(text())),
+                ("remotes", map_of(remote)),
+                ("leader", json!({ "type": "null" })),
+                ("shards", json!({ "type": "object" })),
+                ("version", text()),
+            ]),
+        ),
+    ]
+}
+
+/// What a replica says of itself.
+fn replica() -> Value {
+    all_of([
+        ("uid", text()),
+        ("url", or_null(text())),
+        ("version", text()),
+        ("standby", flag()),
+        ("generation", or_null(count())),
+        ("batchesBehind", or_null(count())),
+        ("lagMs", or_null(count())),
+        ("failure", or_null(text())),
+        ("seenAt", instant()),
+        ("silentMs", count()),
+    ])
+}
+
+/// Tasks and batches.
+fn tasks() -> Vec<(&'static str, Value)> {
+    vec![("Task", task()), ("SummarizedTask", registered_task()), ("Batch", batch())]
+}
+
+fn statuses() -> Value {
+    let names: Vec<&str> = Status::ALL.iter().map(|status| status.as_str()).collect();
+    one_of(&names)
+}
+
+fn kinds() -> Value {
+    let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
+    one_of(&names)
+}
+
+fn task() -> Value {
+    exactly(
+        [
+            ("uid", count()),
+            ("batchUid", or_null(count())),
+            ("indexUid", or_null(text())),
+            ("status", statuses()),
+            ("type", kinds()),
+            ("canceledBy", or_null(count())),
+            ("details", json!({ "type": "object" })),
+            ("error", or_null(named("Error"))),
+            ("duration", or_null(text())),
+            ("enqueuedAt", instant()),
+            ("startedAt", or_null(instant())),
+            ("finishedAt", or_null(instant())),
+            ("customMetadata", text()),
+        ],
+        &[
+            "uid",
+            "batchUid",
+            "indexUid",
+            "status",
+            "type",
+            "canceledBy",
+            "error",
+            "duration",
+            "enqueuedAt",
+            "startedAt",
+            "finishedAt",
+        ],
+    )
+}
+
+/// With `wait` it also has what the task has once it is over.
+fn registered_task() -> Value {
+    open(
+        [
+            ("taskUid", count()),
+            ("indexUid", or_null(text())),
+            ("status", statuses()),
+            ("type", kinds()),
+            ("enqueuedAt", instant()),
+            ("customMetadata", text()),
+        ],
+        &["taskUid", "indexUid", "status", "type", "enqueuedAt"],
+    )
+}
+
+fn batch() -> Value {
+    let step = all_of([("currentStep", text()), ("finished", count()), ("total", count())]);
+    let percentage = json!({ "type": "number", "minimum": 0, "maximum": 100 });
+    let stats = open(
+        [
+            ("totalNbTasks", count()),
+            ("status", map_of(count())),
+            ("types", map_of(count())),
+            ("indexUids", map_of(count())),
+            ("progressTrace", map_of(text())),
+            (
+                "embedderRequests",
+                open([("total", count()), ("failed", count()), ("lastError", text())], &["total", "failed"]),
+            ),
+        ],
+        &["totalNbTasks", "status", "types", "indexUids"],
+    );
+    all_of([
+        ("uid", count()),
+        ("progress", or_null(all_of([("steps", list(step)), ("percentage", percentage)]))),
+        ("details", json!({ "type": "object" })),
+        ("stats", stats),
+        ("duration", or_null(text())),
+        ("startedAt", instant()),
+        ("finishedAt", or_null(instant())),
+        ("batchStrategy", text()),
+    ])
+}
+
+fn pages() -> Vec<(&'static str, Value)> {
+    let page =
+        |of: &str| all_of([("results", list(named(of))), ("offset", count()), ("limit", count()), ("total", count())]);
+    let queue_page = |of: &str| {
+        all_of([
+            ("results", list(named(of))),
+            ("total", count()),
+            ("limit", count()),
+            ("from", or_null(count())),
+            ("next", or_null(count())),
+        ])
+    };
+    vec![
+        (
+            "IndexPage",
+            exactly(
+                [
+                    ("results", list(named("Index"))),
+                    ("offset", count()),
+                    ("limit", count()),
+                    ("total", count()),
+                    ("unreadable", map_of(named("Error"))),
+                ],
+                &["results", "offset", "limit", "total"],
+            ),
+        ),
+        ("AliasPage", page("Alias")),
+        ("GenerationPage", page("Generation")),
+        ("DocumentPage", page("Document")),
+        ("FieldPage", page("Field")),
+        ("KeyPage", page("Key")),
+        ("WebhookPage", page("Webhook")),
+        ("Chat", all_of([("uid", text())])),
+        ("ChatPage", page("Chat")),
+        ("ChatSettings", json!({ "type": "object" })),
+        ("RenderedTemplate", crate::protocol::wire::render::answer()),
+        ("SearchRule", crate::protocol::wire::rules::answer()),
+        ("SearchRulePage", page("SearchRule")),
+        ("TaskPage", queue_page("Task")),
+        ("BatchPage", queue_page("Batch")),
+    ]
+}

@@ -1,0 +1,316 @@
+//! Schemas of searches: what is asked for, and what is answered.
+
+use serde_json::{Value, json};
+
+use super::facets;
+use crate::answer::search::{COMPLETION_FIELDS, COMPLETIONS_MAX, SELECTING, SOURCE_QUERIES};
+use crate::protocol::wire::schema::{
+    anything, at_least, count, exactly, flag, index_uid, instant, list, map_of, named, number, one_of, open, or_null,
+    share, state, text, texts,
+};
+use crate::protocol::wire::{boosts, search, similar};
+
+/// The body of a search.
+pub(super) fn body() -> Value {
+    let mut body = exactly(search::FIELDS.into_iter().map(|name| (name, field(name))), &[]);
+    for (name, purpose) in purposes() {
+        if let Some(field) = body["properties"].get_mut(name) {
+            field["description"] = purpose.into();
+        }
+    }
+    body
+}
+
+/// What each parameter does, as the page of search parameters says it; links are for pages.
+fn purposes() -> impl Iterator<Item = (&'static str, String)> {
+    let page = include_str!("../../../../docs/search-parameters.md");
+    page.lines().filter_map(|line| {
+        let mut cells = line.strip_prefix("| `")?.split(" | ");
+        let name = cells.next()?.trim_end_matches('`');
+        Some((name, without_links(cells.nth(3)?)))
+    })
+}
+
+/// Of links, the text stays, unless all that it says is where to read more: ` ([page](…))`, `, see [page](…)`.
+pub(super) fn without_links(text: &str) -> String {
+    let Some((before, behind)) = text.split_once("](") else { return text.to_owned() };
+    let (before, shown) = before.rsplit_once('[').unwrap_or((before, ""));
+    let rest = behind.split_once(')').map_or("", |(_, rest)| rest);
+    let aside = before.strip_suffix(" (").zip(rest.strip_prefix(')'));
+    let seen = before.strip_suffix(", see ").map(|before| (before, rest));
+    match aside.or(seen) {
+        Some((before, rest)) => format!("{before}{}", without_links(rest)),
+        None => format!("{before}{shown}{}", without_links(rest)),
+    }
+}
+
+/// The body of a search among the values of a facet: a search may say which documents count.
+pub(super) fn facet_body() -> Value {
+    let own = [("facetName", text()), ("facetQuery", or_null(text())), ("exhaustiveFacetCount", or_null(flag()))];
+    // Anything else is taken, the rest of a search for instance, and means nothing here.
+    open(SELECTING.map(|name| (name, field(name))).into_iter().chain(own), &["facetName"])
+}
+
+/// The body of a request for documents like another one.
+pub(super) fn similar_body() -> Value {
+    let schema = |name| match name {
+        "id" => named("DocumentId"),
+        "embedder" => text(),
+        _ => field(name),
+    };
+    exactly(similar::FIELDS.into_iter().map(|name| (name, schema(name))), &["id", "embedder"])
+}
+
+/// The body of several searches.
+pub(super) fn multi_body() -> Value {
+    let own = [("indexUid", index_uid()), ("federationOptions", or_null(federation_options()))];
+    let query = exactly(search::FIELDS.into_iter().map(|name| (name, field(name))).chain(own), &["indexUid"]);
+    let fields =
+        [("queries", list(query)), ("federation", or_null(federation())), ("pointInTime", field("pointInTime"))];
+    exactly(fields, &["queries"])
+}
+
+fn federation_options() -> Value {
+    let weight = json!({ "type": "number", "minimum": 0 });
+    exactly([("weight", or_null(weight)), ("remote", or_null(text())), ("queryPosition", or_null(count()))], &[])
+}
+
+fn federation() -> Value {
+    let merge = exactly([("maxValuesPerFacet", or_null(count()))], &[]);
+    exactly(
+        [
+            ("limit", or_null(count())),
+            ("offset", or_null(count())),
+            ("page", or_null(count())),
+            ("hitsPerPage", or_null(count())),
+            ("facetsByIndex", or_null(map_of(or_null(list(json!({ "anyOf": [text(), facets::measured()] })))))),
+            ("mergeFacets", or_null(merge)),
+            ("distinct", or_null(text())),
+            ("showPerformanceDetails", or_null(flag())),
+            ("personalize", json!({ "type": "null" })),
+        ],
+        &[],
+    )
+}
+
+/// Which embedder counts in a search, how much, and how its list is merged with that of words.
+fn hybrid() -> Value {
+    let fusions = one_of(&search::fusion_names());
+    let thresholds = exactly(search::ArmThresholds::FIELDS.map(|name| (name, or_null(share()))), &[]);
+    let fields = [
+        ("embedder", text()),
+        ("semanticRatio", or_null(share())),
+        ("fusion", or_null(fusions)),
+        ("rrfK", or_null(rrf_k())),
+        ("thresholds", or_null(thresholds)),
+    ];
+    exactly(fields, &["embedder"])
+}
+
+/// How much the best ranks of a list outweigh the next.
+pub(super) fn rrf_k() -> Value {
+    json!({ "type": "number", "minimum": 0, "maximum": search::Hybrid::RRF_K_MAX })
+}
+
+/// The body of a request for completions.
+pub(super) fn completions_body() -> Value {
+    let schema = |name: &'static str| match name {
+        "q" => text(),
+        "limit" => json!({ "type": ["integer", "null"], "minimum": 0, "maximum": COMPLETIONS_MAX }),
+        other => field(other),
+    };
+    exactly(COMPLETION_FIELDS.into_iter().map(|name| (name, schema(name))), &["q"])
+}
+
+fn completion_answer() -> Value {
+    let source = one_of(&[SOURCE_QUERIES]);
+    let completion = exactly([("q", text()), ("documents", count()), ("source", source)], &["q", "documents"]);
+    let fields = [("q", text()), ("completions", list(completion)), ("processingTimeMs", count())];
+    exactly(fields, &["q", "completions", "processingTimeMs"])
+}
+
+/// A field of a search, or of a request for similar documents.
+fn field(name: &str) -> Value {
+    match name {
+        "offset" | "limit" | "cropLength" | "page" | "hitsPerPage" => or_null(count()),
+        "vector" => or_null(list(number())),
+        "hybrid" => or_null(hybrid()),
+        "attributesToRetrieve" | "attributesToCrop" | "attributesToHighlight" | "attributesToSearchOn" | "sort" => {
+            or_null(texts())
+        }
+        "facets" => or_null(list(json!({ "anyOf": [text(), facets::measured()] }))),
+        "locales" => or_null(list(named("Locale"))),
+        "distinctLimit" => json!({ "type": ["integer", "null"], "minimum": 1, "maximum": search::DISTINCT_LIMIT_MAX }),
+        "boosts" => or_null(list(boosts::schema())),
+        "retrieveVectors"
+        | "showMatchesPosition"
+        | "showRankingScore"
+        | "showRankingScoreDetails"
+        | "showPerformanceDetails"
+        | "didYouMean"
+        | "useNetwork" => or_null(flag()),
+        "filter" => named("Filter"),
+        "rankingScoreThreshold" => or_null(share()),
+        "matchingStrategy" => or_null(one_of(&search::strategy_names())),
+        "q" | "distinct" | "highlightPreTag" | "highlightPostTag" | "cropMarker" => or_null(text()),
+        "explain" => {
+            let document = exactly([("documentId", json!({ "type": ["string", "integer", "null"] }))], &[]);
+            json!({ "anyOf": [{ "type": ["boolean", "null"] }, document] })
+        }
+        "pointInTime" => {
+            let id = json!({ "type": ["string", "null"], "format": "uuid" });
+            or_null(exactly([("id", id), ("keepAliveMs", or_null(count()))], &[]))
+        }
+        "rerank" => or_null(search::rerank_schema()),
+        "at" => or_null(state()),
+        "media" => anything(),
+        // A field of the protocol for what this server does not do: it is refused unless null.
+        "personalize" => json!({ "type": "null" }),
+        _ => anything(),
+    }
+}
+
+/// The answers, by the names of their schemas.
+pub(super) fn answers() -> Vec<(&'static str, Value)> {
+    let answer = |own: Vec<(&'static str, Value)>| open(own.into_iter().chain(shared()), &["hits", "processingTimeMs"]);
+    let several = exactly([("results", list(named("SearchAnswer"))), held()], &["results"]);
+    let similar = open(shared().chain([("id", text())]), &["hits", "id", "processingTimeMs", "limit", "offset"]);
+    vec![
+        ("Hit", hit()),
+        ("FacetDistribution", map_of(map_of(count()))),
+        ("FacetStats", map_of(exactly([("min", number()), ("max", number())], &["min", "max"]))),
+        ("FacetDetails", facets::details()),
+        ("SearchMetadata", metadata()),
+        ("SearchAnswer", answer(of_one_search())),
+        ("FederatedAnswer", answer(of_merged_searches())),
+        ("MultiSearchAnswer", json!({ "anyOf": [several, named("FederatedAnswer")] })),
+        ("FacetSearchAnswer", facet_answer()),
+        ("CompletionAnswer", completion_answer()),
+        ("SimilarAnswer", similar),
+    ]
+}
+
+fn metadata() -> Value {
+    exactly(
+        [("queryUid", text()), ("indexUid", text()), ("primaryKey", text()), ("query", text()), ("remote", text())],
+        &["queryUid", "indexUid"],
+    )
+}
+
+fn of_one_search() -> Vec<(&'static str, Value)> {
+    vec![
+        ("indexUid", text()),
+        ("query", text()),
+        ("queryVector", list(number())),
+        ("metadata", named("SearchMetadata")),
+    ]
+}
+
+fn of_merged_searches() -> Vec<(&'static str, Value)> {
+    let facets = exactly(
+        [
+            ("distribution", named("FacetDistribution")),
+            ("stats", named("FacetStats")),
+            ("details", list(named("FacetDetails"))),
+        ],
+        &["distribution", "stats"],
+    );
+    let explanation = exactly(
+        [
+            ("indexUid", text()),
+            ("queriesPosition", count()),
+            ("remote", text()),
+            ("explanation", json!({ "type": "object" })),
+        ],
+        &["indexUid", "queriesPosition", "explanation"],
+    );
+    vec![
+        ("queryVectors", map_of(list(number()))),
+        ("facetsByIndex", map_of(facets)),
+        ("remoteErrors", map_of(named("Error"))),
+        ("explanations", list(explanation)),
+        ("metadata", list(named("SearchMetadata"))),
+    ]
+}
+
+fn facet_answer() -> Value {
+    let hit = exactly([("value", text()), ("count", count())], &["value", "count"]);
+    let fields = [("facetHits", list(hit)), ("facetQuery", or_null(text())), ("processingTimeMs", count()), held()];
+    exactly(fields, &["facetHits", "facetQuery", "processingTimeMs"])
+}
+
+/// What all answers to searches may have. Which of the two kinds of totals is there depends on how the request pages.
+fn shared() -> impl Iterator<Item = (&'static str, Value)> {
+    [
+        ("hits", list(named("Hit"))),
+        ("processingTimeMs", count()),
+        ("limit", count()),
+        ("offset", count()),
+        ("estimatedTotalHits", count()),
+        ("page", count()),
+        ("hitsPerPage", count()),
+        ("totalHits", count()),
+        ("totalPages", count()),
+        ("totalGroups", count()),
+        ("didYouMean", exactly([("q", text()), ("estimatedTotalHits", count())], &["q", "estimatedTotalHits"])),
+        ("facetDistribution", named("FacetDistribution")),
+        ("facetStats", named("FacetStats")),
+        ("facetDetails", list(named("FacetDetails"))),
+        ("requestUid", text()),
+        ("performanceDetails", map_of(text())),
+        ("degraded", flag()),
+        ("degradedReasons", texts()),
+        ("semanticHitCount", count()),
+        ("explanation", json!({ "type": "object" })),
+        held(),
+    ]
+    .into_iter()
+}
+
+/// The state that the answer is of, if it is held.
+fn held() -> (&'static str, Value) {
+    ("pointInTime", exactly([("id", text()), ("expiresAt", instant())], &["id", "expiresAt"]))
+}
+
+/// A document with what the search adds to it.
+fn hit() -> Value {
+    let place = exactly([("start", count()), ("length", count()), ("indices", list(count()))], &["start", "length"]);
+    let federation = open(
+        [("indexUid", text()), ("queriesPosition", count()), ("weightedRankingScore", number()), ("remote", text())],
+        &["indexUid", "queriesPosition", "weightedRankingScore"],
+    );
+    open(
+        [
+            ("_formatted", json!({ "type": "object" })),
+            ("_matchesPosition", map_of(list(place))),
+            ("_rankingScore", number()),
+            ("_rankingScoreDetails", json!({ "type": "object" })),
+            ("_geoDistance", at_least(0)),
+            ("_federation", federation),
+            ("_explanation", json!({ "type": "object" })),
+        ],
+        &[],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_left_out_of_descriptions() {
+        for (text, expected) in [
+            ("searches the [network](g.md#n)", "searches the network"),
+            ("a model ([relevance](r.md#a)); the response", "a model; the response"),
+            ("texts, see [semantic search](s.md)", "texts"),
+            ("a [b](c) and ([d](e)) and [f]", "a b and and [f]"),
+            ("([a](b)", "(a"),
+            ("cut [a](b", "cut a"),
+            ("none", "none"),
+        ] {
+            assert_eq!(without_links(text), expected, "{text}");
+        }
+        assert!(purposes().count() > 30);
+        assert!(purposes().all(|(_, purpose)| !purpose.contains("](") && !purpose.contains(".md")));
+    }
+}

@@ -1,0 +1,100 @@
+//! `/dynamic-search-rules`.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use warp::http::StatusCode;
+use warp::reply::Response;
+use warp::{Filter, Reply};
+
+use super::enqueue;
+use crate::api::{Routes, any_of};
+use crate::app::AppState;
+use crate::base::error::{ApiError, ApiResult, Code};
+use crate::data::features::Feature;
+use crate::data::tasks::{Content, NewTask, blocking};
+use crate::http::json_answer;
+use crate::http::requests::{Request, request, respond};
+use crate::protocol::wire::documents::check_parameters;
+use crate::protocol::wire::rules::{RULES_UID, list_body, patch, uid_in_path};
+
+pub(super) fn routes(state: &Arc<AppState>) -> Routes {
+    let list = warp::path!("dynamic-search-rules").and(warp::post()).and(request(state));
+    let clear = warp::path!("dynamic-search-rules").and(warp::delete()).and(request(state));
+    let get = warp::path!("dynamic-search-rules" / String).and(warp::get()).and(request(state));
+    let update = warp::path!("dynamic-search-rules" / String).and(warp::patch()).and(request(state));
+    let delete = warp::path!("dynamic-search-rules" / String).and(warp::delete()).and(request(state));
+
+    let list = list.then(|request| respond(request, self::list));
+    let clear = clear.then(|request| respond(request, self::clear));
+    let get = get.then(|uid: String, request| respond(request, async move |request| get_one(&uid, &request)));
+    let update = update.then(|uid: String, request| respond(request, async move |request| change(&uid, request).await));
+    let delete =
+        delete.then(|uid: String, request| respond(request, async move |request| remove(&uid, &request).await));
+    any_of([list.boxed(), clear.boxed(), get.boxed(), update.boxed(), delete.boxed()])
+}
+
+fn check_feature(state: &AppState) -> ApiResult<()> {
+    if state.features.is_on(Feature::DynamicSearchRules) {
+        return Ok(());
+    }
+    Err(ApiError::feature_not_enabled("Using the `/dynamic-search-rules` routes", "dynamic search rules"))
+}
+
+/// What no rule can be called is answered as text, by the protocol.
+fn no_such_place(reason: String) -> Response {
+    warp::reply::with_status(reason, StatusCode::NOT_FOUND).into_response()
+}
+
+async fn list(request: Request) -> ApiResult<Response> {
+    let state = Arc::clone(request.state());
+    let asked = list_body(&*request.json().await?)?;
+    check_feature(&state)?;
+    let (offset, limit) = (asked.offset, asked.limit);
+    let instance = Arc::clone(&state.instance);
+    let (rules, total) = blocking(move || instance.rules().list(&asked)).await?;
+    let body = json!({ "results": rules, "offset": offset, "limit": limit, "total": total });
+    Ok(json_answer(StatusCode::OK, &body))
+}
+
+fn get_one(uid: &str, request: &Request) -> ApiResult<Response> {
+    let uid = match uid_in_path(uid) {
+        Ok(uid) => uid,
+        Err(reason) => return Ok(no_such_place(reason)),
+    };
+    check_feature(request.state())?;
+    let rule = request.state().instance.rules().get(&uid).ok_or_else(|| {
+        ApiError::new(Code::DynamicSearchRuleNotFound, format!("Dynamic search rule `{uid}` not found."))
+    })?;
+    Ok(json_answer(StatusCode::OK, &*rule))
+}
+
+async fn change(uid: &str, request: Request) -> ApiResult<Response> {
+    let uid = match uid_in_path(uid) {
+        Ok(uid) => uid,
+        Err(reason) => return Ok(no_such_place(reason)),
+    };
+    check_parameters(&request.query())?;
+    let state = Arc::clone(request.state());
+    let patch = patch(&*request.json().await?)?;
+    check_feature(&state)?;
+    let content = Content::UpdateRule { uid, patch: Some(Box::new(patch)) };
+    enqueue(&state, NewTask::for_index(RULES_UID, content)).await
+}
+
+async fn remove(uid: &str, request: &Request) -> ApiResult<Response> {
+    let uid = match uid_in_path(uid) {
+        Ok(uid) => uid,
+        Err(reason) => return Ok(no_such_place(reason)),
+    };
+    check_parameters(&request.query())?;
+    check_feature(request.state())?;
+    let content = Content::UpdateRule { uid, patch: None };
+    enqueue(request.state(), NewTask::for_index(RULES_UID, content)).await
+}
+
+async fn clear(request: Request) -> ApiResult<Response> {
+    check_parameters(&request.query())?;
+    check_feature(request.state())?;
+    enqueue(request.state(), NewTask::for_index(RULES_UID, Content::ClearRules)).await
+}

@@ -1,0 +1,57 @@
+//! What surrounds a search, read from its request.
+
+use std::sync::Arc;
+
+use crate::answer::search::{Context, RulesInForce};
+use crate::api::generations::check_may_look_back;
+use crate::app::AppState;
+use crate::base::error::{ApiError, ApiResult, Code};
+use crate::base::timestamp::Timestamp;
+use crate::data::features::Feature;
+use crate::data::rules::Fuel;
+use crate::http::requests::Request;
+use crate::protocol::wire::search::SearchQuery;
+
+/// Header that asks for `metadata` in answers.
+pub(in crate::api) const METADATA_HEADER: &str = "meili-include-metadata";
+
+/// Whether the client asks for `metadata`.
+pub(in crate::api) fn asks_metadata(request: &Request) -> bool {
+    request.header(METADATA_HEADER).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+}
+
+/// What surrounds a search that comes in now.
+pub(in crate::api) fn context(request: &Request) -> Context {
+    let contains_filter = request.state().features.is_on(Feature::ContainsFilter);
+    let foreign_keys = request.state().features.is_on(Feature::ForeignKeys);
+    let foreign = foreign_keys.then(|| Arc::clone(&request.state().instance));
+    let kept = Arc::clone(&request.state().response_cache);
+    let budget = request.state().budgets.answer();
+    let rules = rules_in_force(request.state());
+    Context { contains_filter, foreign, rights: request.rights().clone(), rules, kept, budget, ..Context::now() }
+}
+
+/// The rules that may act in a search that comes in now.
+fn rules_in_force(state: &AppState) -> Option<RulesInForce> {
+    let rules = state.instance.rules();
+    let is_on = state.features.is_on(Feature::DynamicSearchRules) && !rules.is_empty();
+    is_on.then(|| RulesInForce {
+        set: rules.set(),
+        fuel: Fuel::from(&state.options.rules_fuel),
+        now: Timestamp::now().nanos(),
+    })
+}
+
+/// Whether the search may look at the state that it names.
+///
+/// # Errors
+/// `invalid_search_at`, `invalid_api_key`
+pub(in crate::api) fn check_state(query: &SearchQuery, context: &Context) -> ApiResult<()> {
+    if query.at.is_some() && (query.point_in_time.is_some() || query.use_network) {
+        return Err(ApiError::new(
+            Code::InvalidSearchAt,
+            "`at` names a state of this index: leave `pointInTime` and `useNetwork` out.",
+        ));
+    }
+    check_may_look_back(query.at, &context.rights)
+}

@@ -1,0 +1,140 @@
+//! `/indexes/{uid}/search`, `/facet-search`, `/completions`, `/similar`.
+
+pub(super) mod context;
+mod one;
+
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+use warp::Filter;
+use warp::reply::Response;
+
+use super::embed::{embed, wanted};
+use super::limits::report_limits;
+use crate::answer::points_in_time::View;
+use crate::answer::search::{
+    CompletionQuery, Context, FacetSearch, Target, Written, run_completions, run_facet_search, run_similar,
+};
+use crate::api::{Routes, any_of};
+use crate::app::AppState;
+use crate::base::aliases::IndexName;
+use crate::base::error::ApiResult;
+use crate::data::observe::ObservedRequest;
+use crate::data::telemetry::Facts;
+use crate::http::json_text;
+use crate::http::requests::{Request, request, respond};
+use crate::protocol::wire::similar::SimilarQuery;
+use context::{check_state, context};
+use one::Search;
+
+pub(super) fn routes(state: &Arc<AppState>) -> Routes {
+    let post = warp::path!("indexes" / String / "search").and(warp::post()).and(request(state));
+    let get = warp::path!("indexes" / String / "search").and(warp::get()).and(request(state));
+    let facets = warp::path!("indexes" / String / "facet-search").and(warp::post()).and(request(state));
+    let completions = warp::path!("indexes" / String / "completions").and(warp::post()).and(request(state));
+    let post_similar = warp::path!("indexes" / String / "similar").and(warp::post()).and(request(state));
+    let get_similar = warp::path!("indexes" / String / "similar").and(warp::get()).and(request(state));
+
+    let post = post.then(by_body);
+    let get =
+        get.then(|uid, request| respond(request, async |request| Search::by_parameters(uid, &request)?.answer().await));
+    let facets = facets.then(|uid, request| respond(request, async |request| facet_search(uid, request).await));
+    let completions = completions.then(|uid, request| respond(request, async |request| complete(uid, request).await));
+    let post_similar =
+        post_similar.then(|uid, request| respond(request, async |request| similar_by_body(uid, request).await));
+    let get_similar =
+        get_similar.then(|uid, request| respond(request, async |request| similar_by_parameters(uid, request).await));
+    let similar = any_of([post_similar.boxed(), get_similar.boxed()]);
+    any_of([post.boxed(), get.boxed(), facets.boxed(), completions.boxed(), similar])
+}
+
+/// A search by the body of a request.
+pub(super) async fn by_body(uid: String, request: Request) -> Response {
+    respond(request, async |request| Search::by_body(uid, request).await?.answer().await).await
+}
+
+async fn facet_search(uid: String, request: Request) -> ApiResult<Response> {
+    let mut context = context(&request);
+    let index = request.index(&uid)?;
+    let state = Arc::clone(request.state());
+    let asked = FacetSearch::from_body(&*request.json().await?)?;
+    check_state(&asked.query, &context)?;
+    let texts = wanted(&state, std::iter::once((index.uid.as_str(), &asked.query)), &context)?;
+    context.embedded = embed(&state, texts).await;
+    let facts = state.telemetry.is_on().then(|| Facts::FacetSearch { has_point: asked.query.point_in_time.is_some() });
+    let budget = context.budget.clone();
+    let written = facet_search_in_pool(&state, index, asked, context).await?;
+    let mut answer = json_text(budget.body(written.body));
+    report_limits(&mut answer, &written.cuts);
+    let seen = ObservedRequest { degraded_searches: written.degraded_searches, facts: facts.map(Box::new) };
+    answer.extensions_mut().insert(seen);
+    Ok(answer)
+}
+
+/// Searches on a thread of the pool, in the view that the request names, or else in the present state.
+async fn facet_search_in_pool(
+    state: &Arc<AppState>,
+    index: IndexName,
+    asked: FacetSearch,
+    context: Context,
+) -> ApiResult<Written> {
+    let (instance, points) = (Arc::clone(&state.instance), Arc::clone(&state.points_in_time));
+    let (budget, runtime) = (context.budget.clone(), Handle::current());
+    let found = state.answer(&budget, move || {
+        let view = View { index: &index, point: asked.query.point_in_time, holder: context.rights.holder() };
+        let present = || instance.searchable_at(&index.uid, asked.query.at);
+        points.within(view, &runtime, present, |uid, snapshot| {
+            let target = Target { name: &index.asked, uid, snapshot };
+            let mut written = run_facet_search(target, &asked, &context)?;
+            Ok((std::mem::take(&mut written.body), written))
+        })
+    });
+    let (body, written) = found.await?;
+    Ok(Written { body, ..written })
+}
+
+async fn complete(uid: String, request: Request) -> ApiResult<Response> {
+    let context = context(&request);
+    let index = request.index(&uid)?;
+    let state = Arc::clone(request.state());
+    let asked = CompletionQuery::from_body(&*request.json().await?)?;
+    let budget = context.budget.clone();
+    let of_work = Arc::clone(&state);
+    let body = state.answer(&budget, move || {
+        let snapshot = of_work.instance.searchable(&index.uid)?;
+        run_completions(Target::new(&index, &snapshot), &asked, &of_work.asked, &context)
+    });
+    let body = body.await?;
+    Ok(json_text(budget.body(body)))
+}
+
+async fn similar_by_body(uid: String, request: Request) -> ApiResult<Response> {
+    let (context, index) = (context(&request), request.index(&uid)?);
+    let state = Arc::clone(request.state());
+    let query = SimilarQuery::from_body(&*request.json().await?)?;
+    similar(&state, index, query, context).await
+}
+
+async fn similar_by_parameters(uid: String, request: Request) -> ApiResult<Response> {
+    let index = request.index(&uid)?;
+    let query = SimilarQuery::from_parameters(&request.query())?;
+    similar(request.state(), index, query, context(&request)).await
+}
+
+async fn similar(
+    state: &Arc<AppState>,
+    index: IndexName,
+    query: SimilarQuery,
+    context: Context,
+) -> ApiResult<Response> {
+    let instance = Arc::clone(&state.instance);
+    let budget = context.budget.clone();
+    let written = state.answer(&budget, move || {
+        let snapshot = instance.searchable(&index.uid)?;
+        run_similar(Target::new(&index, &snapshot), &query, &context)
+    });
+    let written = written.await?;
+    let mut answer = json_text(budget.body(written.body));
+    report_limits(&mut answer, &written.cuts);
+    Ok(answer)
+}

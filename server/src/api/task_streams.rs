@@ -1,0 +1,290 @@
+//! `/tasks/stream` and `/batches/stream`: what happens to the queue, as server-sent events.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::mpsc;
+use warp::http::{HeaderName, HeaderValue, header};
+use warp::reply::Response;
+use warp::{Filter, Reply};
+
+use crate::api::hidden_names::{hide_in_batch, hide_in_task};
+use crate::api::{Routes, any_of};
+use crate::app::AppState;
+use crate::base::budget::AnswerBudget;
+use crate::base::error::{ApiError, ApiResult, Code};
+use crate::base::timestamp::Timestamp;
+use crate::data::access::Rights;
+use crate::data::features::Feature;
+use crate::data::tasks::{
+    Follower, Happening, LiveBatch, Mark, Missed, Page, Remembered, Status, Task, TaskFilter, blocking,
+};
+use crate::http::requests::{Request, request, respond};
+use crate::protocol::wire::tasks::{Bounds, Paging};
+
+/// How long a client is to wait before it connects again.
+const RETRY: &str = "retry: 10000\n\n";
+/// A comment, so that proxies see that the connection is in use.
+const STILL_HERE: &str = ":\n\n";
+/// How often it is sent, and how often the server looks whether it is to stop.
+const PAUSE: Duration = Duration::from_secs(1);
+const QUIET_PAUSES: u32 = 15;
+/// How often the progress of a batch is looked at.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
+/// Events that wait for the client.
+const EVENTS_WAITING: usize = 8;
+/// Tasks that are read at once.
+const PAGE_TASKS: u64 = 100;
+
+/// What is streamed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Subject {
+    Tasks,
+    Batches,
+}
+
+pub(super) fn routes(state: &Arc<AppState>) -> Routes {
+    let tasks = warp::path!("tasks" / "stream").and(warp::get()).and(request(state));
+    let batches = warp::path!("batches" / "stream").and(warp::get()).and(request(state));
+    let tasks = tasks.then(|request| respond(request, async |request| stream(&request, Subject::Tasks)));
+    let batches = batches.then(|request| respond(request, async |request| stream(&request, Subject::Batches)));
+    any_of([tasks.boxed(), batches.boxed()])
+}
+
+fn stream(request: &Request, subject: Subject) -> ApiResult<Response> {
+    let state = request.state();
+    if !state.features.is_on(Feature::TasksStreamingRoute) {
+        let route = if subject == Subject::Tasks { "/tasks/stream" } else { "/batches/stream" };
+        return Err(ApiError::feature_not_enabled(format!("calling the {route} route"), "tasks_streaming_route"));
+    }
+    let listener = state.queue.listen().ok_or_else(|| {
+        ApiError::new(Code::BadRequest, "The streams of tasks and batches have as many readers as they may.")
+    })?;
+    let last = request.header("last-event-id").and_then(Mark::parse);
+    let (sender, events) = mpsc::channel(EVENTS_WAITING);
+    let streaming = Streaming { state: Arc::clone(state), rights: request.rights().clone(), subject, sender };
+    tokio::spawn(streaming.run(listener, last));
+    let pieces = futures_util::stream::unfold(events, async |mut events: mpsc::Receiver<Bytes>| {
+        let event = events.recv().await?;
+        Some((Ok::<_, Infallible>(event), events))
+    });
+    let mut response = warp::reply::stream(request.standing().limit(pieces)).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+/// The client is gone, or the server stops.
+struct Over;
+
+struct Streaming {
+    state: Arc<AppState>,
+    rights: Rights,
+    subject: Subject,
+    sender: mpsc::Sender<Bytes>,
+}
+
+impl Streaming {
+    /// Ends with the client, or with the answer.
+    async fn run(self, mut listener: Follower, last: Option<Mark>) {
+        let _over = self.follow(&mut listener, last).await;
+    }
+
+    async fn follow(&self, listener: &mut Follower, last: Option<Mark>) -> Result<(), Over> {
+        self.send(RETRY.to_owned()).await?;
+        let mut seen = listener.since;
+        if let Some(last) = last {
+            self.replay(last, seen).await?;
+        }
+        let mut quiet = 0;
+        let mut progress = HashMap::new();
+        loop {
+            let is_watching = self.subject == Subject::Batches && !self.state.queue.at_work().is_empty();
+            let pause = if is_watching { LOOK_AGAIN } else { PAUSE };
+            match tokio::time::timeout(pause, listener.happenings.recv()).await {
+                Ok(Ok((mark, happening))) => {
+                    quiet = 0;
+                    seen = mark;
+                    self.show(mark, happening).await?;
+                }
+                Ok(Err(RecvError::Lagged(_))) => {
+                    // The oldest that is still there comes next; what came before it is looked up.
+                    let Ok((mark, happening)) = listener.happenings.recv().await else { continue };
+                    self.replay(seen, Mark { number: mark.number.saturating_sub(1), ..mark }).await?;
+                    seen = mark;
+                    self.show(mark, happening).await?;
+                }
+                Ok(Err(RecvError::Closed)) => return Ok(()),
+                Err(_) if self.state.queue.is_closing() => return Ok(()),
+                Err(_) if is_watching => self.show_progress(seen, &mut progress).await?,
+                Err(_) => {
+                    quiet += 1;
+                    if quiet >= QUIET_PAUSES {
+                        quiet = 0;
+                        self.send(STILL_HERE.to_owned()).await?;
+                    } else if self.sender.is_closed() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Shows something as it happens.
+    async fn show(&self, mark: Mark, happening: Happening) -> Result<(), Over> {
+        match (happening, self.subject) {
+            (Happening::Registered(task), Subject::Tasks) => self.send_task(mark, &task).await,
+            (Happening::Begun(live), Subject::Tasks) => self.show_begun(mark, &live).await,
+            (Happening::Ended(batch), Subject::Tasks) => self.show_tasks(mark, of_batch(batch)).await,
+            (Happening::Registered(_), Subject::Batches) => Ok(()),
+            (Happening::Begun(live), Subject::Batches) => self.show_batch(mark, live.uid).await,
+            (Happening::Ended(batch), Subject::Batches) => self.show_batch(mark, batch).await,
+        }
+    }
+
+    /// Shows what happened behind `last`, up to `until`: as it is now.
+    async fn replay(&self, last: Mark, until: Mark) -> Result<(), Over> {
+        let missed = match self.state.queue.missed(last, until) {
+            Missed::All(missed) => missed,
+            Missed::Since(at) => return self.show_since(until, at).await,
+        };
+        for (mark, remembered) in missed {
+            match (remembered, self.subject) {
+                (Remembered::Registered(uid), Subject::Tasks) => {
+                    let filter = TaskFilter { uids: Some(vec![uid]), ..TaskFilter::default() };
+                    self.show_tasks(mark, filter).await?;
+                }
+                (Remembered::Begun(batch) | Remembered::Ended(batch), Subject::Tasks) => {
+                    self.show_tasks(mark, of_batch(batch)).await?;
+                }
+                (Remembered::Registered(_), Subject::Batches) => {}
+                (Remembered::Begun(batch) | Remembered::Ended(batch), Subject::Batches) => {
+                    self.show_batch(mark, batch).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows what changed from an instant on, once.
+    async fn show_since(&self, mark: Mark, at: Timestamp) -> Result<(), Over> {
+        let from = Bounds { after: Some(Timestamp::from_nanos(at.nanos().saturating_sub(1))), before: None };
+        let ended = TaskFilter { finished: from, ..TaskFilter::default() };
+        let registered = TaskFilter {
+            enqueued: from,
+            statuses: Some(vec![Status::Enqueued, Status::Processing]),
+            ..TaskFilter::default()
+        };
+        match self.subject {
+            Subject::Tasks => {
+                self.show_tasks(mark, ended).await?;
+                self.show_tasks(mark, registered).await
+            }
+            Subject::Batches => self.show_batches(mark, ended).await,
+        }
+    }
+
+    /// The tasks of a batch that begins. The store does not know of it, and may know its end already.
+    async fn show_begun(&self, mark: Mark, live: &Arc<LiveBatch>) -> Result<(), Over> {
+        for &uid in &live.tasks {
+            let (queue, live) = (Arc::clone(&self.state.queue), Arc::clone(live));
+            let Ok(Ok(mut task)) = blocking(move || queue.task(uid)).await else { continue };
+            task.status = Status::Processing;
+            (task.batch_uid, task.started_at) = (Some(live.uid), Some(live.started_at));
+            (task.finished_at, task.error) = (None, None);
+            self.send_task(mark, &task).await?;
+        }
+        Ok(())
+    }
+
+    /// All tasks that match, oldest first, as they are now.
+    async fn show_tasks(&self, mark: Mark, filter: TaskFilter) -> Result<(), Over> {
+        let filter = TaskFilter { visible: self.visible(), ..filter };
+        let mut from = None;
+        loop {
+            let paging = Paging { limit: PAGE_TASKS, from, reverse: true };
+            let page = self.state.queue.tasks(filter.clone(), paging, AnswerBudget::UNLIMITED).await;
+            let Ok(Page { results, next, .. }) = page else { return Ok(()) };
+            for task in &results {
+                self.send_task(mark, task).await?;
+            }
+            if next.is_none() {
+                return Ok(());
+            }
+            from = next;
+        }
+    }
+
+    async fn show_batches(&self, mark: Mark, filter: TaskFilter) -> Result<(), Over> {
+        let filter = TaskFilter { visible: self.visible(), ..filter };
+        let mut from = None;
+        loop {
+            let paging = Paging { limit: PAGE_TASKS, from, reverse: true };
+            let page = self.state.queue.batches(filter.clone(), paging, AnswerBudget::UNLIMITED).await;
+            let Ok(Page { results, next, .. }) = page else { return Ok(()) };
+            for batch in results {
+                let batch = hide_in_batch(batch, &self.rights);
+                self.send_event(mark, &serde_json::to_string(&batch).unwrap_or_default()).await?;
+            }
+            if next.is_none() {
+                return Ok(());
+            }
+            from = next;
+        }
+    }
+
+    async fn show_batch(&self, mark: Mark, uid: u32) -> Result<(), Over> {
+        self.show_batches(mark, of_batch(uid)).await
+    }
+
+    /// The batches that work, where their progress is another than the one that was shown.
+    async fn show_progress(&self, mark: Mark, shown: &mut HashMap<u32, String>) -> Result<(), Over> {
+        let lives = self.state.queue.at_work();
+        shown.retain(|uid, _| lives.iter().any(|live| live.uid == *uid));
+        for live in lives {
+            let is_seen =
+                self.rights.visible().is_none() || live.index_uid.as_deref().is_some_and(|uid| self.rights.admits(uid));
+            let (true, Ok(batch)) = (is_seen, self.state.queue.batch(live.uid)) else { continue };
+            let text = serde_json::to_string(&hide_in_batch(batch, &self.rights)).unwrap_or_default();
+            if shown.get(&live.uid) != Some(&text) {
+                self.send_event(mark, &text).await?;
+                shown.insert(live.uid, text);
+            }
+        }
+        Ok(())
+    }
+
+    fn visible(&self) -> Option<Vec<String>> {
+        self.rights.visible().map(<[String]>::to_vec)
+    }
+
+    /// A task, if the key of the request may know of it.
+    async fn send_task(&self, mark: Mark, task: &Task) -> Result<(), Over> {
+        let is_seen = self.rights.visible().is_none()
+            || task.index_uid.as_deref().is_some_and(|index_uid| self.rights.admits(index_uid));
+        if !is_seen {
+            return Ok(());
+        }
+        let task = hide_in_task(task.clone(), &self.rights);
+        let text = serde_json::to_string(&task.view(&self.state.error_docs)).unwrap_or_default();
+        self.send_event(mark, &text).await
+    }
+
+    async fn send_event(&self, mark: Mark, data: &str) -> Result<(), Over> {
+        self.send(format!("id: {mark}\ndata: {data}\n\n")).await
+    }
+
+    async fn send(&self, text: String) -> Result<(), Over> {
+        self.sender.send(text.into()).await.map_err(|_| Over)
+    }
+}
+
+fn of_batch(uid: u32) -> TaskFilter {
+    TaskFilter { batch_uids: Some(vec![uid]), ..TaskFilter::default() }
+}

@@ -1,0 +1,228 @@
+//! `/tasks` and `/batches`.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::Stream;
+use serde::Serialize;
+use serde_json::json;
+use warp::http::{HeaderValue, StatusCode, header};
+use warp::reply::Response;
+use warp::{Filter, Reply};
+
+use super::enqueue_as;
+use super::hidden_names::{hide_in_batch, hide_in_task};
+use crate::api::{Routes, any_of};
+use crate::app::AppState;
+use crate::base::budget::AnswerBudget;
+use crate::base::error::{ApiError, ApiResult, Code};
+use crate::base::options::human_size;
+use crate::data::features::Feature;
+use crate::data::tasks::{
+    Content, NewTask, Page, PayloadDamage, PayloadPlace, Status, Task, TaskFilter, TaskView, UidSet, batch_not_found,
+    blocking, check_inline_payload, check_payload_file, task_not_found,
+};
+use crate::http::requests::{Request, request, respond};
+use crate::http::{json_answer, json_text};
+use crate::protocol::wire::documents::CUSTOM_METADATA;
+use crate::protocol::wire::tasks::{TaskSelection, list_parameters, selecting_parameters, uid_in_path};
+
+pub(super) fn routes(state: &Arc<AppState>) -> Routes {
+    let get = warp::path!("tasks" / String).and(warp::get()).and(request(state));
+    let list = warp::path!("tasks").and(warp::get()).and(request(state));
+    let delete = warp::path!("tasks").and(warp::delete()).and(request(state));
+    let cancel = warp::path!("tasks" / "cancel").and(warp::post()).and(request(state));
+    let documents = warp::path!("tasks" / String / "documents").and(warp::get()).and(request(state));
+    let compact = warp::path!("tasks" / "compact").and(warp::post()).and(request(state));
+    let batch = warp::path!("batches" / String).and(warp::get()).and(request(state));
+    let batches = warp::path!("batches").and(warp::get()).and(request(state));
+
+    let get = get.then(|uid: String, request| respond(request, async move |request| get_task(&uid, &request)));
+    let list = list.then(|request| respond(request, list_tasks));
+    let delete = delete.then(|request| respond(request, delete_tasks));
+    let cancel = cancel.then(|request| respond(request, cancel_tasks));
+    let documents = documents
+        .then(|uid: String, request| respond(request, async move |request| task_documents(&uid, &request).await));
+    let compact = compact.then(|request| respond(request, compact_queue));
+    let batch =
+        batch.then(|uid: String, request| respond(request, async move |request| get_batch(&uid, &request).await));
+    let batches = batches.then(|request| respond(request, list_batches));
+    let tasks = any_of([get.boxed(), list.boxed(), delete.boxed(), cancel.boxed(), documents.boxed(), compact.boxed()]);
+    any_of([tasks, batch.boxed(), batches.boxed()])
+}
+
+/// A lookup of microseconds: not worth another thread.
+fn get_task(uid: &str, request: &Request) -> ApiResult<Response> {
+    let state = request.state();
+    let uid = uid_in_path(uid, "Task")?;
+    let task = visible_task(uid, request)?;
+    Ok(json_answer(StatusCode::OK, &task.view(&state.error_docs)))
+}
+
+/// The task, if the key of the request may know of it.
+fn visible_task(uid: u32, request: &Request) -> ApiResult<Task> {
+    let task = request.state().queue.task(uid)?;
+    let is_visible = request.rights().visible().is_none()
+        || task.index_uid.as_deref().is_some_and(|index_uid| request.rights().admits(index_uid));
+    if is_visible { Ok(hide_in_task(task, request.rights())) } else { Err(task_not_found(uid)) }
+}
+
+/// The documents of an addition that is not finished, as they will be indexed, once their checksum is compared.
+async fn task_documents(uid: &str, request: &Request) -> ApiResult<Response> {
+    let state = request.state();
+    if !state.features.is_on(Feature::GetTaskDocumentsRoute) {
+        return Err(ApiError::feature_not_enabled(
+            "Getting the documents of an enqueued task",
+            "get task documents route",
+        ));
+    }
+    let uid = uid_in_path(uid, "Task")?;
+    visible_task(uid, request)?;
+    let state = Arc::clone(state);
+    let body = blocking(move || payload(&state, uid)).await??;
+    let mut response = match body {
+        Documents::Few(lines) => Response::new(lines.into()),
+        Documents::Many(file) => warp::reply::stream(pieces(file)).into_response(),
+    };
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+    Ok(response)
+}
+
+/// Where the documents of a task are, ready to be read: an open file stays readable when the task ends.
+enum Documents {
+    Few(Vec<u8>),
+    Many(File),
+}
+
+fn payload(state: &AppState, uid: u32) -> ApiResult<Documents> {
+    let store = state.queue.store();
+    let none = || {
+        ApiError::new(
+            Code::TaskFileNotFound,
+            format!(
+                "Task `{uid}` does not contain any documents. Only `documentAdditionOrUpdate` tasks with the statuses \
+                 `enqueued` or `processing` contain documents"
+            ),
+        )
+    };
+    let Some(Content::Upsert(upsert)) = store.content(uid)? else { return Err(none()) };
+    match &upsert.payload {
+        PayloadPlace::Inline => {
+            let documents = store.inline_payload(uid)?.ok_or_else(none)?;
+            check_inline_payload(&upsert, &documents).map_err(|damage| damage.of_task(uid))?;
+            Ok(Documents::Few(documents))
+        }
+        PayloadPlace::File(name) => {
+            let path = state.instance.payload_folder().join(name);
+            // The task may just have ended, or may end while the file is read.
+            let file = File::open(&path).map_err(|_| none())?;
+            match check_payload_file(&upsert, &path) {
+                Ok(()) => Ok(Documents::Many(file)),
+                Err(PayloadDamage::Missing) => Err(none()),
+                Err(damage) => Err(damage.of_task(uid)),
+            }
+        }
+    }
+}
+
+/// A file in pieces, read away from the threads that serve connections.
+fn pieces(file: File) -> impl Stream<Item = io::Result<Bytes>> + Send {
+    const PIECE_BYTES: u64 = 256 * 1024;
+    futures_util::stream::try_unfold(file, |file| async {
+        let read = blocking(move || {
+            let mut piece = Vec::new();
+            (&file).take(PIECE_BYTES).read_to_end(&mut piece)?;
+            Ok::<_, io::Error>((!piece.is_empty()).then(|| (Bytes::from(piece), file)))
+        });
+        read.await.map_err(|error| io::Error::other(error.message))?
+    })
+}
+
+async fn compact_queue(request: Request) -> ApiResult<Response> {
+    let state = Arc::clone(request.state());
+    if !state.features.is_on(Feature::TaskQueueCompactionRoute) {
+        return Err(ApiError::feature_not_enabled("Using the /tasks/compact route", "task queue compaction route"));
+    }
+    let (before, after) = blocking(move || state.queue.store().compact()).await??;
+    let body = json!({
+        "preSize": human_size(before),
+        "postSize": human_size(after),
+        "status": Status::Succeeded,
+        // Nothing: the queue goes on by itself.
+        "actionRequired": null,
+    });
+    Ok(json_answer(StatusCode::OK, &body))
+}
+
+async fn list_tasks(request: Request) -> ApiResult<Response> {
+    let state = request.state();
+    let (asked, paging) = list_parameters(&request.query())?;
+    let filter = visible(asked, &request);
+    let budget = state.budgets.answer();
+    let page = state.queue.tasks(filter, paging, budget.clone()).await?;
+    let tasks: Vec<Task> = page.results.into_iter().map(|task| hide_in_task(task, request.rights())).collect();
+    let results: Vec<TaskView<'_>> = tasks.iter().map(|task| task.view(&state.error_docs)).collect();
+    let page = Page { results, total: page.total, limit: page.limit, from: page.from, next: page.next };
+    Ok(listed(&page, budget))
+}
+
+async fn cancel_tasks(request: Request) -> ApiResult<Response> {
+    let (filter, tasks) = matching(&request, "cancel").await?;
+    enqueue_ok(request.state(), Content::CancelTasks { filter, tasks }).await
+}
+
+async fn delete_tasks(request: Request) -> ApiResult<Response> {
+    let (filter, tasks) = matching(&request, "delete").await?;
+    enqueue_ok(request.state(), Content::DeleteTasks { filter, tasks }).await
+}
+
+/// The tasks that a request names, of those that its key may know of.
+fn visible(mut asked: TaskSelection, request: &Request) -> TaskFilter {
+    for uid in asked.index_uids.iter_mut().flatten() {
+        request.rights().target(uid).to_owned().clone_into(uid);
+    }
+    TaskFilter { visible: request.rights().visible().map(<[String]>::to_vec), ..asked.into() }
+}
+
+/// The query string as it came, and the tasks that match now.
+async fn matching(request: &Request, verb: &str) -> ApiResult<(String, UidSet)> {
+    let asked = selecting_parameters(&request.query().without(CUSTOM_METADATA), verb)?;
+    let tasks = request.state().queue.matching(visible(asked, request)).await?;
+    Ok((format!("?{}", request.raw_query()), tasks))
+}
+
+/// These two answer 200 where other writes answer 202.
+async fn enqueue_ok(state: &Arc<AppState>, content: Content) -> ApiResult<Response> {
+    enqueue_as(StatusCode::OK, state, NewTask::global(content)).await
+}
+
+async fn get_batch(uid: &str, request: &Request) -> ApiResult<Response> {
+    let queue = &request.state().queue;
+    let uid = uid_in_path(uid, "Batch")?;
+    if let Some(patterns) = request.rights().visible() {
+        let of_batch =
+            TaskFilter { batch_uids: Some(vec![uid]), visible: Some(patterns.to_vec()), ..TaskFilter::default() };
+        if queue.matching(of_batch).await?.is_empty() {
+            return Err(batch_not_found(uid));
+        }
+    }
+    let batch = hide_in_batch(queue.batch(uid)?, request.rights());
+    Ok(json_answer(StatusCode::OK, &batch))
+}
+
+async fn list_batches(request: Request) -> ApiResult<Response> {
+    let (asked, paging) = list_parameters(&request.query())?;
+    let filter = visible(asked, &request);
+    let budget = request.state().budgets.answer();
+    let mut page = request.state().queue.batches(filter, paging, budget.clone()).await?;
+    page.results = page.results.into_iter().map(|batch| hide_in_batch(batch, request.rights())).collect();
+    Ok(listed(&page, budget))
+}
+
+/// A page as it is sent.
+fn listed(page: &Page<impl Serialize>, budget: AnswerBudget) -> Response {
+    let body = serde_json::to_vec(page).expect("tasks and batches have text keys");
+    json_text(budget.body(body))
+}

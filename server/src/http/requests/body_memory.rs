@@ -1,0 +1,131 @@
+//! The memory that bodies of requests take, which are read whole.
+
+use std::io::Read;
+use std::ops::Deref;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::app::AppState;
+use crate::base::budget::{Lease, VALUE_BYTES, all_taken, json_heap_bytes, request_too_large};
+use crate::base::error::ApiResult;
+use crate::http::incomplete_body;
+use crate::protocol::wire::body::parse_json;
+
+/// What takes no more is not counted: that is most requests.
+const UNCOUNTED_BYTES: usize = 64 << 10;
+/// Decoded at a time.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Counts what a body takes, and gives it back when dropped.
+#[derive(Debug)]
+pub(super) struct BodyMemory {
+    lease: Lease,
+    one_max: usize,
+}
+
+impl BodyMemory {
+    pub(super) fn new(state: &AppState) -> BodyMemory {
+        let pool = state.budgets.requests();
+        BodyMemory { lease: pool.lease(), one_max: pool.one_max() }
+    }
+
+    /// What one request may take.
+    pub(super) fn one_max(&self) -> usize {
+        self.one_max
+    }
+
+    /// Counts `len` bytes that were received so far. Waits for others.
+    ///
+    /// # Errors
+    /// When that is too much.
+    pub(super) async fn receive(&mut self, len: usize) -> ApiResult<()> {
+        // A buffer that grows holds up to twice as much.
+        match self.wanted(len.next_power_of_two())? {
+            Some(wanted) if !self.lease.grow_patiently(wanted).await => Err(all_taken("requests")),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is to be leased to have `bytes`, if that is more than is there.
+    fn wanted(&self, bytes: usize) -> ApiResult<Option<usize>> {
+        if bytes > self.one_max.next_power_of_two() {
+            return Err(request_too_large(self.one_max));
+        }
+        Ok((bytes > UNCOUNTED_BYTES && bytes > self.lease.bytes()).then_some(bytes.min(self.one_max)))
+    }
+
+    /// Reads all of `reader`.
+    ///
+    /// # Errors
+    /// When that is too much, or broken.
+    pub(super) fn decode(&mut self, reader: &mut impl Read) -> ApiResult<Bytes> {
+        let encoded = self.lease.bytes();
+        let mut decoded = Vec::new();
+        loop {
+            // A buffer that grows holds up to twice as much.
+            let bytes = encoded + (decoded.len() + PIECE_BYTES).next_power_of_two();
+            let is_there = self.wanted(bytes)?.is_none_or(|wanted| self.lease.grow(wanted));
+            if !is_there {
+                return Err(all_taken("requests"));
+            }
+            let read =
+                reader.by_ref().take(PIECE_BYTES as u64).read_to_end(&mut decoded).map_err(|_| incomplete_body())?;
+            if read == 0 {
+                return Ok(decoded.into());
+            }
+        }
+    }
+}
+
+/// What was read from a body, with the memory that it takes.
+#[derive(Debug)]
+pub(crate) struct Counted<T> {
+    pub(super) value: T,
+    pub(super) memory: BodyMemory,
+}
+
+impl<T> Deref for Counted<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> Counted<T> {
+    /// Without its memory: where it is written down.
+    pub(crate) fn take(self) -> T {
+        self.value
+    }
+}
+
+impl Counted<Bytes> {
+    /// As JSON. The number of values is looked at before there is any.
+    ///
+    /// # Errors
+    /// Too many of them, an empty body, broken JSON.
+    pub(crate) async fn parsed(self) -> ApiResult<Counted<Value>> {
+        self.read(VALUE_BYTES, parse_json).await
+    }
+
+    /// What `read` makes of JSON, of which each value takes `value_bytes`.
+    ///
+    /// # Errors
+    /// Too many values, and those of `read`.
+    pub(crate) async fn read<T>(
+        self,
+        value_bytes: usize,
+        read: impl FnOnce(&[u8]) -> ApiResult<T>,
+    ) -> ApiResult<Counted<T>> {
+        let Counted { value: body, mut memory } = self;
+        let heap = json_heap_bytes(&body, value_bytes);
+        if heap > memory.one_max {
+            return Err(request_too_large(memory.one_max));
+        }
+        if heap > UNCOUNTED_BYTES && !memory.lease.grow_patiently(heap).await {
+            return Err(all_taken("requests"));
+        }
+        Ok(Counted { value: read(&body)?, memory })
+    }
+}

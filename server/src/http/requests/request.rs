@@ -1,0 +1,260 @@
+//! A request as the routes see it.
+
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes, BytesMut};
+use futures_util::StreamExt;
+use serde_json::Value;
+use warp::Filter;
+use warp::filters::BoxedFilter;
+use warp::http::{HeaderMap, HeaderValue, Method, header};
+use warp::path::FullPath;
+
+use super::body_memory::{BodyMemory, Counted};
+use super::standing::Standing;
+use crate::app::AppState;
+use crate::base::aliases::IndexName;
+use crate::base::budget::request_too_large;
+use crate::base::error::ApiResult;
+use crate::data::access::Rights;
+use crate::data::tasks::blocking;
+use crate::http::{
+    BodyStream, Encoding, LimitedReader, ReadFailure, body_pieces, content_length, incomplete_body, payload_too_large,
+};
+use crate::protocol::wire::body::check_json_content_type;
+use crate::protocol::wire::identifier::index_uid_in_path;
+use crate::protocol::wire::query_string::QueryString;
+use crate::protocol::wire::wait::Wait;
+
+/// Where a request goes, still encoded.
+enum Target {
+    Sent(FullPath),
+    /// Of a request that another one stands for.
+    Inner(String),
+}
+
+/// Everything of a request but its path.
+pub(crate) struct Request {
+    state: Arc<AppState>,
+    method: Method,
+    path: Target,
+    rights: Rights,
+    headers: HeaderMap,
+    query: String,
+    /// What `query` said about waiting.
+    wait: Option<String>,
+    body: BodyStream,
+}
+
+impl std::fmt::Debug for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Headers hold secrets.
+        f.debug_struct("Request").field("query", &self.query).finish_non_exhaustive()
+    }
+}
+
+/// Extracts a [`Request`]; never rejects.
+pub(crate) fn request(state: &Arc<AppState>) -> BoxedFilter<(Request,)> {
+    let state = Arc::clone(state);
+    let query = warp::query::raw().or(warp::any().map(String::new)).unify();
+    let head = warp::method().and(warp::path::full()).and(warp::header::headers_cloned());
+    head.and(query)
+        .and(warp::body::stream())
+        .map(move |method: Method, path, headers, query: String, body| {
+            let (query, wait) = if method == Method::GET { (query, None) } else { Wait::split(&query) };
+            Request {
+                state: Arc::clone(&state),
+                method,
+                path: Target::Sent(path),
+                rights: Rights::none(),
+                headers,
+                query,
+                wait,
+                body: body_pieces(body, state.options.service.client_timeout),
+            }
+        })
+        .boxed()
+}
+
+/// What requests are made of that another one stands for: its server and its key.
+#[derive(Clone)]
+pub(crate) struct Origin {
+    state: Arc<AppState>,
+    key: Option<HeaderValue>,
+}
+
+impl Origin {
+    /// A request of the same caller, whose rights are still to be checked. `target` is a path with its parameters, encoded.
+    pub(crate) fn request(&self, method: Method, target: String, body: Option<Vec<u8>>) -> Request {
+        let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+        let (path, query) = (path.to_owned(), query.to_owned());
+        let key = self.key.clone().map(|key| (header::AUTHORIZATION, key));
+        let json = body.is_some().then(|| (header::CONTENT_TYPE, HeaderValue::from_static("application/json")));
+        let pieces = body.map(|body| Ok(Bytes::from(body)));
+        Request {
+            state: Arc::clone(&self.state),
+            method,
+            path: Target::Inner(path),
+            rights: Rights::none(),
+            headers: key.into_iter().chain(json).collect(),
+            query,
+            wait: None,
+            body: Box::pin(futures_util::stream::iter(pieces)),
+        }
+    }
+}
+
+impl Request {
+    /// What other requests of the same caller are made of.
+    pub(crate) fn origin(&self) -> Origin {
+        Origin { state: Arc::clone(&self.state), key: self.headers.get(header::AUTHORIZATION).cloned() }
+    }
+
+    /// The server.
+    pub(crate) fn state(&self) -> &Arc<AppState> {
+        &self.state
+    }
+
+    /// What the client asks to be done: `GET` and the like.
+    pub(crate) fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// The path, still encoded.
+    pub(crate) fn path(&self) -> &str {
+        match &self.path {
+            Target::Sent(path) => path.as_str(),
+            Target::Inner(path) => path,
+        }
+    }
+
+    /// What the key of the request may touch; nothing before that was checked.
+    pub(crate) fn rights(&self) -> &Rights {
+        &self.rights
+    }
+
+    /// Returns what it takes to see whether the request would still be allowed, for an answer that goes on.
+    pub(crate) fn standing(&self) -> Standing {
+        let key = self.headers.get(header::AUTHORIZATION);
+        Standing::new(&self.state, (&self.method, self.path()), key, &self.rights)
+    }
+
+    /// The index that the uid in a path names, which may be an alias.
+    ///
+    /// # Errors
+    /// `invalid_index_uid`
+    pub(crate) fn index(&self, segment: &str) -> ApiResult<IndexName> {
+        Ok(self.rights.aliases().resolve(index_uid_in_path(segment)?))
+    }
+
+    /// As [`Request::index`]: its own uid.
+    ///
+    /// # Errors
+    /// `invalid_index_uid`
+    pub(crate) fn index_uid(&self, segment: &str) -> ApiResult<String> {
+        self.index(segment).map(|index| index.uid)
+    }
+
+    /// The uid in a path, where an alias will not do.
+    ///
+    /// # Errors
+    /// `invalid_index_uid`, `index_uid_is_alias`
+    pub(crate) fn own_index_uid(&self, segment: &str) -> ApiResult<String> {
+        let name = index_uid_in_path(segment)?;
+        self.rights.check_own(&name)?;
+        Ok(name)
+    }
+
+    /// Whether the answer to a write is to wait for its effect.
+    pub(super) fn wait(&self) -> ApiResult<Option<Wait>> {
+        self.wait.as_deref().map_or(Ok(None), Wait::read)
+    }
+
+    pub(super) fn grant(&mut self, rights: Rights) {
+        self.rights = rights;
+    }
+
+    /// As the client sent them.
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    /// A header, when it is text.
+    pub(crate) fn header(&self, name: impl header::AsHeaderName) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// The query string, without its `?`.
+    pub(crate) fn raw_query(&self) -> &str {
+        &self.query
+    }
+
+    /// The query string, decoded.
+    pub(crate) fn query(&self) -> QueryString {
+        QueryString::parse(&self.query)
+    }
+
+    /// The headers, and the body as it arrives, still encoded.
+    pub(crate) fn into_parts(self) -> (HeaderMap, BodyStream) {
+        (self.headers, self.body)
+    }
+
+    /// The whole body, decoded, with the memory that it takes.
+    ///
+    /// # Errors
+    /// When it is larger than the limits, when other requests take the memory that there is, or when its encoding is
+    /// unknown or broken.
+    pub(crate) async fn bytes(mut self) -> ApiResult<Counted<Bytes>> {
+        let payload_max = self.state.options.service.payload_bytes_max();
+        let encoding = Encoding::of(&self.headers)?;
+        let declared = content_length(&self.headers).unwrap_or(0);
+        if declared > payload_max {
+            return Err(payload_too_large(payload_max));
+        }
+        let mut memory = BodyMemory::new(&self.state);
+        let mut encoded = BytesMut::new();
+        let mut first = None;
+        while let Some(piece) = self.body.next().await {
+            let piece = piece.map_err(|_| incomplete_body())?;
+            let len = encoded.len() + first.as_ref().map_or(0, Bytes::len) + piece.len();
+            if len as u64 > payload_max {
+                return Err(payload_too_large(payload_max));
+            }
+            memory.receive(len).await?;
+            // Most bodies are one piece, which is used as it is.
+            match first.take() {
+                None if encoded.is_empty() => first = Some(piece),
+                None => encoded.extend_from_slice(&piece),
+                Some(one) => {
+                    encoded.extend_from_slice(&one);
+                    encoded.extend_from_slice(&piece);
+                }
+            }
+        }
+        let encoded = first.unwrap_or_else(|| encoded.freeze());
+        if encoding == Encoding::Identity || encoded.is_empty() {
+            return Ok(Counted { value: encoded, memory });
+        }
+        blocking(move || {
+            let limit = payload_max.min(memory.one_max() as u64);
+            let mut reader = LimitedReader::new(encoding.reader(encoded.reader())?, limit);
+            let decoded = memory.decode(&mut reader);
+            match (reader.failure(), decoded) {
+                (Some(ReadFailure::TooLarge), _) if limit < payload_max => Err(request_too_large(memory.one_max())),
+                (Some(failure), _) => Err(failure.into_error(limit)),
+                (None, Ok(decoded)) => Ok(Counted { value: decoded, memory }),
+                (None, Err(error)) => Err(error),
+            }
+        })
+        .await?
+    }
+
+    /// The body as JSON, after a look at its content type.
+    ///
+    /// # Errors
+    /// As [`Request::bytes`]; wrong or missing content type, empty body, broken JSON.
+    pub(crate) async fn json(self) -> ApiResult<Counted<Value>> {
+        check_json_content_type(self.header(header::CONTENT_TYPE))?;
+        self.bytes().await?.parsed().await
+    }
+}

@@ -1,0 +1,118 @@
+//! From a request that a route took to its answer: what a key may do, what the request asks for beside its route, errors.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
+use warp::http::{HeaderValue, Method, StatusCode, header};
+use warp::reply::Response;
+
+use super::metadata;
+use super::replication::Replication;
+use super::request::Request;
+use crate::app::AppState;
+use crate::base::error::panic_text;
+use crate::base::error::{ApiError, ApiResult};
+use crate::data::access::Rights;
+use crate::data::observe::ObservedRequest;
+use crate::data::tasks::SummarizedTask;
+use crate::http::json_answer;
+use crate::protocol::wire::wait::Wait;
+
+/// Marks the answer to a write with the task it made.
+#[derive(Clone, Copy)]
+struct AcceptedTask(u32);
+
+/// The answer to a write: the short form of its task. A client that said `wait=searchable` gets it when the task ends.
+pub(crate) fn accepted(status: StatusCode, task: &SummarizedTask) -> Response {
+    let mut response = json_answer(status, task);
+    response.extensions_mut().insert(AcceptedTask(task.uid()));
+    response
+}
+
+/// The answer to a failed request.
+pub(crate) fn error_answer(state: &AppState, error: &ApiError) -> Response {
+    let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if status.is_server_error() && status != StatusCode::SERVICE_UNAVAILABLE {
+        tracing::error!(code = %error.code, message = %error.message, "request failed");
+    }
+    let mut response = json_answer(status, &error.body(&state.error_docs));
+    if let Some(seconds) = error.retry_after_seconds() {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+/// What a request asks for beside its route.
+struct Asked {
+    /// How long the answer to a write waits for its effect.
+    wait: Option<Wait>,
+    replication: Replication,
+    metadata: Option<String>,
+}
+
+impl Asked {
+    fn of(request: &Request, state: &AppState) -> ApiResult<Asked> {
+        let wait = request.wait()?;
+        let replication = match state.options.experimental.experimental_replication_parameters {
+            true => Replication::of(request.headers())?,
+            false => Replication::default(),
+        };
+        let metadata = match request.method() == Method::GET {
+            true => None,
+            false => metadata::read(&request.query())?,
+        };
+        Ok(Asked { wait, replication, metadata })
+    }
+}
+
+/// Answers a request that needs a key: a client that may not ask never learns what else is wrong.
+pub(crate) async fn respond<F>(mut request: Request, handler: impl FnOnce(Request) -> F) -> Response
+where
+    F: Future<Output = ApiResult<Response>>,
+{
+    let state = request.state().clone();
+    let admitted = admit(&state, &request);
+    let Asked { wait, replication, metadata } = match admitted {
+        Ok((rights, asked)) => {
+            request.grant(rights);
+            asked
+        }
+        Err(error) => return error_answer(&state, &error),
+    };
+    // On the heap: what a search keeps while it waits is large, and each layer around it would hold it on the stack.
+    let handling = Box::pin(async { handler(request).await });
+    let handled = replication.during(metadata::during(metadata, handling));
+    // A bug answers one request with an error instead of closing the connection on all that share it.
+    let handled = AssertUnwindSafe(handled).catch_unwind().await;
+    let answer = handled.unwrap_or_else(|panic| {
+        Err(ApiError::internal(format!("An unexpected crash occurred: `{}`.", panic_text(&*panic))))
+    });
+    match (answer, wait) {
+        (Ok(answer), Some(wait)) => awaited(&state, answer, wait).await,
+        (Ok(answer), None) => answer,
+        (Err(error), _) => error_answer(&state, &error),
+    }
+}
+
+/// What the key of a request may do, then what the request asks for.
+fn admit(state: &AppState, request: &Request) -> ApiResult<(Rights, Asked)> {
+    let rights = state.access.check(request.method(), request.path(), request.headers(), state.instance.aliases())?;
+    Ok((rights, Asked::of(request, state)?))
+}
+
+/// Holds the answer to a write back until its task has ended or patience has; it then says how far the task is.
+async fn awaited(state: &AppState, answer: Response, wait: Wait) -> Response {
+    let Some(&AcceptedTask(uid)) = answer.extensions().get() else { return answer };
+    match state.queue.ended(uid, wait.patience).await {
+        Ok(task) => {
+            let mut ended = json_answer(answer.status(), &task.into_summary());
+            if let Some(seen) = answer.extensions().get::<ObservedRequest>() {
+                ended.extensions_mut().insert(seen.clone());
+            }
+            ended
+        }
+        // The write is accepted whatever became of the look at it.
+        Err(_) => answer,
+    }
+}

@@ -1,0 +1,66 @@
+//! Answers that go on: they end when the key that asked for them would no longer be given them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{Stream, StreamExt, future};
+use warp::http::{HeaderMap, HeaderValue, Method, header};
+
+use crate::app::AppState;
+use crate::data::access::Rights;
+
+/// How often it is looked whether the key still is what it was.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What a request was allowed, and by what.
+#[derive(Clone)]
+pub(crate) struct Standing {
+    state: Arc<AppState>,
+    method: Method,
+    path: String,
+    /// Only those that name the key.
+    headers: HeaderMap,
+    rights: Rights,
+}
+
+impl Standing {
+    /// `key` is the header that names it.
+    pub(super) fn new(
+        state: &Arc<AppState>,
+        (method, path): (&Method, &str),
+        key: Option<&HeaderValue>,
+        rights: &Rights,
+    ) -> Standing {
+        Standing {
+            state: Arc::clone(state),
+            method: method.clone(),
+            path: path.to_owned(),
+            headers: key.map(|key| (header::AUTHORIZATION, key.clone())).into_iter().collect(),
+            rights: rights.clone(),
+        }
+    }
+
+    /// Ready soon after the key or the tenant token ceased to permit the request: it was deleted, it expired, or it permits
+    /// something else than it did. Never for the master key.
+    pub(crate) async fn lost(self) {
+        if self.rights.are_all() {
+            return std::future::pending().await;
+        }
+        while self.holds() {
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Passes the items of a stream on while the key permits the request. Nothing is passed on that comes later, and the stream
+    /// ends soon after, also where nothing comes. Cost: a look at the key for each item.
+    pub(crate) fn limit<S: Stream>(self, stream: S) -> impl Stream<Item = S::Item> {
+        let ended = Box::pin(self.clone().lost());
+        stream.take_while(move |_| future::ready(self.rights.are_all() || self.holds())).take_until(ended)
+    }
+
+    fn holds(&self) -> bool {
+        let Standing { state, method, path, headers, rights } = self;
+        let now = state.access.check(method, path, headers, state.instance.aliases());
+        now.is_ok_and(|now| now.permit_the_same_as(rights))
+    }
+}

@@ -1,0 +1,61 @@
+//! A batch that is refused because of one document is carried out in smaller ones, until only the task that brought the document
+//! fails. Nothing of a refused batch was committed.
+
+use super::super::batch::Strategy;
+use super::{Plan, Worker};
+use crate::data::tasks::store::Queued;
+
+/// How many tasks of an index go together after a batch of it was refused.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Apart {
+    index_uid: Option<String>,
+    /// Tasks from this uid on came later.
+    until: u32,
+    count_max: usize,
+}
+
+impl Apart {
+    /// After a batch of `tasks` was refused: half as many. `None` where a task was alone: it is the one to blame.
+    fn after(tasks: &[Queued]) -> Option<Apart> {
+        let [first, .., last] = tasks else { return None };
+        Some(Apart {
+            index_uid: first.index_uid.clone(),
+            until: last.uid.saturating_add(1),
+            count_max: tasks.len() / 2,
+        })
+    }
+
+    fn concerns(&self, tasks: &[Queued]) -> bool {
+        tasks.first().is_some_and(|task| task.index_uid == self.index_uid && task.uid < self.until)
+    }
+}
+
+impl Worker {
+    /// Whether tasks are to be carried out again, with fewer at once.
+    pub(super) fn is_refused_together(&mut self, tasks: &[Queued]) -> bool {
+        let Some(apart) = Apart::after(tasks) else { return false };
+        let count = tasks.len();
+        tracing::info!(tasks = count, "a batch is refused because of one document: its tasks go into smaller ones");
+        let until = self.apart.take().filter(|before| before.concerns(tasks)).map_or(0, |before| before.until);
+        self.apart = Some(Apart { until: apart.until.max(until), ..apart });
+        true
+    }
+
+    /// The batch, or the first tasks of it if others of its index were refused together.
+    pub(super) fn kept_apart(&self, mut plan: Plan) -> Plan {
+        if let Some(apart) = self.apart.as_ref().filter(|apart| apart.concerns(&plan.tasks))
+            && plan.tasks.len() > apart.count_max
+        {
+            plan.tasks.truncate(apart.count_max);
+            plan.strategy = Strategy::AfterRefusal { count: apart.count_max }.to_string();
+        }
+        plan
+    }
+
+    /// These tasks were not refused together: twice as many may go together next.
+    pub(super) fn note_accepted(&mut self, tasks: &[Queued]) {
+        if let Some(apart) = self.apart.as_mut().filter(|apart| apart.concerns(tasks)) {
+            apart.count_max = apart.count_max.saturating_mul(2);
+        }
+    }
+}

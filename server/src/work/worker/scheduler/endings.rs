@@ -1,0 +1,97 @@
+//! How the end of a batch is stored, and what only the batch needed is removed.
+
+use std::sync::atomic::Ordering;
+
+use lamina_engine::index::Snapshot;
+
+use super::super::run::Done;
+use super::{RETRY_PAUSE, Worker};
+use crate::base::stored_names::{FolderName, PayloadName};
+use crate::data::tasks::live::LiveBatch;
+use crate::data::tasks::store::{FinishedBatch, Queued};
+
+impl Worker {
+    /// Stores the end of a batch, however long that takes: nothing new may start before what the engine has committed is
+    /// written down. `None` when the server stops first; the next start finds the commit in the index.
+    pub(super) fn store_end(&self, done: &Done, is_remembered: bool) -> Option<Vec<PayloadName>> {
+        let store = self.queue.store();
+        loop {
+            let stored = if is_remembered { store.finish_remembered(&done.batch) } else { store.finish(&done.batch) };
+            match stored {
+                Ok(files) => return Some(files),
+                Err(error) => tracing::error!(%error, batch = done.batch.uid, "cannot store the outcome of a batch"),
+            }
+            if self.stop.load(Ordering::Acquire) {
+                return None;
+            }
+            self.queue.wait(Some(RETRY_PAUSE));
+        }
+    }
+
+    /// Makes the end of a batch durable that clients have seen already, however long that takes. When the server stops first,
+    /// the next start finds the commit in the index.
+    pub(super) fn make_durable(&self, live: &LiveBatch) {
+        while let Err(error) = self.queue.store().sync() {
+            tracing::error!(%error, batch = live.uid, "cannot make the outcome of a batch durable");
+            if self.stop.load(Ordering::Acquire) {
+                return;
+            }
+            self.queue.wait(Some(RETRY_PAUSE));
+        }
+    }
+
+    /// Whether a durable commit of the batch's index holds its end, all of it, so that [`Worker::recover`] stores it again. A batch
+    /// that makes an index, or gives it another name, is never remembered so: what leads to the index is stored with the end of
+    /// the batch. Nor is one with texts that were not embedded: that is known after its commit.
+    pub(super) fn is_remembered(&self, live: &LiveBatch, done: &Done) -> bool {
+        let batch = &done.batch;
+        let is_of_documents =
+            batch.index_changes.is_empty() && done.created.is_empty() && batch.rule_changes.is_empty();
+        let is_of_others = batch.canceled.is_some() || !batch.deleted.is_empty();
+        let is_noted = |snapshot: &Snapshot, note: &[u8]| {
+            !snapshot.waits_for_vectors()
+                && serde_json::from_slice::<FinishedBatch>(note).is_ok_and(|noted| noted.tasks == batch.tasks)
+        };
+        is_of_documents && !is_of_others && self.is_committed(live, is_noted)
+    }
+
+    /// Whether the last commit of the batch's index is that of the batch, and it and its note are `right`.
+    fn is_committed(&self, live: &LiveBatch, right: impl FnOnce(&Snapshot, &[u8]) -> bool) -> bool {
+        let Some(snapshot) = live.index_uid.as_ref().and_then(|uid| self.instance.state(uid).ok()) else {
+            return false;
+        };
+        let noted = snapshot.last_outcome().filter(|(batch, _)| *batch == u64::from(live.uid));
+        noted.is_some_and(|(_, note)| right(&snapshot, note))
+    }
+
+    /// Removes the payloads of a batch that its index has committed: from there on it is recorded, never carried out again.
+    /// So a client that sees its tasks finished finds their space free. A batch that makes an index, or gives it another name, keeps
+    /// them: what leads to the index is stored with the end of the batch, and without that all of it is done again.
+    pub(super) fn free_payloads(&self, live: &LiveBatch, tasks: &[Queued], done: &Done) {
+        if !done.batch.index_changes.is_empty() || !done.created.is_empty() {
+            return;
+        }
+        if self.is_committed(live, |_, note| !note.is_empty()) {
+            self.remove(&[], tasks.iter().filter_map(|task| task.content.payload_file()));
+        }
+    }
+
+    /// Removes what only the finished batch needed, where it is still there.
+    pub(super) fn remove<'a>(&self, index_folders: &[FolderName], payloads: impl Iterator<Item = &'a PayloadName>) {
+        for folder in index_folders {
+            self.instance.remove_index_folder(folder);
+        }
+        if let Err(error) = self.queue.store().forget_intents(index_folders) {
+            // The next start does.
+            tracing::warn!(%error, "cannot record that the folders of deleted indexes are removed");
+        }
+        let folder = self.instance.payload_folder();
+        for file in payloads {
+            if let Err(error) = std::fs::remove_file(folder.join(file))
+                && error.kind() != std::io::ErrorKind::NotFound
+            {
+                tracing::warn!(%error, file = file.as_str(), "cannot remove the payload of a finished task");
+            }
+        }
+    }
+}
