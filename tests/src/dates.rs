@@ -82,6 +82,14 @@ fn histograms_and_ranges_count_all_of_them_and_nothing_else() {
         {"from": "+010000-01-01T00:00:00Z", "to": "+010001-01-01T00:00:00Z", "count": 1},
     ]);
     assert_eq!(years, expected);
+    // What a bucket begins and ends with can be asked for.
+    for bucket in expected.as_array().unwrap() {
+        let filter = format!("at >= {} AND at < {} AND id < {}", bucket["from"], bucket["to"], DATES.len());
+        let found = server.ids("times", json!({"filter": filter, "limit": 99}));
+        assert_eq!(json!(found.len()), bucket["count"], "{filter}: {found:?}");
+        let range = json!({"facet": "at", "ranges": [{"from": bucket["from"], "to": bucket["to"]}]});
+        assert_eq!(measured(&server, &range)["ranges"][0]["count"], bucket["count"], "{range}");
+    }
     let ranges = json!([{"from": "2020-05-31", "to": "2020-07-01 00:00:00"}, {"from": "9999-12-31"}]);
     let ranges = measured(&server, &json!({"facet": "at", "ranges": ranges}))["ranges"].clone();
     assert_eq!((&ranges[0]["count"], &ranges[1]["count"]), (&json!(OF_2020), &json!(4)));

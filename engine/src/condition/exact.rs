@@ -131,7 +131,7 @@ impl<'q> Exact<'q> {
                 let moment = Moment::parse(text);
                 question.holds_for(|operand| {
                     let in_time = moment.zip(operand.moment).map(|(own, wanted)| own.cmp(&wanted));
-                    Some(in_time.unwrap_or_else(|| text.cmp(operand.text.as_str())))
+                    Some(in_time.unwrap_or_else(|| text.cmp(operand.place())))
                 })
             }
         }

@@ -1,6 +1,6 @@
 //! The right side of a condition, in the two forms it is compared in.
 
-use crate::text::{Moment, facet_number, normalize_facet};
+use crate::text::{BEHIND_ALL_DATES, Moment, facet_number, normalize_facet};
 
 /// A value that documents are compared with: as a string always, as a number when it is one.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,7 +17,13 @@ impl Operand {
     pub(super) fn new(text: &str) -> Operand {
         let text = normalize_facet(text).into_owned();
         let number = facet_number(&text);
-        let moment = Moment::parse(&text);
+        let moment = Moment::parse_bound(&text);
         Operand { text, number, moment }
+    }
+
+    /// The text whose place among others is that of the value.
+    pub(super) fn place(&self) -> &str {
+        let is_expanded = self.moment.is_some() && self.text.starts_with('+');
+        if is_expanded { BEHIND_ALL_DATES } else { &self.text }
     }
 }

@@ -170,7 +170,7 @@ fn compared_strings(
     column: &Column,
     strings: Range<u32>,
 ) -> Vec<Range<u32>> {
-    let by_bytes = bounded(comparison, column.find_string(&operand.text), strings.clone());
+    let by_bytes = bounded(comparison, column.find_string(operand.place()), strings.clone());
     let Some(moment) = operand.moment else { return vec![by_bytes] };
     let [blanks, others] = doubtful(moment, column, strings);
     let certain = [0..blanks.start, blanks.end..others.start, others.end..u32::MAX];

@@ -7,6 +7,9 @@ use std::ops::Range;
 
 pub(crate) const NANOS_PER_SECOND: i128 = 1_000_000_000;
 pub(crate) const SECONDS_PER_DAY: i128 = 86_400;
+const DAYS_OF_400_YEARS: i128 = 146_097;
+/// Sorts behind all dates of four digits, as columns have them.
+pub(crate) const BEHIND_ALL_DATES: &str = "9999-12-31t24";
 
 /// Nanoseconds since 1970 in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -112,6 +115,17 @@ impl Moment {
         Date::parse(text).map(|date| date.moment)
     }
 
+    /// Reads a date as [`Moment::parse`] does, and also one behind the year 9999 with a sign and six digits, which ISO 8601 calls expanded:
+    /// buckets of histograms end with such ones. Documents do not have them.
+    pub fn parse_bound(text: &str) -> Option<Moment> {
+        let Some(expanded) = text.strip_prefix('+') else { return Moment::parse(text) };
+        let (ten_thousands, rest) = expanded.split_at_checked(2)?;
+        let count = Digits(ten_thousands.as_bytes()).number(0..2)?;
+        // Ten thousand years are 25 times the 400 after which the calendar repeats.
+        let days = count * 25 * DAYS_OF_400_YEARS;
+        Moment::parse(rest).map(|moment| Moment(moment.0 + days * SECONDS_PER_DAY * NANOS_PER_SECOND))
+    }
+
     /// Seconds since 1970.
     pub(crate) fn seconds(self) -> f64 {
         self.0 as f64 / NANOS_PER_SECOND as f64
@@ -177,13 +191,13 @@ fn days_since_1970(year: i128, month: i128, day: i128) -> i128 {
     let era = year.div_euclid(400);
     let year = year.rem_euclid(400);
     let day_of_year = (153 * month + 2) / 5 + day - 1;
-    era * 146_097 + year * 365 + year / 4 - year / 100 + day_of_year - 719_468
+    era * DAYS_OF_400_YEARS + year * 365 + year / 4 - year / 100 + day_of_year - 719_468
 }
 
 /// The inverse: year, month and day.
 fn civil(days: i128) -> (i128, i128, i128) {
     let days = days + 719_468;
-    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let (era, day) = (days.div_euclid(DAYS_OF_400_YEARS), days.rem_euclid(DAYS_OF_400_YEARS));
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
     let day_of_year = day - (365 * year + year / 4 - year / 100);
     let month = (5 * day_of_year + 2) / 153;
@@ -200,6 +214,18 @@ mod tests {
 
     fn seconds(text: &str) -> Option<i128> {
         Moment::parse(text).map(|moment| moment.0 / NANOS_PER_SECOND)
+    }
+
+    #[test]
+    fn bounds_may_lie_behind_the_last_year_of_documents() {
+        let bound = |text: &str| Moment::parse_bound(text).map(|moment| moment.0 / NANOS_PER_SECOND);
+        assert_eq!(bound("+010000-01-01T00:00:00Z"), Some(253_402_300_800));
+        assert_eq!(bound("+010000-01-01"), seconds("9999-12-31T23:59:59Z").map(|last| last + 1));
+        assert_eq!(bound("2024-02-29"), seconds("2024-02-29"));
+        for text in ["+", "+01", "+0x0000-01-01", "+010000", "+010000-13-01", "+10000-01-01", "+é0000-01-01"] {
+            assert_eq!(bound(text), None, "{text}");
+        }
+        assert_eq!(seconds("+010000-01-01"), None, "a text of a document is none");
     }
 
     #[test]

@@ -153,7 +153,7 @@ fn range(at: At<'_>) -> ApiResult<Span> {
 /// A number, or a date as text.
 fn bound(at: At<'_>) -> ApiResult<Key> {
     match at.value() {
-        Value::String(text) => Moment::parse(text)
+        Value::String(text) => Moment::parse_bound(text)
             .map(Key::Moment)
             .ok_or_else(|| at.invalid("the text is no date: `2024-02-29` and `2024-02-29T12:30:00+01:00` are some.")),
         Value::Number(_) => Ok(Key::Number(at.number()? + 0.0)),
