@@ -59,6 +59,64 @@ fn an_alias_is_accepted_wherever_a_uid_is() {
     server.done(&server.post("/indexes/films/compact", Value::Null));
 }
 
+/// What is read by an alias is what is read by the uid: also where it takes more than a search.
+#[test]
+fn other_reads_by_an_alias_are_those_of_its_index() {
+    let server = Server::with_options(&["--keep", "1h"]);
+    server.set(
+        "films-1",
+        json!({"filterableAttributes": ["year"], "embedders": {"e": {"source": "userProvided", "dimensions": 2}}}),
+    );
+    let films = [("Alien", [1, 0]), ("Aliens", [1, 1]), ("Up", [0, 1])];
+    let films = (1..)
+        .zip(films)
+        .map(|(id, (title, vector))| json!({"id": id, "title": title, "year": 1979, "_vectors": {"e": vector}}));
+    server.add("films-1", films.collect());
+    server.add("films-1", json!([{"id": 4, "title": "Heat", "year": 1995, "_vectors": {"e": null}}]));
+    server.done(&server.put("/aliases/films", json!({"indexUid": "films-1"})));
+    let tool = |name: &str, index: &str, more: Value| {
+        let mut arguments = more;
+        arguments["index"] = index.into();
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}});
+        let result = server.post("/mcp", call).ok()["result"].clone();
+        assert_ne!(result["isError"], true, "{name}: {result}");
+        let text = result["content"][0]["text"].as_str().expect("text");
+        serde_json::from_str::<Value>(text).expect("JSON")
+    };
+    let reads: [(&str, &dyn Fn(&str) -> Value, &str); 9] = [
+        (
+            "similar",
+            &|uid| server.post(&format!("/indexes/{uid}/similar"), json!({"id": 1, "embedder": "e"})).ok(),
+            "/hits",
+        ),
+        (
+            "explain",
+            &|uid| server.search(uid, json!({"q": "alien", "explain": {"documentId": "4"}})),
+            "/explanation/document",
+        ),
+        ("settings", &|uid| server.get(&format!("/indexes/{uid}/settings")).ok(), ""),
+        ("generations", &|uid| server.get(&format!("/indexes/{uid}/generations")).ok(), "/results"),
+        ("MCP search", &|uid| tool("search", uid, json!({"q": "alien"})), "/hits"),
+        ("MCP fetch", &|uid| tool("fetch", uid, json!({"ids": ["3"]})), ""),
+        ("MCP facets", &|uid| tool("facets", uid, json!({"facets": ["year"]})), ""),
+        ("MCP settings", &|uid| tool("get_settings", uid, json!({})), ""),
+        (
+            "MCP explain",
+            &|uid| tool("explain", uid, json!({"q": "alien", "document_id": "4"})),
+            "/explanation/document",
+        ),
+    ];
+    for (name, read, place) in reads {
+        let (by_alias, by_uid) = (read("films"), read("films-1"));
+        assert!(by_uid.pointer(place).is_some(), "{name}: {by_uid}");
+        assert_eq!(by_alias.pointer(place), by_uid.pointer(place), "{name}");
+    }
+    let at = server.get("/indexes/films/generations").ok()["results"].as_array().unwrap().last().unwrap()["generation"]
+        .clone();
+    server.done(&server.post("/indexes/films/restore", json!({"at": at})));
+    assert_ne!(server.document_count("films-1"), 4, "the state before is back");
+}
+
 #[test]
 fn several_move_in_one_commit_or_none_does() {
     let server = two_versions();
