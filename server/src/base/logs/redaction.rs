@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn other_lines_stay_as_they_are() {
         for line in [
-            "2026-11-25T16:59:41Z DEBUG lamina_server::front: request method=GET path=\"/indexes/films/search\" status=200 micros=12",
+            "2026-11-25T16:59:41Z DEBUG lamina_server::api::middleware: request method=GET path=\"/indexes/films/search\" status=200 micros=12",
             "index=films batch=7 tasks=3 committed 12 documents",
             "removed the leftovers of an interrupted task path=/data/indexes/4bc0887a-0e41-4f3b-935d-0c451dcee9c8",
             "Is it so? a = b",

@@ -4,8 +4,8 @@
 //! the order of the request, so the first thing wrong in the text is the one reported:
 //!
 //! ```
-//! use lamina_server::error::{ApiResult, Code};
-//! use lamina_server::wire::json::{At, required};
+//! use lamina_server::base::error::{ApiResult, Code};
+//! use lamina_server::protocol::wire::json::{At, required};
 //!
 //! fn create(body: &serde_json::Value) -> ApiResult<(String, Option<String>)> {
 //!     let (mut uid, mut primary_key) = (None, None);

@@ -1,8 +1,8 @@
 //! Reading a query string parameter by parameter, with the public wording of every refusal.
 //!
 //! ```
-//! use lamina_server::error::{ApiResult, Code};
-//! use lamina_server::wire::query_string::QueryString;
+//! use lamina_server::base::error::{ApiResult, Code};
+//! use lamina_server::protocol::wire::query_string::QueryString;
 //!
 //! fn limit(query: &str) -> ApiResult<u64> {
 //!     let mut limit = 20;
