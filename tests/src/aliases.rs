@@ -59,6 +59,9 @@ fn an_alias_is_accepted_wherever_a_uid_is() {
     server.done(&server.post("/indexes/films/compact", Value::Null));
 }
 
+/// Reads something by a name of an index.
+type Read<'a> = &'a dyn Fn(&str) -> Value;
+
 /// What is read by an alias is what is read by the uid: also where it takes more than a search.
 #[test]
 fn other_reads_by_an_alias_are_those_of_its_index() {
@@ -83,7 +86,7 @@ fn other_reads_by_an_alias_are_those_of_its_index() {
         let text = result["content"][0]["text"].as_str().expect("text");
         serde_json::from_str::<Value>(text).expect("JSON")
     };
-    let reads: [(&str, &dyn Fn(&str) -> Value, &str); 9] = [
+    let reads: [(&str, Read<'_>, &str); 9] = [
         (
             "similar",
             &|uid| server.post(&format!("/indexes/{uid}/similar"), json!({"id": 1, "embedder": "e"})).ok(),
