@@ -17,7 +17,7 @@ impl Index {
     /// made now by `batch`, with numbers of its own. Files are linked, only the manifest is written. Does not stop writers.
     ///
     /// # Errors
-    /// As [`Snapshot::link_to`].
+    /// Those of [`Snapshot::link_to`].
     pub fn clone_to(&self, folder: &Path, name: &str, batch: u64) -> Result<(), IndexError> {
         let (now, start) = (now_nanos(), start_from(self.shared().options.first_number.get()));
         let clone = Snapshot {
@@ -39,7 +39,7 @@ impl Index {
 /// present state keeps its number. Durable when this returns. Cost: a manifest is written.
 ///
 /// # Errors
-/// What is wrong with the newest manifest, or what the file system says.
+/// A newest manifest that cannot be read, or the refusal of the file system.
 pub fn leave_numbers_to_original(folder: &Path) -> Result<(), IndexError> {
     let directory = MappedDirectory::open(folder)?;
     let mut manifest = newest_manifest(&directory)?;

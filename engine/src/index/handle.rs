@@ -86,7 +86,8 @@ impl Index {
         Index::open_with(directory, options, lock)
     }
 
-    /// As [`Index::create`], without a lock, and with the first number of the writer for its first state: for tests and other kinds of storage.
+    /// Creates an index as [`Index::create`] does, without a lock, and with the first number of the writer for its first state: for tests and
+    /// other kinds of storage.
     ///
     /// # Errors
     /// As [`Index::create`].

@@ -37,7 +37,7 @@ pub struct IndexSummary {
     pub field_distribution: Arc<BTreeMap<String, u64>>,
     /// Vectors of the embedders of the settings.
     pub vectors: VectorCounts,
-    /// As [`Snapshot::waits_for_vectors`].
+    /// Returns what [`Snapshot::waits_for_vectors`] returns.
     pub waits_for_vectors: bool,
     /// Segments that cannot be used, as far as that is known without reading them.
     pub damaged: Vec<DamageSummary>,

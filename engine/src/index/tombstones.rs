@@ -95,7 +95,7 @@ impl Tombstones {
     }
 }
 
-/// How many sets of 65,536 documents a serialised bitmap says that it has.
+/// Returns the number of sets of 65,536 documents that a serialised bitmap says it has.
 fn container_count(bytes: &[u8]) -> Option<u64> {
     const WITHOUT_RUNS: u32 = 12346;
     match read_u32(bytes, 0)? {

@@ -1,5 +1,7 @@
 //! The side that writes.
 
+mod now;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
@@ -447,5 +449,3 @@ impl Run {
         Ok(name)
     }
 }
-
-mod now;

@@ -7,7 +7,7 @@ use crate::segment::columns::section::{EXPONENT_MAX, RAW_NUMBERS};
 /// Exponent and smallest integer before the distances.
 const SCALED_HEADER_BYTES: usize = 1 + 8;
 
-/// How they are stored.
+/// The form in which they are stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Numbers {
     Raw,

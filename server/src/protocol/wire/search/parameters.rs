@@ -12,10 +12,9 @@ use super::{
     out_of_range, size,
 };
 use crate::base::error::{ApiError, ApiResult, Code};
-use crate::protocol::wire::boosts;
 use crate::protocol::wire::json::At;
 use crate::protocol::wire::query_string::{Parameter, QueryString};
-use crate::protocol::wire::{generations, locale, point_in_time};
+use crate::protocol::wire::{boosts, generations, locale, point_in_time};
 
 /// The parameters of a search, in the order in which messages list them.
 pub const PARAMETERS: [&str; 45] = [
