@@ -37,7 +37,7 @@ kills rounds="100":
 
 # Schedules of servers that publish, follow and take over, e.g. `just schedules 100000`, or `just schedules 50000 100000` for those from number 100,000: CI runs the first 10,000.
 schedules count="20000" from="0":
-    LAMINA_SCHEDULES={{count}} LAMINA_SCHEDULES_FROM={{from}} cargo test --release -p lamina-server --lib -- replication::simulated --nocapture
+    LAMINA_SCHEDULES={{count}} LAMINA_SCHEDULES_FROM={{from}} cargo test --release -p lamina-replication --lib -- tests::simulated --nocapture
 
 # A group of three whose writer is killed over and over, e.g. `just failover 1000`: how soon another one writes, and nothing is lost that was acknowledged (`store`) or published (`local`).
 failover rounds="20" durability="store":

@@ -10,7 +10,7 @@ with open("Cargo.lock", "rb") as file:
     lock = {(package["name"], package["version"]): package for package in tomllib.load(file)["package"]}
 packages = {package["id"]: package for package in metadata["packages"]}
 nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
-root = next(id for id, package in packages.items() if package["name"] == "lamina-server")
+root = next(id for id, package in packages.items() if package["name"] == "lamina-cli")
 
 
 def linked(id):

@@ -2,26 +2,27 @@
 
 use std::sync::Arc;
 
+use lamina_base::budget::{AnswerBudget, Budgets};
+use lamina_base::error::{ApiResult, ErrorDocs};
+use lamina_base::options::Options;
+use lamina_base::outbound::Outbound;
+use lamina_data::access::{Access, KeyStore};
+use lamina_data::chats::Chats;
+use lamina_data::features::Features;
+use lamina_data::instance::Instance;
+use lamina_data::network::Network;
+use lamina_data::observe::{Observations, Spans};
+use lamina_data::tasks::TaskQueue;
+use lamina_data::telemetry::Telemetry;
+use lamina_data::webhooks::Webhooks;
+use lamina_models::embedders::Embedders;
+use lamina_replication::Replication;
+
 use crate::answer::chat::Turns;
 use crate::answer::points_in_time::PointsInTime;
 use crate::answer::query_log::QueryLog;
 use crate::answer::search::ResponseCache;
 use crate::answer::search_pool::SearchPool;
-use crate::base::budget::{AnswerBudget, Budgets};
-use crate::base::error::{ApiResult, ErrorDocs};
-use crate::base::options::Options;
-use crate::base::outbound::Outbound;
-use crate::data::access::{Access, KeyStore};
-use crate::data::chats::Chats;
-use crate::data::features::Features;
-use crate::data::instance::Instance;
-use crate::data::network::Network;
-use crate::data::observe::{Observations, Spans};
-use crate::data::tasks::TaskQueue;
-use crate::data::telemetry::Telemetry;
-use crate::data::webhooks::Webhooks;
-use crate::models::embedders::Embedders;
-use crate::replication::Replication;
 use crate::work::scrub::Scrubber;
 
 /// The server behind the routes. One per process, behind an [`Arc`].

@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
+use lamina_base::console::{self, Severity};
+use lamina_base::options::{ByteSize, Environment, human_size};
+use lamina_base::outbound::parse_url;
 use serde_json::json;
 
 use crate::app::AppState;
-use crate::base::console::{self, Severity};
-use crate::base::options::{ByteSize, Environment, human_size};
-use crate::base::outbound::parse_url;
 
 /// Prints the banner on standard error, whatever the log level.
 pub(crate) fn print(state: &AppState, config_file: Option<&Path>, addresses: &[SocketAddr]) {

@@ -1,4 +1,19 @@
-//! The server of Lamina: HTTP interface, task queue, settings, launch options.
+//! The server of Lamina: HTTP interface, searches, the work of the task queue.
+//!
+//! Uses the engine and the crates below it: `lamina-base`, `lamina-models`, `lamina-protocol`, `lamina-data`, `lamina-replication`. Its
+//! floors: `answer` (searches and conversations) and `work` (tasks), `app` (what routes share), `http`, `api` (the routes), and the life
+//! of the process.
+//!
+//! ```no_run
+//! use clap::Parser;
+//! use lamina_base::options::Options;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let options = Options::parse_from(["lamina", "--db-path", "data.lamina", "--no-analytics"]);
+//! lamina_server::run::serve(options, None)?;
+//! # Ok(())
+//! # }
+//! ```
 
 // These macros panic when the reader is gone; `console` does not.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
@@ -7,13 +22,7 @@ mod answer;
 mod api;
 mod app;
 mod banner;
-pub mod base;
-pub mod cli;
-mod data;
 mod http;
-mod models;
-pub mod protocol;
-mod replication;
 pub mod run;
 mod usage_report;
 mod work;

@@ -100,7 +100,7 @@ fn full(store: &std::path::Path) -> Server {
     server
 }
 
-/// A new file or table needs a line in `server/src/data/instance/parts.rs`, which says what takes it along.
+/// A new file or table needs a line in `server/data/src/instance/parts.rs`, which says what takes it along.
 #[test]
 fn all_that_a_server_keeps_is_in_the_list() {
     let store = tempfile::tempdir().expect("a temporary folder");
@@ -183,7 +183,7 @@ fn check_manifest(bytes: &[u8], page: &str) {
 
 #[test]
 fn stored_numbers_are_described() {
-    let (page, source) = (page(), repository().join("server/src/data/tasks/kind.rs"));
+    let (page, source) = (page(), repository().join("server/data/src/tasks/kind.rs"));
     let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
     let source = fs::read_to_string(source).expect("a source");
     let number = Regex::new(r"\b(\w)(\w+) = (\d+);").expect("a pattern");

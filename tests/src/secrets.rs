@@ -202,7 +202,7 @@ fn secrets_are_exported_by_who_may_write_them() {
 /// Targets of libraries that see requests, all of them at once, and those of this program.
 const TALKATIVE: &str = "trace,warp::filters::path=trace,warp::filters=trace,warp=trace,hyper=trace,hyper::proto::h1=trace,\
     hyper_util=trace,h2=trace,h2::codec=trace,reqwest=trace,rustls=trace,tower=trace,http=trace,mio=trace,rusqlite=trace,\
-    tracing=trace,lamina_server=trace,lamina_engine=trace,lamina_server::api::middleware=trace,lamina_server::data::webhooks=trace";
+    tracing=trace,lamina_server=trace,lamina_engine=trace,lamina_server::api::middleware=trace,lamina_data=trace,lamina_data::webhooks=trace,lamina_base=trace,lamina_models=trace,lamina_replication=trace";
 
 /// Sends every kind of secret in every place that requests have for them.
 fn speak_of_secrets(server: &Server) {

@@ -6,3 +6,5 @@ pub(crate) mod points_in_time;
 pub(crate) mod query_log;
 pub(crate) mod search;
 pub(crate) mod search_pool;
+#[cfg(test)]
+pub(crate) mod test_rights;

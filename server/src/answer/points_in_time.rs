@@ -8,18 +8,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use lamina_base::aliases::IndexName;
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_base::timestamp::Timestamp;
+use lamina_data::access::Holder;
 use lamina_engine::highlight::append_field;
 use lamina_engine::index::Snapshot;
+use lamina_protocol::wire::point_in_time::PointInTime;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use uuid::Uuid;
-
-use crate::base::aliases::IndexName;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::base::timestamp::Timestamp;
-use crate::data::access::Holder;
-use crate::protocol::wire::point_in_time::PointInTime;
 
 /// The states that the queries of a multi-search work on, by the names that requests use; all names of one index share one.
 pub(crate) type Snapshots = HashMap<String, State>;
@@ -260,11 +259,11 @@ fn too_many() -> ApiError {
 
 #[cfg(test)]
 mod tests {
+    use crate::answer::test_rights::key_rights;
     use lamina_engine::index::{Index, IndexOptions};
     use lamina_engine::storage::MemoryDirectory;
 
     use super::*;
-    use crate::data::access::tests::key_rights;
 
     fn ask(id: Option<Uuid>, keep_alive_ms: u64) -> PointInTime {
         PointInTime { id, keep_alive: Duration::from_millis(keep_alive_ms) }

@@ -7,10 +7,9 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use lamina_data::instance::{keep_unreadable, write_durably};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-
-use crate::data::instance::{keep_unreadable, write_durably};
 
 const FILE: &str = "asked-queries.json";
 /// Queries of an index that are counted at the same time. Where there are more, those that were asked once go.

@@ -7,12 +7,11 @@ use std::hash::{BuildHasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
+use lamina_base::error::{ApiError, ApiResult, Code, panic_text};
+use lamina_base::options::{Options, core_count};
 use lamina_engine::text::Tokenizer;
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
-
-use crate::base::error::{ApiError, ApiResult, Code, panic_text};
-use crate::base::options::{Options, core_count};
 
 /// The pool and its queue.
 #[derive(Debug)]

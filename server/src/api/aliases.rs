@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use lamina_base::aliases::{Alias, AliasMoves, not_found};
+use lamina_base::error::ApiResult;
+use lamina_data::tasks::{Content, NewTask};
+use lamina_protocol::wire::aliases;
 use serde_json::{Value, json};
 use warp::Filter;
 use warp::http::StatusCode;
@@ -10,12 +14,8 @@ use warp::reply::Response;
 use super::enqueue;
 use crate::api::{Routes, any_of};
 use crate::app::AppState;
-use crate::base::aliases::{Alias, AliasMoves, not_found};
-use crate::base::error::ApiResult;
-use crate::data::tasks::{Content, NewTask};
 use crate::http::json_answer;
 use crate::http::requests::{Request, request, respond};
-use crate::protocol::wire::aliases;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let list = warp::path!("aliases").and(warp::get()).and(request(state));

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_data::tasks::{Content, NewTask};
 use warp::Filter;
 use warp::reply::Response;
 
 use super::enqueue;
 use crate::api::{Routes, any_of};
 use crate::app::AppState;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::data::tasks::{Content, NewTask};
 use crate::http::requests::{Request, request, respond};
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {

@@ -6,7 +6,11 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::stream;
+use lamina_base::budget::AnswerBudget;
+use lamina_base::error::{ApiError, ApiResult};
+use lamina_data::tasks::blocking;
 use lamina_engine::index::{At, Change, Snapshot};
+use lamina_protocol::wire::generations;
 use serde_json::{Value, json};
 use warp::http::{HeaderName, HeaderValue, header};
 use warp::reply::Response;
@@ -14,11 +18,7 @@ use warp::{Filter, Reply};
 
 use crate::api::Routes;
 use crate::app::AppState;
-use crate::base::budget::AnswerBudget;
-use crate::base::error::{ApiError, ApiResult};
-use crate::data::tasks::blocking;
 use crate::http::requests::{Request, request, respond};
-use crate::protocol::wire::generations;
 
 /// What a client of events sends when it comes back.
 const LAST_EVENT: &str = "last-event-id";

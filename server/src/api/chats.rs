@@ -5,6 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use lamina_base::budget::{VALUE_BYTES, json_heap_bytes};
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_data::chats::shown;
+use lamina_data::features::Feature;
+use lamina_data::tasks::blocking;
+use lamina_protocol::wire::chats::{Completion, page};
+use lamina_protocol::wire::identifier::index_uid_in_path;
+use lamina_protocol::wire::search::SearchQuery;
+use lamina_protocol::wire::settings::chat;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use warp::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -17,17 +26,8 @@ use crate::answer::chat::{Conversation, Events, Fault, SearchCall, SearchOutcome
 use crate::answer::search::{Context, Form, Target};
 use crate::api::{Routes, any_of};
 use crate::app::AppState;
-use crate::base::budget::{VALUE_BYTES, json_heap_bytes};
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::data::chats::shown;
-use crate::data::features::Feature;
-use crate::data::tasks::blocking;
 use crate::http::json_answer;
 use crate::http::requests::{Request, request, respond};
-use crate::protocol::wire::chats::{Completion, page};
-use crate::protocol::wire::identifier::index_uid_in_path;
-use crate::protocol::wire::search::SearchQuery;
-use crate::protocol::wire::settings::chat;
 
 /// Events that wait for the client.
 const EVENTS_WAITING: usize = 16;

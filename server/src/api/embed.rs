@@ -4,16 +4,16 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
+use lamina_base::error::{ApiError, ApiResult};
+use lamina_data::features::Feature;
 use lamina_engine::index::settings::{DEFAULT_SEARCH_CUTOFF_MS, EmbedderSettings};
 use lamina_engine::search::dimensions;
+use lamina_models::embedders::QueryInput;
+use lamina_protocol::wire::search::{SearchKind, SearchQuery};
 use serde_json::Value;
 
 use crate::answer::search::{Context, EmbeddedTexts};
 use crate::app::AppState;
-use crate::base::error::{ApiError, ApiResult};
-use crate::data::features::Feature;
-use crate::models::embedders::QueryInput;
-use crate::protocol::wire::search::{SearchKind, SearchQuery};
 
 /// A text that a search needs the vector of.
 #[derive(Debug)]

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use lamina_base::error::ApiResult;
+use lamina_data::tasks::blocking;
 use warp::Filter;
 use warp::http::StatusCode;
 use warp::reply::Response;
 
 use crate::api::{Routes, any_of};
 use crate::app::AppState;
-use crate::base::error::ApiResult;
-use crate::data::tasks::blocking;
 use crate::http::json_answer;
 use crate::http::requests::{Request, request, respond};
 

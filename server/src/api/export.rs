@@ -2,6 +2,11 @@
 
 use std::sync::Arc;
 
+use lamina_base::error::ApiResult;
+use lamina_data::access::Action;
+use lamina_data::features::Feature;
+use lamina_data::tasks::{Content, Export, NewTask};
+use lamina_protocol::wire::export::export;
 use warp::Filter;
 use warp::http::StatusCode;
 use warp::reply::Response;
@@ -9,12 +14,7 @@ use warp::reply::Response;
 use super::enqueue_as;
 use crate::api::Routes;
 use crate::app::AppState;
-use crate::base::error::ApiResult;
-use crate::data::access::Action;
-use crate::data::features::Feature;
-use crate::data::tasks::{Content, Export, NewTask};
 use crate::http::requests::{Request, request, respond};
-use crate::protocol::wire::export::export;
 
 /// Smallest piece that is chosen without being asked for.
 const PIECE_BYTES_MIN: u64 = 20 << 20;

@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use lamina_base::error::ApiResult;
+use lamina_data::tasks::blocking;
 use lamina_engine::index::Snapshot;
 use lamina_engine::index::settings::{
     FacetOrder, FilterableFeatures, RankingRule, Settings, VECTORS_FIELD, covers, filterable_features, locales_of,
 };
+use lamina_protocol::wire::fields::{FieldFilter, FieldList};
 use serde_json::{Value, json};
 use warp::Filter;
 use warp::http::StatusCode;
@@ -14,11 +17,8 @@ use warp::reply::Response;
 
 use crate::api::Routes;
 use crate::app::AppState;
-use crate::base::error::ApiResult;
-use crate::data::tasks::blocking;
 use crate::http::json_answer;
 use crate::http::requests::{Request, request, respond};
-use crate::protocol::wire::fields::{FieldFilter, FieldList};
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let list = warp::path!("indexes" / String / "fields").and(warp::post()).and(request(state));

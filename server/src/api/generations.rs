@@ -2,7 +2,12 @@
 
 use std::sync::Arc;
 
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_base::timestamp::Timestamp;
+use lamina_data::access::{Action, Rights};
+use lamina_data::tasks::{Content, NewTask, blocking};
 use lamina_engine::index::{At, GenerationReport};
+use lamina_protocol::wire::generations;
 use serde_json::{Value, json};
 use warp::Filter;
 use warp::http::StatusCode;
@@ -11,13 +16,8 @@ use warp::reply::Response;
 use super::enqueue;
 use crate::api::{Routes, any_of};
 use crate::app::AppState;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::base::timestamp::Timestamp;
-use crate::data::access::{Action, Rights};
-use crate::data::tasks::{Content, NewTask, blocking};
 use crate::http::json_answer;
 use crate::http::requests::{Request, request, respond};
-use crate::protocol::wire::generations;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let list = warp::path!("indexes" / String / "generations").and(warp::get()).and(request(state));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use lamina_replication::Role;
 use serde_json::json;
 use warp::Filter;
 use warp::http::StatusCode;
@@ -10,7 +11,6 @@ use crate::api::{Routes, any_of};
 use crate::app::AppState;
 use crate::http::json_answer;
 use crate::http::requests::{request, respond};
-use crate::replication::Role;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let health = warp::path!("health").and(warp::get()).map({

@@ -1,10 +1,9 @@
 //! Names of indexes that a key may not know of. It sees the tasks of its own indexes, and some of these name another one: what an index
 //! was cloned or renamed to, and what stood in the way.
 
+use lamina_data::access::Rights;
+use lamina_data::tasks::{Batch, Task};
 use serde_json::Value;
-
-use crate::data::access::Rights;
-use crate::data::tasks::{Batch, Task};
 
 /// Details that name an index.
 const NAMES: [&str; 2] = ["oldIndexUid", "newIndexUid"];
@@ -82,8 +81,9 @@ fn without_names(message: &str, hidden: &[String], rights: &Rights) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::answer::test_rights::rights_of;
+
     use super::*;
-    use crate::data::access::tests::rights_of;
 
     #[test]
     fn sentences_are_left_as_they_are_but_for_hidden_names() {

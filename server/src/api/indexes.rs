@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
+use lamina_base::error::ApiResult;
+use lamina_base::timestamp::Timestamp;
+use lamina_data::tasks::{Content, NewTask, blocking};
 use lamina_engine::index::IndexSummary;
+use lamina_protocol::wire::indexes;
 use serde_json::{Value, json};
 use warp::Filter;
 use warp::http::StatusCode;
@@ -12,12 +16,8 @@ use super::enqueue;
 use super::unreadable::Unreadable;
 use crate::api::{Routes, any_of};
 use crate::app::AppState;
-use crate::base::error::ApiResult;
-use crate::base::timestamp::Timestamp;
-use crate::data::tasks::{Content, NewTask, blocking};
 use crate::http::json_answer;
 use crate::http::requests::{Request, request, respond};
-use crate::protocol::wire::indexes;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let list = warp::path!("indexes").and(warp::get()).and(request(state));

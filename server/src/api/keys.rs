@@ -2,6 +2,11 @@
 
 use std::sync::Arc;
 
+use lamina_base::error::{ApiError, ApiResult};
+use lamina_data::access::{Action, ApiKey, ApiKeyView, Rights};
+use lamina_data::tasks::blocking;
+use lamina_protocol::wire::identifier::decode_path_segment;
+use lamina_protocol::wire::keys::{change, creation, list_parameters};
 use serde_json::json;
 use warp::Filter;
 use warp::http::StatusCode;
@@ -9,13 +14,8 @@ use warp::reply::Response;
 
 use crate::api::{Routes, any_of};
 use crate::app::AppState;
-use crate::base::error::{ApiError, ApiResult};
-use crate::data::access::{Action, ApiKey, ApiKeyView, Rights};
-use crate::data::tasks::blocking;
 use crate::http::requests::{Request, request, respond};
 use crate::http::{json_answer, no_content};
-use crate::protocol::wire::identifier::decode_path_segment;
-use crate::protocol::wire::keys::{change, creation, list_parameters};
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let list = warp::path!("keys").and(warp::get()).and(request(state));

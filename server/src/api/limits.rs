@@ -1,9 +1,8 @@
 //! The header that names the limits which an answer met.
 
+use lamina_protocol::wire::LIMITS_HEADER;
 use warp::http::HeaderValue;
 use warp::reply::Response;
-
-use crate::protocol::wire::LIMITS_HEADER;
 
 /// Names them in the header, if there are any.
 pub(super) fn report_limits(answer: &mut Response, cuts: &[String]) {

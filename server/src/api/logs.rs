@@ -3,6 +3,11 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_base::logs::{self, Listening};
+use lamina_base::options::LogsMode;
+use lamina_data::features::Feature;
+use lamina_protocol::wire::json::At;
 use tracing_subscriber::filter::Targets;
 use warp::http::{HeaderName, HeaderValue, StatusCode, header};
 use warp::reply::Response;
@@ -10,12 +15,7 @@ use warp::{Filter, Reply};
 
 use crate::api::{Routes, any_of};
 use crate::app::AppState;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::base::logs::{self, Listening};
-use crate::base::options::LogsMode;
-use crate::data::features::Feature;
 use crate::http::requests::{Request, request, respond};
-use crate::protocol::wire::json::At;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let stream = warp::path!("logs" / "stream").and(warp::post()).and(request(state));

@@ -5,6 +5,10 @@
 use std::sync::Arc;
 
 use http_body_util::BodyExt;
+use lamina_base::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_protocol::mcp::{self, Backend, Call, Headers, Reply, Standing, Tools};
+use lamina_protocol::wire::body::check_json_content_type;
 use parking_lot::Mutex;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
@@ -15,12 +19,8 @@ use warp::reply::Response;
 use super::{documents, indexes, search, settings};
 use crate::api::Routes;
 use crate::app::AppState;
-use crate::base::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
-use crate::base::error::{ApiError, ApiResult, Code};
 use crate::http::json_text;
 use crate::http::requests::{Origin, Request, request, respond};
-use crate::protocol::mcp::{self, Backend, Call, Headers, Reply, Standing, Tools};
-use crate::protocol::wire::body::check_json_content_type;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let post = warp::path!("mcp").and(warp::post()).and(request(state));

@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
+use lamina_base::error::{ApiError, ApiResult};
+use lamina_base::memory::resident;
+use lamina_base::timestamp::Timestamp;
+use lamina_data::features::Feature;
+use lamina_data::observe::{Exposition, Kind};
+use lamina_data::tasks::blocking;
 use lamina_engine::index::MergeStatus;
+use lamina_replication::{Call, Replication, Role};
 use warp::Filter;
 use warp::http::{HeaderValue, header};
 use warp::reply::Response;
 
 use crate::api::Routes;
 use crate::app::AppState;
-use crate::base::error::{ApiError, ApiResult};
-use crate::base::memory::resident;
-use crate::base::timestamp::Timestamp;
-use crate::data::features::Feature;
-use crate::data::observe::{Exposition, Kind};
-use crate::data::tasks::blocking;
 use crate::http::requests::{Request, request, respond};
-use crate::replication::{Call, Replication, Role};
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let get = warp::path!("metrics").and(warp::get()).and(request(state));
@@ -233,7 +233,7 @@ fn tasks(state: &AppState, page: &mut Exposition) -> ApiResult<()> {
         "How far the steps of the running batch are, from 0 to 1.",
     );
     let Some(live) = live else { return Ok(()) };
-    let steps = crate::data::tasks::progress(&live);
+    let steps = lamina_data::tasks::progress(&live);
     for step in steps["steps"].as_array().into_iter().flatten() {
         let number = |field: &str| step[field].as_f64().unwrap_or(0.0);
         let share = if number("total") > 0.0 { number("finished") / number("total") } else { 0.0 };

@@ -42,6 +42,11 @@ mod webhooks;
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use lamina_base::error::ApiResult;
+use lamina_base::timestamp::Timestamp;
+use lamina_data::observe::ObservedRequest;
+use lamina_data::tasks::{NewTask, Status};
+use lamina_data::telemetry::Facts;
 use serde_json::json;
 use warp::filters::BoxedFilter;
 use warp::http::StatusCode;
@@ -49,16 +54,9 @@ use warp::reply::Response;
 use warp::{Filter, Rejection, Reply};
 
 use crate::app::AppState;
-use crate::base::error::ApiResult;
-use crate::base::timestamp::Timestamp;
-use crate::data::observe::ObservedRequest;
-use crate::data::tasks::{NewTask, Status};
-use crate::data::telemetry::Facts;
 use crate::http::json_answer;
 use crate::http::requests::{Replication, accepted, metadata};
 
-#[cfg(test)]
-pub(crate) use table::ROUTES;
 pub(crate) use table::{methods_of, route_of};
 
 /// Routes of any kind. Boxed, so that the compiler does not see the type of each filter within that of all others: with

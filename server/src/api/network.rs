@@ -2,6 +2,12 @@
 
 use std::sync::Arc;
 
+use lamina_base::error::{ApiError, ApiResult};
+use lamina_data::access::{Action, Rights};
+use lamina_data::features::Feature;
+use lamina_data::tasks::blocking;
+use lamina_data::telemetry::Facts;
+use lamina_protocol::wire::network::patch;
 use warp::Filter;
 use warp::http::StatusCode;
 use warp::reply::Response;
@@ -9,14 +15,8 @@ use warp::reply::Response;
 use super::report;
 use crate::api::{Routes, any_of};
 use crate::app::AppState;
-use crate::base::error::{ApiError, ApiResult};
-use crate::data::access::{Action, Rights};
-use crate::data::features::Feature;
-use crate::data::tasks::blocking;
-use crate::data::telemetry::Facts;
 use crate::http::json_answer;
 use crate::http::requests::{Request, request, respond};
-use crate::protocol::wire::network::patch;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let get = warp::path!("network").and(warp::get()).and(request(state));

@@ -2,6 +2,12 @@
 
 use std::sync::Arc;
 
+use lamina_base::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
+use lamina_base::engine_errors::Sentence;
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_data::access::Rights;
+use lamina_data::features::Feature;
+use lamina_data::instance::Instance;
 use lamina_engine::index::Snapshot;
 use lamina_engine::index::embedding::{
     JsonTemplate, RenderFailure, TemplateError, TemplateVariables, TextTemplate, work_bytes,
@@ -9,22 +15,16 @@ use lamina_engine::index::embedding::{
 use lamina_engine::index::settings::{
     DEFAULT_TEMPLATE, DEFAULT_TEMPLATE_BYTES_MAX, EmbedderSettings, SEARCH_FRAGMENTS, fragments_of,
 };
+use lamina_protocol::wire::render::{Input, RenderRequest, Template};
+use lamina_protocol::wire::settings::chat;
 use serde_json::{Value, json};
 use warp::Filter;
 use warp::reply::Response;
 
 use crate::api::Routes;
 use crate::app::AppState;
-use crate::base::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
-use crate::base::engine_errors::Sentence;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::data::access::Rights;
-use crate::data::features::Feature;
-use crate::data::instance::Instance;
 use crate::http::json_text;
 use crate::http::requests::{Request, request, respond};
-use crate::protocol::wire::render::{Input, RenderRequest, Template};
-use crate::protocol::wire::settings::chat;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let render = warp::path!("render-template").and(warp::post()).and(request(state));

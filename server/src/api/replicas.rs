@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_base::timestamp::Timestamp;
+use lamina_data::tasks::blocking;
+use lamina_replication::{Sign, replicas};
 use serde_json::{Value, json};
 use warp::Filter;
 use warp::http::StatusCode;
@@ -9,12 +13,8 @@ use warp::reply::Response;
 
 use crate::api::Routes;
 use crate::app::AppState;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::base::timestamp::Timestamp;
-use crate::data::tasks::blocking;
 use crate::http::json_answer;
 use crate::http::requests::{Request, request, respond};
-use crate::replication::{Sign, replicas};
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     warp::path!("replicas").and(warp::get()).and(request(state)).then(|request| respond(request, all)).boxed()

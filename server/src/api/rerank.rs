@@ -4,16 +4,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lamina_base::aliases::IndexName;
+use lamina_base::error::ApiResult;
 use lamina_engine::index::Snapshot;
+use lamina_models::rerankers::{Place, best_first};
+use lamina_protocol::wire::point_in_time::PointInTime;
+use lamina_protocol::wire::search::SearchQuery;
 
 use crate::answer::points_in_time::{PointsInTime, State};
 use crate::answer::search::{Candidates, Context, Reranked, Target, candidates, reranker};
 use crate::app::AppState;
-use crate::base::aliases::IndexName;
-use crate::base::error::ApiResult;
-use crate::models::rerankers::{Place, best_first};
-use crate::protocol::wire::point_in_time::PointInTime;
-use crate::protocol::wire::search::SearchQuery;
 
 /// A state that is held is kept at least for as long as a provider may take, and the search behind it.
 const HELD_TIME: Duration = Duration::from_secs(60);

@@ -2,6 +2,11 @@
 
 use std::sync::Arc;
 
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_data::features::Feature;
+use lamina_data::tasks::{Content, NewTask, blocking};
+use lamina_protocol::wire::documents::check_parameters;
+use lamina_protocol::wire::rules::{RULES_UID, list_body, patch, uid_in_path};
 use serde_json::json;
 use warp::http::StatusCode;
 use warp::reply::Response;
@@ -10,13 +15,8 @@ use warp::{Filter, Reply};
 use super::enqueue;
 use crate::api::{Routes, any_of};
 use crate::app::AppState;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::data::features::Feature;
-use crate::data::tasks::{Content, NewTask, blocking};
 use crate::http::json_answer;
 use crate::http::requests::{Request, request, respond};
-use crate::protocol::wire::documents::check_parameters;
-use crate::protocol::wire::rules::{RULES_UID, list_body, patch, uid_in_path};
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let list = warp::path!("dynamic-search-rules").and(warp::post()).and(request(state));

@@ -3,18 +3,18 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
+use lamina_base::error::ApiResult;
+use lamina_data::tasks::{Content, NewTask, blocking};
 use lamina_engine::index::SettingsPatch;
+use lamina_protocol::wire::settings::{self, SettingKind, WriteVerb, chat};
 use warp::Filter;
 use warp::http::StatusCode;
 use warp::reply::Response;
 
 use crate::api::{Routes, any_of};
 use crate::app::AppState;
-use crate::base::error::ApiResult;
-use crate::data::tasks::{Content, NewTask, blocking};
 use crate::http::json_answer;
 use crate::http::requests::{Request, request, respond};
-use crate::protocol::wire::settings::{self, SettingKind, WriteVerb, chat};
 
 /// The last segment of a setting's own route; other segments are no route at all.
 struct Named(&'static SettingKind);

@@ -3,7 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lamina_base::aliases::Alias;
+use lamina_base::error::{ApiError, ApiResult};
+use lamina_base::options::human_size;
+use lamina_base::timestamp::Timestamp;
+use lamina_data::access::Rights;
+use lamina_data::tasks::blocking;
 use lamina_engine::index::{DamageSummary, IndexReport, IndexSummary, SegmentReport};
+use lamina_protocol::wire::indexes::StatsParameters;
 use serde_json::{Map, Value, json};
 use warp::Filter;
 use warp::http::StatusCode;
@@ -12,15 +19,8 @@ use warp::reply::Response;
 use super::unreadable::Unreadable;
 use crate::api::{Routes, any_of};
 use crate::app::AppState;
-use crate::base::aliases::Alias;
-use crate::base::error::{ApiError, ApiResult};
-use crate::base::options::human_size;
-use crate::base::timestamp::Timestamp;
-use crate::data::access::Rights;
-use crate::data::tasks::blocking;
 use crate::http::json_answer;
 use crate::http::requests::{Request, request, respond};
-use crate::protocol::wire::indexes::StatsParameters;
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let all = warp::path!("stats").and(warp::get()).and(request(state));

@@ -125,6 +125,13 @@ fn matches(pattern: &str, path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use futures_util::FutureExt;
+    use lamina_data::telemetry::{FULL_BYTES, RequestFacts, Telemetry};
+    use serde_json::json;
+    use warp::http::{HeaderMap, HeaderValue};
+
     use super::*;
 
     #[test]
@@ -138,5 +145,28 @@ mod tests {
         assert_eq!(of("POST", "/health"), None);
         assert_eq!(of("GET", "/indexes//stats"), None);
         assert_eq!(of("GET", "/nowhere"), None);
+    }
+
+    #[test]
+    fn a_full_batch_is_reported() {
+        let telemetry = Telemetry::new(true);
+        let is_full = || telemetry.full.notified().now_or_never().is_some();
+        // Every kind of request, with texts that are all different at first and all the same once they are cut.
+        let ask = |letter: char| {
+            for &(method, pattern) in ROUTES {
+                let text = HeaderValue::from_str(&String::from(letter).repeat(500)).unwrap();
+                let mut headers = HeaderMap::new();
+                headers.insert("content-type", text.clone());
+                headers.insert("user-agent", text);
+                telemetry.request(&RequestFacts::new(method, pattern, None, &headers), 200, Duration::ZERO, None);
+            }
+        };
+        (0..1000).for_each(|_| ask('a'));
+        assert!(!is_full(), "the same again is nothing more");
+        ('0'..='z').filter(char::is_ascii_alphanumeric).for_each(ask);
+        assert!(is_full());
+        assert!(json!(telemetry.take()).to_string().len() >= FULL_BYTES);
+        ask('a');
+        assert!(!is_full(), "it starts anew");
     }
 }

@@ -6,6 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use lamina_base::budget::AnswerBudget;
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_base::timestamp::Timestamp;
+use lamina_data::access::Rights;
+use lamina_data::features::Feature;
+use lamina_data::tasks::{
+    Follower, Happening, LiveBatch, Mark, Missed, Page, Remembered, Status, Task, TaskFilter, blocking,
+};
+use lamina_protocol::wire::tasks::{Bounds, Paging};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 use warp::http::{HeaderName, HeaderValue, header};
@@ -15,16 +24,7 @@ use warp::{Filter, Reply};
 use crate::api::hidden_names::{hide_in_batch, hide_in_task};
 use crate::api::{Routes, any_of};
 use crate::app::AppState;
-use crate::base::budget::AnswerBudget;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::base::timestamp::Timestamp;
-use crate::data::access::Rights;
-use crate::data::features::Feature;
-use crate::data::tasks::{
-    Follower, Happening, LiveBatch, Mark, Missed, Page, Remembered, Status, Task, TaskFilter, blocking,
-};
 use crate::http::requests::{Request, request, respond};
-use crate::protocol::wire::tasks::{Bounds, Paging};
 
 /// How long a client is to wait before it connects again.
 const RETRY: &str = "retry: 10000\n\n";

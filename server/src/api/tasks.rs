@@ -6,6 +6,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::Stream;
+use lamina_base::budget::AnswerBudget;
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_base::options::human_size;
+use lamina_data::features::Feature;
+use lamina_data::tasks::{
+    Content, NewTask, Page, PayloadDamage, PayloadPlace, Status, Task, TaskFilter, TaskView, UidSet, batch_not_found,
+    blocking, check_inline_payload, check_payload_file, task_not_found,
+};
+use lamina_protocol::wire::documents::CUSTOM_METADATA;
+use lamina_protocol::wire::tasks::{TaskSelection, list_parameters, selecting_parameters, uid_in_path};
 use serde::Serialize;
 use serde_json::json;
 use warp::http::{HeaderValue, StatusCode, header};
@@ -16,18 +26,8 @@ use super::enqueue_as;
 use super::hidden_names::{hide_in_batch, hide_in_task};
 use crate::api::{Routes, any_of};
 use crate::app::AppState;
-use crate::base::budget::AnswerBudget;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::base::options::human_size;
-use crate::data::features::Feature;
-use crate::data::tasks::{
-    Content, NewTask, Page, PayloadDamage, PayloadPlace, Status, Task, TaskFilter, TaskView, UidSet, batch_not_found,
-    blocking, check_inline_payload, check_payload_file, task_not_found,
-};
 use crate::http::requests::{Request, request, respond};
 use crate::http::{json_answer, json_text};
-use crate::protocol::wire::documents::CUSTOM_METADATA;
-use crate::protocol::wire::tasks::{TaskSelection, list_parameters, selecting_parameters, uid_in_path};
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {
     let get = warp::path!("tasks" / String).and(warp::get()).and(request(state));

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use lamina_base::error::{ApiError, Code};
+use lamina_data::features::Feature;
 use warp::Filter;
 use warp::path::FullPath;
 
 use crate::api::Routes;
 use crate::app::AppState;
-use crate::base::error::{ApiError, Code};
-use crate::data::features::Feature;
 use crate::http::requests::{Request, request, respond};
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {

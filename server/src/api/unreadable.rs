@@ -1,9 +1,9 @@
 //! Indexes whose files are damaged: lists of all indexes name them instead of failing.
 
+use lamina_base::error::{ApiResult, Code};
 use serde_json::{Map, Value};
 
 use crate::app::AppState;
-use crate::base::error::{ApiResult, Code};
 
 /// By uid, what is wrong with it.
 #[derive(Default)]

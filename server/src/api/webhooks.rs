@@ -2,6 +2,11 @@
 
 use std::sync::Arc;
 
+use lamina_base::error::ApiResult;
+use lamina_data::access::{Action, Rights};
+use lamina_data::tasks::blocking;
+use lamina_data::webhooks::WebhookView;
+use lamina_protocol::wire::webhooks::{list_parameters, patch, uuid_in_path};
 use serde_json::json;
 use warp::Filter;
 use warp::http::StatusCode;
@@ -9,13 +14,8 @@ use warp::reply::Response;
 
 use crate::api::{Routes, any_of};
 use crate::app::AppState;
-use crate::base::error::ApiResult;
-use crate::data::access::{Action, Rights};
-use crate::data::tasks::blocking;
-use crate::data::webhooks::WebhookView;
 use crate::http::requests::{Request, request, respond};
 use crate::http::{json_answer, no_content};
-use crate::protocol::wire::webhooks::{list_parameters, patch, uuid_in_path};
 
 /// What a list is said to be limited to when nothing is asked for; all fit in.
 const LIMIT: usize = 20;

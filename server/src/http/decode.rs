@@ -3,10 +3,9 @@
 use std::io::{self, BufReader, Read};
 
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_base::options::ByteSize;
 use warp::http::{HeaderMap, header};
-
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::base::options::ByteSize;
 
 /// How a body is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

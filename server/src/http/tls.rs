@@ -16,8 +16,8 @@ use tokio_rustls::rustls::{self, RootCertStore, ServerConfig};
 /// Sessions that `--ssl-resumption` remembers.
 const SESSIONS_KEPT: usize = 256;
 
-use crate::base::options::TlsOptions;
-use crate::base::text_file::without_mark;
+use lamina_base::options::TlsOptions;
+use lamina_base::text_file::without_mark;
 
 /// Why there is no TLS.
 #[derive(Debug, Error)]

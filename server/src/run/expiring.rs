@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lamina_data::tasks::{Content, NewTask};
+use lamina_replication::Role;
 use tokio::time::MissedTickBehavior;
 
 use crate::app::AppState;
-use crate::data::tasks::{Content, NewTask};
-use crate::replication::Role;
 
 /// How long an index waits at least until its next expired documents are removed: they are found by no one meanwhile.
 const REMOVAL_PAUSE: Duration = Duration::from_secs(60);

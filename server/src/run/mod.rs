@@ -12,9 +12,24 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use lamina_base::crash_mark;
+use lamina_base::logs;
+use lamina_base::memory;
+use lamina_base::options::{
+    self, MasterKeyError, Options, OutboundRequests, Unprotected, check_master_key, core_count, suggested_master_key,
+};
+use lamina_base::outbound::{Outbound, OutboundError};
+use lamina_base::process_limits::{connections_max, raise_open_files};
+use lamina_base::stopping::Stopping;
+use lamina_data::access::KeyStore;
+use lamina_data::instance::{InstanceError, VERSION, check_ours};
+use lamina_data::tasks::{Content, NewTask, Stage, StoreError, TaskQueue};
+use lamina_data::webhooks::{Deliveries, Webhook, Webhooks};
 use lamina_engine::index::embedding::EmbedderProvider;
 use lamina_engine::index::{IndexOptions, MergePolicy, Snapshot};
 use lamina_engine::search::warm_up;
+use lamina_models::embedders::{EmbedderOptions, Embedders};
+use lamina_replication::{ObjectError, Replication, Role};
 use rustix::fs::Mode;
 use thiserror::Error;
 use tokio::net::TcpListener;
@@ -29,22 +44,7 @@ use crate::api::middleware::Front;
 use crate::api::routes;
 use crate::app::{AppState, Opened};
 use crate::banner;
-use crate::base::crash_mark;
-use crate::base::logs;
-use crate::base::memory;
-use crate::base::options::{
-    self, MasterKeyError, Options, OutboundRequests, Unprotected, check_master_key, core_count, suggested_master_key,
-};
-use crate::base::outbound::{Outbound, OutboundError};
-use crate::base::process_limits::{connections_max, raise_open_files};
-use crate::base::stopping::Stopping;
-use crate::data::access::KeyStore;
-use crate::data::instance::{InstanceError, VERSION, check_ours};
-use crate::data::tasks::{Content, NewTask, Stage, StoreError, TaskQueue};
-use crate::data::webhooks::{Deliveries, Webhook, Webhooks};
 use crate::http::{ConnectionLimits, Origins, TlsError, listen, serve as accept, tls_acceptor};
-use crate::models::embedders::{EmbedderOptions, Embedders};
-use crate::replication::{ObjectError, Replication, Role};
 use crate::usage_report::{self, traces};
 use crate::work::backup::{self, BackupError, BackupPlaces, ImportError};
 use crate::work::worker::{Limits, Scheduler, StartError};

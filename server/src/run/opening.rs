@@ -1,13 +1,13 @@
 //! Opening the database of a server whose options may leave open what it is.
 
+use lamina_base::options::Options;
+use lamina_base::outbound::Outbound;
+use lamina_data::instance::{Instance, InstanceError};
+use lamina_data::tasks::Store;
 use lamina_engine::index::IndexOptions;
+use lamina_replication::{AtStart, Role, role_at_start};
 
 use super::ServeError;
-use crate::base::options::Options;
-use crate::base::outbound::Outbound;
-use crate::data::instance::{Instance, InstanceError};
-use crate::data::tasks::Store;
-use crate::replication::{AtStart, Role, role_at_start};
 
 /// Opens the database, and says what the server is.
 pub(super) fn open_instance(

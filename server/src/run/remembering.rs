@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lamina_base::error::Code;
+use lamina_base::timestamp::Timestamp;
 use tokio::time::MissedTickBehavior;
 
 use crate::app::AppState;
-use crate::base::error::Code;
-use crate::base::timestamp::Timestamp;
 
 /// What a crash may cost: counts are advice.
 const PAUSE: Duration = Duration::from_secs(60);

@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
-use crate::app::{AppState, Opened};
-use crate::base::aliases::Aliases;
-use crate::base::error::ApiError;
-use crate::base::options::{Options, StoreAddress};
-use crate::data::access::{key_lines, replace_keys};
-use crate::data::chats::Workspaces;
-use crate::data::network::Topology;
-use crate::data::tasks::{Store, StoreError};
-use crate::data::webhooks::{Webhook, WebhookFile};
-use crate::replication::{
+use lamina_base::aliases::Aliases;
+use lamina_base::error::ApiError;
+use lamina_base::options::{Options, StoreAddress};
+use lamina_data::access::{key_lines, replace_keys};
+use lamina_data::chats::Workspaces;
+use lamina_data::network::Topology;
+use lamina_data::tasks::{Store, StoreError};
+use lamina_data::webhooks::{Webhook, WebhookFile};
+use lamina_replication::{
     AtStart, Follower, Following, FoundDamage, ObjectError, Prepared, Published, Publisher, Role, SharedState, Taking,
     forget_accepted, has_followed,
 };
+use serde_json::{Map, Value};
+
+use crate::app::{AppState, Opened};
 
 /// Publishes or follows while it lives.
 #[derive(Default)]

@@ -7,14 +7,14 @@ pub(crate) mod traces;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lamina_base::timestamp::Timestamp;
+use lamina_data::telemetry::BATCH_BYTES_MAX;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use crate::app::AppState;
-use crate::base::timestamp::Timestamp;
-use crate::data::telemetry::BATCH_BYTES_MAX;
 
 const INTERVAL: Duration = Duration::from_secs(3600);
 /// Between two batches that were full before their hour: requests with ever new texts are no reason to send all the time.

@@ -2,11 +2,11 @@
 
 use std::fs;
 
+use lamina_base::options::{Options, core_count};
+use lamina_data::features::Feature;
 use serde_json::{Map, Value, json};
 
 use crate::app::AppState;
-use crate::base::options::{Options, core_count};
-use crate::data::features::Feature;
 
 /// The properties of the event about the instance itself.
 pub(super) fn identity(state: &AppState, days: u64) -> Map<String, Value> {
@@ -113,5 +113,5 @@ fn disk_bytes() -> Option<u64> {
 
 /// An event of the same form as all others.
 pub(super) fn event(state: &AppState, days: u64) -> Value {
-    json!({ "event": "Instance", "timestamp": crate::base::timestamp::Timestamp::now(), "properties": identity(state, days) })
+    json!({ "event": "Instance", "timestamp": lamina_base::timestamp::Timestamp::now(), "properties": identity(state, days) })
 }

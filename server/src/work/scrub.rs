@@ -9,15 +9,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use lamina_base::options::Scrubbing;
+use lamina_base::stored_names::FolderName;
+use lamina_base::timestamp::Timestamp;
+use lamina_data::instance::Instance;
 use lamina_engine::index::Snapshot;
 use lamina_engine::segment::{Damaged, SegmentError};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-
-use crate::base::options::Scrubbing;
-use crate::base::stored_names::FolderName;
-use crate::base::timestamp::Timestamp;
-use crate::data::instance::Instance;
 
 /// Between two looks for segments that are due.
 const PAUSE: Duration = Duration::from_millis(500);

@@ -24,21 +24,30 @@ const ENGINE_LAYERS: [(&[&str], bool); 13] = [
     (&["search"], false),
 ];
 
-/// The server's floors from the bottom up. A module uses those of lower floors, and itself; beside it only where `true` says so.
-const SERVER_FLOORS: [(&[&str], bool); 11] = [
-    (&["base"], false),
-    (&["models"], false),
-    (&["protocol"], false),
-    (&["data"], false),
-    (&["replication"], false),
+/// The crates of the server from the bottom up, with the crates of the workspace that each uses.
+const SERVER_CRATES: [(&str, &str, &[&str]); 9] = [
+    ("lamina-base", "server/base", &["engine"]),
+    ("lamina-models", "server/models", &["engine", "base"]),
+    ("lamina-protocol", "server/protocol", &["engine", "base", "models"]),
+    ("lamina-data", "server/data", &["engine", "base", "protocol"]),
+    ("lamina-replication", "server/replication", &["engine", "base", "protocol", "data"]),
+    ("lamina-server", "server", &["engine", "base", "models", "protocol", "data", "replication"]),
+    // An edit of a route compiles none of these two.
+    ("lamina-client", "server/client", &["base", "protocol"]),
+    ("lamina-sync", "server/sync", &["base", "client"]),
+    ("lamina-cli", "server/cli", &["engine", "base", "protocol", "data", "replication", "server", "client", "sync"]),
+];
+
+/// The floors of `lamina-server` from the bottom up. A module uses those of lower floors, and itself; beside it only where `true`
+/// says so.
+const SERVER_FLOORS: [(&[&str], bool); 5] = [
     // What answers requests, and what is done without one.
     (&["answer", "work"], false),
     (&["app"], false),
     (&["http"], false),
     (&["api"], false),
-    // The server, and the commands beside it.
+    // The life of the process.
     (&["banner", "run", "usage_report"], true),
-    (&["cli"], false),
 ];
 
 /// Files beside the floors, at most.
@@ -134,6 +143,41 @@ fn upward_uses_are_found() {
     assert_eq!(upward_uses(&sources[2..3], "server/src/", &layers, &[]), [""; 0]);
 }
 
+#[test]
+fn crates_use_only_what_is_above_them() {
+    for (at, (name, folder, uses)) in SERVER_CRATES.iter().enumerate() {
+        let manifest = fs::read_to_string(repository().join(folder).join("Cargo.toml")).expect("a manifest");
+        let manifest: toml::Table = manifest.parse().expect("TOML");
+        assert_eq!(manifest["package"]["name"].as_str(), Some(*name));
+        let used = manifest["dependencies"].as_table().expect("a table").keys();
+        let used: BTreeSet<&str> = used.filter_map(|name| name.strip_prefix("lamina-")).collect();
+        assert_eq!(used, uses.iter().copied().collect(), "{folder}");
+        let above: Vec<&str> =
+            SERVER_CRATES[..at].iter().map(|(name, ..)| name.trim_start_matches("lamina-")).collect();
+        assert!(uses.iter().all(|name| *name == "engine" || above.contains(name)), "{folder}: from the bottom up");
+    }
+    let folders = fs::read_dir(repository().join("server")).expect("a folder").map(|entry| entry.unwrap().path());
+    assert_eq!(folders.filter(|folder| folder.join("Cargo.toml").exists()).count() + 1, SERVER_CRATES.len());
+}
+
+/// The map shows the same crates as the test, in the same order.
+#[test]
+fn the_map_shows_the_crates_of_the_server() {
+    let map = fs::read_to_string(repository().join("ARCHITECTURE.md")).expect("the map");
+    let block = map.split("<!-- crates of the server -->").nth(1).expect("a marked block");
+    let rows = block.lines().filter(|line| line.starts_with("| `"));
+    let shown: Vec<String> = rows
+        .map(|row| {
+            let cells: Vec<&str> = row.trim_matches(['|', ' ']).split(" | ").collect();
+            format!("{} {} {}", cells[0], cells[1], cells[3])
+        })
+        .collect();
+    let crates = SERVER_CRATES.iter();
+    let expected: Vec<String> =
+        crates.map(|(name, folder, uses)| format!("`{name}` `{folder}` {}", uses.join(", "))).collect();
+    assert_eq!(shown, expected);
+}
+
 /// The map shows the same floors as the test, in the same order, with the modules of each.
 #[test]
 fn the_map_shows_the_floors_of_the_server() {
@@ -168,7 +212,8 @@ fn the_map_shows_the_floors_of_the_server() {
 #[test]
 fn the_map_lists_the_modules_of_the_engine() {
     let map = fs::read_to_string(repository().join("ARCHITECTURE.md")).expect("the map");
-    let table = map.split("`engine/`, the library.").nth(1).and_then(|rest| rest.split("`server/`, the binary").next());
+    let table =
+        map.split("`engine/`, the library.").nth(1).and_then(|rest| rest.split("`server/` is nine crates").next());
     let rows = table.expect("the table").lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     let shown: Vec<&str> = rows.collect();
     let layer = |module: &str| ENGINE_LAYERS.iter().position(|(modules, _)| modules.contains(&module));
@@ -181,7 +226,12 @@ fn the_map_lists_the_modules_of_the_engine() {
 
 /// Crates whose files use each other in one direction only. A file in the folder of another one may use that one's items: the other
 /// way counts.
-const WITHOUT_CIRCLES: [&str; 3] = ["engine/src/", "server/src/", "tests/src/"];
+fn without_circles() -> impl Iterator<Item = String> {
+    ["engine", "tests"]
+        .into_iter()
+        .chain(SERVER_CRATES.iter().map(|(_, folder, _)| *folder))
+        .map(|folder| format!("{folder}/src/"))
+}
 
 /// The path of the module in a file, from that of the crate on.
 fn module_path(file: &str, crate_folder: &str) -> Option<Vec<String>> {
@@ -287,7 +337,7 @@ fn circles(sources: &[Source], crate_folder: &str) -> Vec<String> {
 #[test]
 fn files_use_each_other_in_one_direction() {
     let sources = sources("rs");
-    none(WITHOUT_CIRCLES.iter().flat_map(|crate_folder| circles(&sources, crate_folder)).collect());
+    none(without_circles().flat_map(|crate_folder| circles(&sources, &crate_folder)).collect());
 }
 
 #[test]

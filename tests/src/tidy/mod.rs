@@ -18,15 +18,15 @@ use crate::server::repository;
 
 /// Crates that have no business in the engine.
 const NOT_IN_ENGINE: [&str; 9] =
-    ["warp", "hyper", "http", "reqwest", "tokio", "rusqlite", "clap", "axum", "lamina-server"];
+    ["warp", "hyper", "http", "reqwest", "tokio", "rusqlite", "clap", "axum", "lamina-base"];
 
 const UNSAFE_ALLOWED: [&str; 6] = [
     "engine/src/storage/mapped.rs",
     "engine/src/bits/kernels/dispatch.rs",
     "engine/src/segment/store/train.rs",
-    "server/src/base/bus_error.rs",
-    "server/src/base/crash_mark.rs",
-    "server/src/base/memory.rs",
+    "server/base/src/bus_error.rs",
+    "server/base/src/crash_mark.rs",
+    "server/base/src/memory.rs",
 ];
 
 struct Source {

@@ -41,7 +41,7 @@ fn fixed_plurals(code: &str) -> Vec<&str> {
 #[test]
 fn numbers_have_the_noun_that_goes_with_them() {
     let mut violations = Vec::new();
-    for source in sources("rs").iter().filter(|source| source.path.starts_with("server/src/") && !source.is_test()) {
+    for source in sources("rs").iter().filter(|source| source.path.starts_with("server/") && !source.is_test()) {
         let code: Vec<&str> = source.code().map(|(_, line)| line).collect();
         // A text that goes on in the next line is one.
         let code = code.join("\n").replace("\\\n", "");

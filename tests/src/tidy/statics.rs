@@ -22,27 +22,27 @@ const OF_THE_ENGINE: [(&str, &str); 8] = [
 /// Of the server.
 const OF_THE_SERVER: [(&str, &str); 15] = [
     // How a process speaks: set once by what starts it, before anything is said.
-    ("server/src/base/console.rs", "SAYS_JSON"),
-    ("server/src/base/logs/mod.rs", "HANDLES"),
-    ("server/src/base/logs/redaction.rs", "SECRETS"),
+    ("server/base/src/console.rs", "SAYS_JSON"),
+    ("server/base/src/logs/mod.rs", "HANDLES"),
+    ("server/base/src/logs/redaction.rs", "SECRETS"),
     // A signal handler has no place for anything else.
-    ("server/src/base/crash_mark.rs", "MARK"),
+    ("server/base/src/crash_mark.rs", "MARK"),
     // The allocator of the process, and what each thread holds of it.
-    ("server/src/base/memory.rs", "HELD_BYTES"),
-    ("server/src/base/memory.rs", "PUBLISHED_BYTES"),
-    ("server/src/base/memory.rs", "FREE"),
-    ("server/src/base/memory.rs", "STATM"),
-    ("server/src/base/memory.rs", "IS_GIVEN_BACK"),
+    ("server/base/src/memory.rs", "HELD_BYTES"),
+    ("server/base/src/memory.rs", "PUBLISHED_BYTES"),
+    ("server/base/src/memory.rs", "FREE"),
+    ("server/base/src/memory.rs", "STATM"),
+    ("server/base/src/memory.rs", "IS_GIVEN_BACK"),
     // What a thread has at hand.
     ("server/src/http/compress.rs", "ZSTD"),
     // What is made once and never changes: patterns, a header, the description.
-    ("server/src/base/logs/redaction.rs", "PATTERNS"),
+    ("server/base/src/logs/redaction.rs", "PATTERNS"),
     ("server/src/api/openapi/mod.rs", "TEXT"),
     // Of the request that a task of the runtime answers: between them are routes that need not know.
     ("server/src/http/requests/metadata.rs", "OF_REQUEST"),
     ("server/src/http/requests/replication.rs", "OF_REQUEST"),
     // Where allocations are made.
-    ("server/src/main.rs", "ALLOCATOR"),
+    ("server/cli/src/main.rs", "ALLOCATOR"),
 ];
 
 /// The statics of a crate, by file and name: all of them, whatever they hold.
@@ -89,5 +89,5 @@ fn the_engine_has_no_state_of_the_process() {
 /// What requests share is in the state of the server, which is handed on.
 #[test]
 fn the_server_has_no_state_of_the_process() {
-    check("server/src/", &OF_THE_SERVER, |_, _| true);
+    check("server/", &OF_THE_SERVER, |_, _| true);
 }

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
+use lamina_base::budget::{VALUE_BYTES, json_heap_bytes};
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_base::outbound::Outbound;
+use lamina_protocol::wire::chats::{
+    APPEND_TOOL, ChatSettings, Completion, PROGRESS_TOOL, SEARCH_TOOL, SOURCES_TOOL, Source,
+};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::events::{Events, Fault, Gone, RETRY};
 use super::provider::{Provider, Turn, ended_early};
-use crate::base::budget::{VALUE_BYTES, json_heap_bytes};
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::base::outbound::Outbound;
-use crate::protocol::wire::chats::{
-    APPEND_TOOL, ChatSettings, Completion, PROGRESS_TOOL, SEARCH_TOOL, SOURCES_TOOL, Source,
-};
 
 /// Turns of the model in one conversation.
 const TURNS_MAX: usize = 20;

@@ -8,9 +8,9 @@ mod tests;
 
 use std::sync::Arc;
 
+use lamina_base::error::{ApiError, ApiResult, Code};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::base::error::{ApiError, ApiResult, Code};
 pub(crate) use conversation::{Conversation, SearchCall, SearchOutcome, TIME_MAX, check_size};
 pub(crate) use events::{Events, Fault};
 

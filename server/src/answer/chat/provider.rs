@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use lamina_base::outbound::{Outbound, OutboundError};
+use lamina_base::secret::{redacted, secrets_of_url};
+use lamina_protocol::wire::chats::{ChatSettings, Source};
 use reqwest::{Method, RequestBuilder, Response};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::events::{Fault, Lines};
-use crate::base::outbound::{Outbound, OutboundError};
-use crate::base::secret::{redacted, secrets_of_url};
-use crate::protocol::wire::chats::{ChatSettings, Source};
 
 /// Of all that a provider sends for one turn.
 const TURN_BYTES_MAX: usize = 8 << 20;

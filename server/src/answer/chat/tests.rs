@@ -6,12 +6,12 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use bytes::Bytes;
+use lamina_base::outbound::Outbound;
+use lamina_protocol::wire::chats::{ChatSettings, Completion, Source};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::base::outbound::Outbound;
-use crate::protocol::wire::chats::{ChatSettings, Completion, Source};
 
 /// Reads all of a request: a connection that is closed before that takes its answer with it.
 fn read_request(stream: &mut TcpStream) {

@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_protocol::wire::multi_search::Federation;
 use serde_json::{Map, Value, json};
 
 use super::measures;
@@ -10,8 +12,6 @@ use crate::answer::search::federated::{
     Counted, DISTINCT_VALUES, DistinctValues, EXPLAINED, HIT, NOT_DISTINCT, OUTSIDE, PINNED_POSITION, Places, Weighted,
     agree, distinct_values, merged_facets, paging,
 };
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::protocol::wire::multi_search::Federation;
 
 /// The answer of one server.
 pub(super) struct Part {
@@ -342,8 +342,9 @@ fn metadata(parts: &[Part]) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use lamina_protocol::wire::multi_search::MultiSearch;
+
     use super::*;
-    use crate::protocol::wire::multi_search::MultiSearch;
 
     fn federation(federation: Value) -> Federation {
         MultiSearch::from_body(&json!({"queries": [], "federation": federation})).unwrap().federation.unwrap()

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
+use lamina_base::budget::AnswerBudget;
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_base::outbound::Outbound;
+use lamina_data::network::Remote;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use super::remote::{self, Question};
 use crate::answer::search::ValuesWanted;
-use crate::base::budget::AnswerBudget;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::base::outbound::Outbound;
-use crate::data::network::{Remote, Topology};
 
 /// The time that other servers have for a read.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -22,13 +22,6 @@ pub(crate) struct RemotePage {
     pub(crate) results: Vec<Value>,
     /// How many there are beyond the page.
     pub(crate) total: u64,
-}
-
-impl Topology {
-    /// The other servers with their names.
-    pub(crate) fn others(&self) -> impl Iterator<Item = (&String, &Remote)> {
-        self.remotes.iter().filter(|(name, _)| self.own_name.as_ref() != Some(name))
-    }
 }
 
 impl RemotePage {

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
+use lamina_base::error::ApiResult;
 use lamina_engine::facet::Measured;
+use lamina_protocol::wire::multi_search::Federation;
+use lamina_protocol::wire::search::FacetMeasure;
 use serde_json::{Map, Value};
 
 use crate::answer::search::federated::{different, index_of, merged_measures, read_measured};
-use crate::base::error::ApiResult;
-use crate::protocol::wire::multi_search::Federation;
-use crate::protocol::wire::search::FacetMeasure;
 
 /// Whether the answer of a server measures all that is asked for of each index that it counts.
 pub(super) fn is_whole(answer: &Value, federation: &Federation) -> bool {
@@ -62,10 +62,10 @@ fn measured(answer: &Map<String, Value>, uid: &str, place: usize, asked: &FacetM
 
 #[cfg(test)]
 mod tests {
+    use lamina_protocol::wire::multi_search::MultiSearch;
     use serde_json::json;
 
     use super::*;
-    use crate::protocol::wire::multi_search::MultiSearch;
 
     #[test]
     fn answers_without_what_was_asked_for_are_not_whole() {

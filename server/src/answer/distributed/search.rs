@@ -7,18 +7,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use lamina_base::budget::AnswerBudget;
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_base::outbound::Outbound;
+use lamina_data::access::Rights;
+use lamina_data::network::{Remote, Topology};
+use lamina_protocol::wire::multi_search::{Federation, MultiSearch};
+use lamina_protocol::wire::search::Window;
 use serde_json::{Map, Value, json};
 
 use super::answers::{self, Part};
 use super::remote::{self, Question};
 use crate::answer::search::ValuesWanted;
-use crate::base::budget::AnswerBudget;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::base::outbound::Outbound;
-use crate::data::access::Rights;
-use crate::data::network::{Remote, Topology};
-use crate::protocol::wire::multi_search::{Federation, MultiSearch};
-use crate::protocol::wire::search::Window;
 
 /// A search that has been cut into one part per server.
 #[derive(Debug)]

@@ -3,14 +3,14 @@
 use std::io::Write;
 use std::time::Instant;
 
+use lamina_base::engine_errors::limit_name;
+use lamina_base::error::ApiResult;
 use lamina_engine::search::Limit;
+use lamina_protocol::wire::search::{SearchQuery, Window};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{Context, Found, HitWriter, Target, explanation, measures, total_of};
-use crate::base::engine_errors::limit_name;
-use crate::base::error::ApiResult;
-use crate::protocol::wire::search::{SearchQuery, Window};
 
 /// What `Meili-Include-Metadata: true` adds to an answer.
 #[derive(Clone, Debug)]

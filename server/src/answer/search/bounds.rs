@@ -3,10 +3,9 @@
 
 use std::time::{Duration, Instant};
 
+use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_engine::condition::TimeLimit;
-
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::protocol::wire::search::SearchQuery;
+use lamina_protocol::wire::search::SearchQuery;
 
 /// Names in each list of attributes, and facets.
 pub(super) const NAMES_MAX: usize = 1000;

@@ -1,18 +1,18 @@
 //! The search among the values of a facet.
 
+use lamina_base::engine_errors::{Sentence, limit_name};
+use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_engine::facet::{FacetHits, FacetSearchError, search_facet};
 use lamina_engine::search::{SearchRequest, SearchResult};
 use lamina_engine::text::Language;
+use lamina_protocol::wire::json::{At, required};
+use lamina_protocol::wire::search::SearchQuery;
 use serde_json::{Map, Value, json};
 
 use super::answer::report_degraded;
 use super::meaning::{check_embedder, search_by_kind};
 use super::multi::Written;
 use super::{Context, Target, engine_request};
-use crate::base::engine_errors::{Sentence, limit_name};
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::protocol::wire::json::{At, required};
-use crate::protocol::wire::search::SearchQuery;
 
 /// A facet search as clients write it.
 #[derive(Clone, Debug, PartialEq)]

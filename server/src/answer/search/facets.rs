@@ -1,16 +1,16 @@
 //! Facet counts of a search, in the order in which they are shown.
 
+use lamina_base::engine_errors::Sentence;
+use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_engine::bits::DocSet;
 use lamina_engine::facet::{FacetField, FieldFacet, Listing, distributions, listed_values_max, select_facets};
 use lamina_engine::filter::ElementField;
 use lamina_engine::index::Snapshot;
+use lamina_protocol::wire::filter::check_contains;
 use serde_json::{Map, Value, json};
 
 use super::Context;
 use super::bounds::filter_time;
-use crate::base::engine_errors::Sentence;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::protocol::wire::filter::check_contains;
 
 /// A value with its count: in a list, and as a member of an object.
 const VALUE_BYTES: usize = 200;

@@ -3,6 +3,10 @@
 
 use std::sync::Arc;
 
+use lamina_base::budget::{AnswerBudget, Held, VALUE_BYTES, json_heap_bytes};
+use lamina_base::engine_errors::Sentence;
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_data::instance::Instance;
 use lamina_engine::bits::DocSet;
 use lamina_engine::condition::{OutOfTime, PreparedFilter, TimeLimit};
 use lamina_engine::document::document_id;
@@ -14,10 +18,6 @@ use serde_json::Value;
 
 use super::bounds::filter_time;
 use super::{Context, refusal};
-use crate::base::budget::{AnswerBudget, Held, VALUE_BYTES, json_heap_bytes};
-use crate::base::engine_errors::Sentence;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::data::instance::Instance;
 
 /// Documents that all `_foreign` of a filter may stand for: their ids are read.
 const REFERRED_MAX: u64 = 100_000;

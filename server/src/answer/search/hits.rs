@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 
+use lamina_base::budget::{AnswerBudget, Held};
+use lamina_base::error::ApiResult;
 use lamina_engine::highlight::{
     CropSelection, FormatOptions, Formatter, MatchingTerms, Projection, Selection, append_field,
 };
@@ -9,13 +11,11 @@ use lamina_engine::index::Snapshot;
 use lamina_engine::index::settings::{AttributeList, VECTORS_FIELD, locales_of};
 use lamina_engine::search::{Explanation, Hit, SearchResult};
 use lamina_engine::text::Language;
+use lamina_protocol::wire::search::SearchQuery;
 use rayon::prelude::*;
 
 use super::foreign::ForeignDocuments;
 use super::{Context, Found, Target, details, explanation, geo_distance, refusal};
-use crate::base::budget::{AnswerBudget, Held};
-use crate::base::error::ApiResult;
-use crate::protocol::wire::search::SearchQuery;
 
 /// Hits that are copied one after the other: waking a thread for fewer takes longer than it saves.
 const COPIED_PER_JOB: usize = 20;
@@ -41,14 +41,6 @@ pub(crate) struct HitWriter<'a> {
     from: Option<(f64, f64)>,
     foreign: ForeignDocuments,
     budget: AnswerBudget,
-}
-
-impl SearchQuery {
-    /// Whether the answer shows where hits match.
-    pub(super) fn shows_matches(&self) -> bool {
-        let named = |names: &Option<Vec<String>>| names.as_ref().is_some_and(|names| !names.is_empty());
-        self.show_matches_position || named(&self.attributes_to_highlight) || named(&self.attributes_to_crop)
-    }
 }
 
 impl<'a> HitWriter<'a> {

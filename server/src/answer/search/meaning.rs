@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
+use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_engine::index::embedding::EmbedFailure;
 use lamina_engine::search::{
     Limit, SearchRequest, SearchResult, SemanticQuery, dimensions, search, search_hybrid, search_semantic,
 };
+use lamina_models::embedders::QueryInput;
+use lamina_protocol::wire::search::{Hybrid, SearchKind, SearchQuery};
 
 use super::{Context, Target, refusal};
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::models::embedders::QueryInput;
-use crate::protocol::wire::search::{Hybrid, SearchKind, SearchQuery};
 
 /// What a search of any kind found.
 #[derive(Debug)]

@@ -2,20 +2,20 @@
 
 use std::time::{Duration, Instant};
 
+use lamina_base::budget::AnswerBudget;
+use lamina_base::engine_errors::Sentence;
+use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_engine::bits::DocSet;
 use lamina_engine::facet::{
     Bucket, Histogram, Key, Measure, Measured, Statistics, measure, measure_bytes, measure_together, merge_measured,
 };
 use lamina_engine::index::Snapshot;
+use lamina_protocol::wire::filter::check_contains;
+use lamina_protocol::wire::search::FacetMeasure;
 use serde_json::{Map, Value, json};
 
 use super::Context;
 use super::bounds::filter_time;
-use crate::base::budget::AnswerBudget;
-use crate::base::engine_errors::Sentence;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::protocol::wire::filter::check_contains;
-use crate::protocol::wire::search::FacetMeasure;
 
 /// A bucket as an object, and in the body.
 const BUCKET_BYTES: usize = 600;

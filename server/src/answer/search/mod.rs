@@ -32,12 +32,20 @@ mod tests;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lamina_base::aliases::IndexName;
+use lamina_base::budget::{AnswerBudget, Held};
+use lamina_base::engine_errors::limit_name;
+use lamina_base::error::{ApiResult, Code};
+use lamina_data::access::Rights;
+use lamina_data::instance::Instance;
 use lamina_engine::facet::Measured;
 use lamina_engine::filter::Filter;
 use lamina_engine::index::Snapshot;
 use lamina_engine::index::settings::Pagination;
 use lamina_engine::search::{SearchRequest, SearchResult};
 use lamina_engine::sort::SortCriterion;
+use lamina_protocol::wire::filter::parse_filter;
+use lamina_protocol::wire::search::{SearchQuery, Window};
 
 pub(crate) use answer::{Answer, Metadata, WrittenAnswer};
 pub(crate) use bounds::{check_list, filter_time};
@@ -61,14 +69,6 @@ pub(crate) use suggestions::{
     COMPLETION_FIELDS, COMPLETIONS_MAX, CompletionQuery, DidYouMean, SOURCE_QUERIES, count_query, run_completions,
 };
 
-use crate::base::aliases::IndexName;
-use crate::base::budget::{AnswerBudget, Held};
-use crate::base::engine_errors::limit_name;
-use crate::base::error::{ApiResult, Code};
-use crate::data::access::Rights;
-use crate::data::instance::Instance;
-use crate::protocol::wire::filter::parse_filter;
-use crate::protocol::wire::search::{SearchQuery, Window};
 use meaning::{Searched, check_embedder, embedding_took};
 use pins::Pinned;
 use places::Places;

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_engine::highlight::append_field;
+use lamina_protocol::wire::multi_search::IndexQuery;
 
 use super::{Context, Form, Reranked, Target};
 use crate::answer::points_in_time::Snapshots;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::protocol::wire::multi_search::IndexQuery;
 
 /// The answer to several searches.
 #[derive(Debug, Default)]

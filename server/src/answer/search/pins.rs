@@ -3,19 +3,19 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use lamina_base::error::ApiResult;
+use lamina_data::rules::{Asked, Fuel, Rule, RuleSet};
 use lamina_engine::bits::DocSet;
 use lamina_engine::index::DocumentAddress;
 use lamina_engine::rank::ScoreDetail;
 use lamina_engine::search::{
     Admitted, DocumentExplanation, Hit, QueryWords, SearchRequest, SearchResult, Standing, query_words,
 };
+use lamina_protocol::wire::search::{SearchKind, SearchQuery};
 use serde_json::{Value, json};
 
 use super::places::Places;
 use super::{Context, Reach, Target, refusal};
-use crate::base::error::ApiResult;
-use crate::data::rules::{Asked, Fuel, Rule, RuleSet};
-use crate::protocol::wire::search::{SearchKind, SearchQuery};
 
 /// Words and phrases of a query that are looked at.
 const TERMS_MAX: usize = 10;

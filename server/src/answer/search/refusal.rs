@@ -2,12 +2,11 @@
 
 use std::fmt;
 
+use lamina_base::engine_errors::Sentence;
+use lamina_base::error::{ApiError, Code};
 use lamina_engine::index::embedding::EmbedFailure;
 use lamina_engine::search::SearchError;
 use lamina_engine::sort::SortError;
-
-use crate::base::engine_errors::Sentence;
-use crate::base::error::{ApiError, Code};
 
 /// What the settings of the index `uid` do not allow, or its damage.
 pub(super) fn search(uid: &str, error: &SearchError) -> ApiError {

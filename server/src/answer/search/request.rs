@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_data::features::{Feature, Features};
 use lamina_engine::filter::Filter;
 use lamina_engine::index::Settings;
 use lamina_engine::index::settings::DEFAULT_SEARCH_CUTOFF_MS;
 use lamina_engine::rank::SearchThresholds;
 use lamina_engine::search::{Explain, SearchRequest};
 use lamina_engine::sort::SortCriterion;
+use lamina_protocol::wire::boosts::check_contains;
+use lamina_protocol::wire::filter::{self, parse_filter};
+use lamina_protocol::wire::search::{SearchQuery, Window};
 use serde_json::Value;
 
 use super::{Context, Target, bounds, foreign, refusal};
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::data::features::{Feature, Features};
-use crate::protocol::wire::boosts::check_contains;
-use crate::protocol::wire::filter::{self, parse_filter};
-use crate::protocol::wire::search::{SearchQuery, Window};
 
 /// The engine's request for `query`; its window is the one within the index's `maxTotalHits`.
 ///

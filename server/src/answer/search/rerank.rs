@@ -5,19 +5,19 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lamina_base::budget::Held;
+use lamina_base::engine_errors::Sentence;
+use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_engine::index::embedding::TextTemplate;
 use lamina_engine::index::settings::VECTORS_FIELD;
 use lamina_engine::index::{DocumentAddress, Snapshot};
 use lamina_engine::rank::{FusedArm, ScoreDetail};
 use lamina_engine::search::{Hit, Limit, SearchRequest, SearchResult, Standing};
+use lamina_models::rerankers::Reranker;
+use lamina_protocol::wire::search::{Hybrid, Rerank, SearchQuery};
 
 use super::meaning::{Searched, check_embedder, search_by_kind};
 use super::{Context, Target, engine_request, hits_bytes, pins, refusal};
-use crate::base::budget::Held;
-use crate::base::engine_errors::Sentence;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::models::rerankers::Reranker;
-use crate::protocol::wire::search::{Hybrid, Rerank, SearchQuery};
 
 /// The texts of the first hits.
 #[derive(Debug)]

@@ -6,16 +6,16 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Instant;
 
+use lamina_base::budget::AnswerBudget;
+use lamina_base::error::ApiResult;
+use lamina_base::timestamp::Timestamp;
 use lamina_engine::index::Snapshot;
 use lamina_engine::index::settings::BoostRule;
+use lamina_protocol::wire::search::SearchQuery;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
 use super::{Answer, Context, Metadata, RulesInForce, Target, WrittenAnswer, run};
-use crate::base::budget::AnswerBudget;
-use crate::base::error::ApiResult;
-use crate::base::timestamp::Timestamp;
-use crate::protocol::wire::search::SearchQuery;
 
 /// Bytes of an entry beside its key and its answer, roughly.
 const ENTRY_BYTES: usize = 256;
@@ -323,7 +323,7 @@ mod tests {
     fn no_caller_gets_the_answer_of_one_who_may_see_more() {
         let (context, animals) = (keeping(1 << 20), animals());
         assert_eq!(ask(&context, &animals, json!({"q": "fox"}), FORM).1.len(), 2);
-        let rights = crate::data::access::tests::tenant_rights(json!({"animals": {"filter": "weight > 5"}}));
+        let rights = crate::answer::test_rights::tenant_rights(json!({"animals": {"filter": "weight > 5"}}));
         let tenant = Context { rights, kept: Arc::clone(&context.kept), ..Context::now() };
         assert_eq!(ask(&tenant, &animals, json!({"q": "fox"}), FORM), (false, vec![json!(1)]));
         assert_eq!(ask(&tenant, &animals, json!({"q": "fox"}), FORM), (true, vec![json!(1)]));

@@ -2,10 +2,15 @@
 
 use std::time::{Duration, Instant};
 
+use lamina_base::engine_errors::Sentence;
+use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_engine::condition::PreparedFilter;
 use lamina_engine::filter::Filter;
 use lamina_engine::index::DocumentAddress;
 use lamina_engine::search::{Limit, SearchError, SearchRequest, search_similar};
+use lamina_protocol::wire::filter::parse_filter;
+use lamina_protocol::wire::search::{SearchQuery, Window};
+use lamina_protocol::wire::similar::SimilarQuery;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -14,11 +19,6 @@ use super::bounds::filter_time;
 use super::multi::Written;
 use super::request::{both, cutoff};
 use super::{Context, Found, HitWriter, Reach, Target, bounds, hits_bytes, refusal, unknown_embedder};
-use crate::base::engine_errors::Sentence;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::protocol::wire::filter::parse_filter;
-use crate::protocol::wire::search::{SearchQuery, Window};
-use crate::protocol::wire::similar::SimilarQuery;
 
 /// Runs the search and writes the body of its answer.
 ///

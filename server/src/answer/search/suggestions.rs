@@ -1,15 +1,15 @@
 //! What a query could have meant: completions, and "did you mean".
 
+use lamina_base::error::{ApiResult, Code};
+use lamina_base::timestamp::Timestamp;
 use lamina_engine::search::{Completion, SearchRequest, complete, corrected, documents_with};
+use lamina_protocol::wire::json::{At, required};
+use lamina_protocol::wire::search::SearchQuery;
 use serde_json::{Map, Value, json};
 
 use super::meaning::search_by_kind;
 use super::{Context, Found, Target, engine_request, refusal};
 use crate::answer::query_log::QueryLog;
-use crate::base::error::{ApiResult, Code};
-use crate::base::timestamp::Timestamp;
-use crate::protocol::wire::json::{At, required};
-use crate::protocol::wire::search::SearchQuery;
 
 /// Completions of an answer when nothing else is asked for.
 const DEFAULT_LIMIT: usize = 10;

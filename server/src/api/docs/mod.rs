@@ -39,9 +39,10 @@ pub(super) fn routes(_: &Arc<AppState>) -> Routes {
 
 #[cfg(test)]
 mod tests {
+    use lamina_base::error::Code;
+
     use super::*;
     use crate::api::html::stands_alone;
-    use crate::base::error::Code;
 
     #[test]
     fn the_pages_stand_alone() {

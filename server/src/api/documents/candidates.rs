@@ -1,16 +1,16 @@
 //! Which documents a list is made of, and what it shows of each.
 
+use lamina_base::engine_errors::Sentence;
+use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_engine::bits::DocSet;
 use lamina_engine::condition::PreparedFilter;
 use lamina_engine::highlight::{Projection, Selection};
 use lamina_engine::index::Snapshot;
+use lamina_protocol::wire::documents::ListQuery;
+use lamina_protocol::wire::filter::parse_filter;
 use serde_json::Value;
 
 use crate::answer::search::{Context, filter_time, resolve_foreign};
-use crate::base::engine_errors::Sentence;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::protocol::wire::documents::ListQuery;
-use crate::protocol::wire::filter::parse_filter;
 
 pub(super) fn projection(fields: Option<&[String]>) -> Projection {
     // What is displayed in searches does not matter here. Vectors come from elsewhere.

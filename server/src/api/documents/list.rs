@@ -3,9 +3,17 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use lamina_base::engine_errors::Sentence;
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_data::features::Feature;
+use lamina_data::tasks::blocking;
+use lamina_data::telemetry::Facts;
 use lamina_engine::bits::DocSet;
 use lamina_engine::index::{DocumentAddress, Snapshot};
 use lamina_engine::sort::{ElementSorts, SegmentSort, SortCriterion, check_sortable};
+use lamina_protocol::wire::documents::{GetParameters, ListQuery};
+use lamina_protocol::wire::filter::check_contains;
+use lamina_protocol::wire::identifier::{decode_path_segment, index_uid_in_path};
 use warp::reply::Response;
 
 use super::candidates::{candidates, projection, total_len};
@@ -15,16 +23,8 @@ use crate::answer::search::{Context, check_list, filter_time};
 use crate::api::report;
 use crate::api::search::context::context;
 use crate::app::AppState;
-use crate::base::engine_errors::Sentence;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::data::features::Feature;
-use crate::data::tasks::blocking;
-use crate::data::telemetry::Facts;
 use crate::http::json_text;
 use crate::http::requests::Request;
-use crate::protocol::wire::documents::{GetParameters, ListQuery};
-use crate::protocol::wire::filter::check_contains;
-use crate::protocol::wire::identifier::{decode_path_segment, index_uid_in_path};
 
 pub(super) async fn get_one(uid: &str, id: &str, request: &Request) -> ApiResult<Response> {
     let name = uid;

@@ -8,12 +8,12 @@ mod write;
 
 use std::sync::Arc;
 
+use lamina_data::tasks::Method;
 use warp::Filter;
 use warp::reply::Response;
 
 use crate::api::{Routes, any_of};
 use crate::app::AppState;
-use crate::data::tasks::Method;
 use crate::http::requests::{Request, request, respond};
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {

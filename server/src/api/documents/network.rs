@@ -3,6 +3,12 @@
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
+use lamina_base::budget::AnswerBudget;
+use lamina_base::error::{ApiError, ApiResult};
+use lamina_data::features::Feature;
+use lamina_data::network::Topology;
+use lamina_protocol::wire::documents::ListQuery;
+use lamina_protocol::wire::identifier::index_uid_in_path;
 use serde_json::Value;
 use warp::reply::Response;
 
@@ -11,13 +17,7 @@ use super::stream::{DocumentWriter, Page, written_at_once};
 use crate::answer::distributed::RemotePage;
 use crate::answer::search::{Context, check_list};
 use crate::app::AppState;
-use crate::base::budget::AnswerBudget;
-use crate::base::error::{ApiError, ApiResult};
-use crate::data::features::Feature;
-use crate::data::network::Topology;
 use crate::http::json_text;
-use crate::protocol::wire::documents::ListQuery;
-use crate::protocol::wire::identifier::index_uid_in_path;
 
 /// Whether the other servers are to be asked.
 ///

@@ -7,6 +7,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::Stream;
+use lamina_base::budget::{AnswerBudget, Held};
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_data::tasks::blocking;
 use lamina_engine::bits::DocSet;
 use lamina_engine::highlight::{Projection, append_field};
 use lamina_engine::index::settings::VECTORS_FIELD;
@@ -15,10 +18,6 @@ use tokio::sync::Semaphore;
 use warp::Reply;
 use warp::http::{HeaderValue, header};
 use warp::reply::Response;
-
-use crate::base::budget::{AnswerBudget, Held};
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::data::tasks::blocking;
 
 /// What is written before it is sent. A list that has no more is sent with its length.
 const PIECE_BYTES: usize = 256 << 10;

@@ -2,6 +2,18 @@
 
 use std::sync::Arc;
 
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_data::features::Feature;
+use lamina_data::tasks::{Content, Method, NewTask, Upsert, blocking};
+use lamina_models::edition::Function;
+use lamina_protocol::wire::body::check_json_content_type;
+use lamina_protocol::wire::documents::{
+    AddParameters, check_parameters, edit as edit_request, empty_filter, filter_to_delete, ids_to_delete,
+};
+use lamina_protocol::wire::identifier::decode_path_segment;
+use lamina_protocol::wire::marking::Marking;
+use lamina_protocol::wire::query_string::QueryString;
+use lamina_protocol::wire::value_updates;
 use serde_json::Value;
 use warp::http::header;
 use warp::reply::Response;
@@ -9,20 +21,8 @@ use warp::reply::Response;
 use crate::answer::search::parse_own_filter;
 use crate::api::enqueue;
 use crate::app::AppState;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::data::features::Feature;
-use crate::data::tasks::{Content, Method, NewTask, Upsert, blocking};
 use crate::http::payload;
 use crate::http::requests::Request;
-use crate::models::edition::Function;
-use crate::protocol::wire::body::check_json_content_type;
-use crate::protocol::wire::documents::{
-    AddParameters, check_parameters, edit as edit_request, empty_filter, filter_to_delete, ids_to_delete,
-};
-use crate::protocol::wire::identifier::decode_path_segment;
-use crate::protocol::wire::marking::Marking;
-use crate::protocol::wire::query_string::QueryString;
-use crate::protocol::wire::value_updates;
 
 pub(super) async fn add(uid: &str, method: Method, request: Request) -> ApiResult<Response> {
     let uid = request.index_uid(uid)?;

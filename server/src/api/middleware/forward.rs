@@ -5,17 +5,17 @@ use std::time::Duration;
 use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use http_body_util::BodyDataStream;
 use hyper::body::{Bytes, Incoming};
+use lamina_base::error::{ApiError, Code};
+use lamina_base::outbound::{OutboundError, followable, is_framing};
+use lamina_data::access;
+use lamina_replication::Role;
 use warp::Reply;
 use warp::http::{HeaderMap, HeaderName, HeaderValue, Request, header};
 use warp::reply::Response;
 
 use crate::app::AppState;
-use crate::base::error::{ApiError, Code};
-use crate::base::outbound::{OutboundError, followable, is_framing};
-use crate::data::access;
 use crate::http::Received;
 use crate::http::requests::error_answer;
-use crate::replication::Role;
 
 /// In a request that was passed on: it is passed on once.
 const FORWARDED: HeaderName = HeaderName::from_static("lamina-forwarded");

@@ -10,6 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use lamina_base::error::{ApiError, Code};
+use lamina_data::features::Feature;
+use lamina_data::observe::ObservedRequest;
+use lamina_data::telemetry::RequestFacts;
+use lamina_replication::Role;
 use warp::Reply;
 use warp::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header};
 use warp::reply::Response;
@@ -20,13 +25,8 @@ use uuid::Uuid;
 
 use crate::api::{methods_of, route_of};
 use crate::app::AppState;
-use crate::base::error::{ApiError, Code};
-use crate::data::features::Feature;
-use crate::data::observe::ObservedRequest;
-use crate::data::telemetry::RequestFacts;
 use crate::http::requests::error_answer;
 use crate::http::{AnswerBody, Compressing, Origins, Received, Verdict, check_host, without_body};
-use crate::replication::Role;
 
 /// The routes behind a hyper service. Cheap to clone: one per connection.
 #[derive(Clone)]

@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_data::access;
+use lamina_replication::Role;
 use warp::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use warp::reply::Response;
 
 use crate::app::AppState;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::data::access;
 use crate::http::requests::error_answer;
-use crate::replication::Role;
 
 /// How long a request waits for the generation that it asks for.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -6,6 +6,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lamina_base::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_data::features::Feature;
+use lamina_data::observe::ObservedRequest;
+use lamina_data::telemetry::Facts;
+use lamina_protocol::wire::multi_search::{IndexQuery, MultiSearch, USING_NETWORK};
+use lamina_protocol::wire::search::SearchQuery;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 use warp::Filter;
@@ -20,15 +27,8 @@ use crate::answer::points_in_time::PointsInTime;
 use crate::answer::search::{Asker, Context, Pace, ValuesWanted, Written, at_query, run_federated, run_multi};
 use crate::api::Routes;
 use crate::app::AppState;
-use crate::base::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::data::features::Feature;
-use crate::data::observe::ObservedRequest;
-use crate::data::telemetry::Facts;
 use crate::http::json_text;
 use crate::http::requests::{Counted, Request, request, respond};
-use crate::protocol::wire::multi_search::{IndexQuery, MultiSearch, USING_NETWORK};
-use crate::protocol::wire::search::SearchQuery;
 use views::{Views, indexes};
 
 /// How long the queries of a request may take together: those that have not begun by then have no hits.

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt};
+use lamina_base::aliases::IndexName;
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_data::access::Rights;
+use lamina_data::instance::Instance;
+use lamina_protocol::wire::multi_search::{IndexQuery, MultiSearch};
 use tokio::runtime::Handle;
 
 use super::super::rerank::rerank_in;
 use crate::answer::points_in_time::{Lease, PointsInTime, Snapshots, State};
 use crate::answer::search::{Context, OwnView, Reranked, at_query};
 use crate::app::AppState;
-use crate::base::aliases::IndexName;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::data::access::Rights;
-use crate::data::instance::Instance;
-use crate::protocol::wire::multi_search::{IndexQuery, MultiSearch};
 
 /// Queries of one request whose hits are put into another order at the same time.
 const RERANKED_AT_ONCE: usize = 8;

@@ -1,14 +1,14 @@
 //! What routes answer: the schemas of the components.
 
+use lamina_data::features::Feature;
+use lamina_data::tasks::{Kind, Status};
+use lamina_protocol::wire::locale_codes;
+use lamina_protocol::wire::schema::{
+    all_of, count, exactly, flag, instant, list, map_of, named, one_of, open, or_null, text, texts,
+};
 use serde_json::{Map, Value, json};
 
 use super::{searches, settings};
-use crate::data::features::Feature;
-use crate::data::tasks::{Kind, Status};
-use crate::protocol::wire::locale_codes;
-use crate::protocol::wire::schema::{
-    all_of, count, exactly, flag, instant, list, map_of, named, one_of, open, or_null, text, texts,
-};
 
 /// All of them.
 pub(super) fn schemas() -> Value {
@@ -367,8 +367,8 @@ fn pages() -> Vec<(&'static str, Value)> {
         ("Chat", all_of([("uid", text())])),
         ("ChatPage", page("Chat")),
         ("ChatSettings", json!({ "type": "object" })),
-        ("RenderedTemplate", crate::protocol::wire::render::answer()),
-        ("SearchRule", crate::protocol::wire::rules::answer()),
+        ("RenderedTemplate", lamina_protocol::wire::render::answer()),
+        ("SearchRule", lamina_protocol::wire::rules::answer()),
         ("SearchRulePage", page("SearchRule")),
         ("TaskPage", queue_page("Task")),
         ("BatchPage", queue_page("Batch")),

@@ -1,16 +1,16 @@
 //! What requests carry: the schema of each body and of each parameter.
 
-use serde_json::{Value, json};
-
-use super::{searches, settings};
-use crate::data::access::Action;
-use crate::data::features::Feature;
-use crate::data::tasks::{Kind, Status};
-use crate::protocol::wire::schema::{
+use lamina_data::access::Action;
+use lamina_data::features::Feature;
+use lamina_data::tasks::{Kind, Status};
+use lamina_protocol::wire::schema::{
     anything, count, exactly, flag, index_pattern, index_uid, instant, list, map_of, named, one_of, or_null, share,
     state, text, texts,
 };
-use crate::protocol::wire::{chats, documents, render, rules, search, value_updates};
+use lamina_protocol::wire::{chats, documents, render, rules, search, value_updates};
+use serde_json::{Value, json};
+
+use super::{searches, settings};
 
 /// The name of a folder: one part, not hidden.
 fn folder_name() -> Value {

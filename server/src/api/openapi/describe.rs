@@ -1,6 +1,6 @@
 //! What each route does, takes and answers, in words and by the names of schemas.
 
-use crate::protocol::wire::{marking, search, similar, tasks};
+use lamina_protocol::wire::{marking, search, similar, tasks};
 
 /// What a request carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,7 @@
 //! A body for each route that takes one, as people would send it. Tests send them.
 
+use lamina_protocol::wire::settings::SettingKind;
 use serde_json::{Value, json};
-
-use crate::protocol::wire::settings::SettingKind;
 
 /// Two films, the documents of all examples.
 pub(super) fn documents() -> Value {

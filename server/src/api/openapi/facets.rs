@@ -1,10 +1,9 @@
 //! Schemas of ranges, histograms and statistics of facets.
 
 use lamina_engine::facet::{Calendar, RANGES_MAX};
+use lamina_protocol::wire::schema::{count, exactly, list, map_of, number, one_of, or_null, text};
+use lamina_protocol::wire::search::PERCENTILES_MAX;
 use serde_json::{Value, json};
-
-use crate::protocol::wire::schema::{count, exactly, list, map_of, number, one_of, or_null, text};
-use crate::protocol::wire::search::PERCENTILES_MAX;
 
 /// A facet whose values are measured. Its parts must go together, too.
 pub(super) fn measured() -> Value {

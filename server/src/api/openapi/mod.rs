@@ -14,16 +14,16 @@ mod tags;
 
 use std::sync::{Arc, OnceLock};
 
+use lamina_data::access::action_of;
+use lamina_protocol::wire::schema;
 use serde_json::{Map, Value, json};
 use warp::Filter;
 
 use super::table::ROUTES;
 use crate::api::Routes;
 use crate::app::AppState;
-use crate::data::access::action_of;
 use crate::http::json_text;
 use crate::http::requests::request;
-use crate::protocol::wire::schema;
 use describe::{Answer, Body, Description, WRITE, describe};
 
 pub(super) fn routes(state: &Arc<AppState>) -> Routes {

@@ -1,14 +1,14 @@
 //! Schemas of searches: what is asked for, and what is answered.
 
+use lamina_protocol::wire::schema::{
+    anything, at_least, count, exactly, flag, index_uid, instant, list, map_of, named, number, one_of, open, or_null,
+    share, state, text, texts,
+};
+use lamina_protocol::wire::{boosts, search, similar};
 use serde_json::{Value, json};
 
 use super::facets;
 use crate::answer::search::{COMPLETION_FIELDS, COMPLETIONS_MAX, SELECTING, SOURCE_QUERIES};
-use crate::protocol::wire::schema::{
-    anything, at_least, count, exactly, flag, index_uid, instant, list, map_of, named, number, one_of, open, or_null,
-    share, state, text, texts,
-};
-use crate::protocol::wire::{boosts, search, similar};
 
 /// The body of a search.
 pub(super) fn body() -> Value {

@@ -1,10 +1,10 @@
 //! Schemas of the settings of an index: as they are written, where null resets, and as they are read.
 
+use lamina_protocol::wire::schema::{exactly, or_null};
+use lamina_protocol::wire::settings::{Presence, SettingKind, WriteVerb, embedder_schema};
 use serde_json::{Value, json};
 
 use super::searches::without_links;
-use crate::protocol::wire::schema::{exactly, or_null};
-use crate::protocol::wire::settings::{Presence, SettingKind, WriteVerb, embedder_schema};
 
 /// The body of a change of several settings.
 pub(super) fn body() -> Value {

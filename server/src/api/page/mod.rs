@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use lamina_base::options::Environment;
 use serde_json::json;
 use warp::Filter;
 use warp::http::StatusCode;
@@ -9,7 +10,6 @@ use warp::http::StatusCode;
 use super::html::Page;
 use crate::api::Routes;
 use crate::app::AppState;
-use crate::base::options::Environment;
 use crate::http::json_answer;
 
 /// One document, without a build step: its style and its script are inside, and it asks only this server.

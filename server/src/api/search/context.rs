@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_base::timestamp::Timestamp;
+use lamina_data::features::Feature;
+use lamina_data::rules::Fuel;
+use lamina_protocol::wire::search::SearchQuery;
+
 use crate::answer::search::{Context, RulesInForce};
 use crate::api::generations::check_may_look_back;
 use crate::app::AppState;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::base::timestamp::Timestamp;
-use crate::data::features::Feature;
-use crate::data::rules::Fuel;
 use crate::http::requests::Request;
-use crate::protocol::wire::search::SearchQuery;
 
 /// Header that asks for `metadata` in answers.
 pub(in crate::api) const METADATA_HEADER: &str = "meili-include-metadata";

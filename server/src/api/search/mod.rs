@@ -5,6 +5,11 @@ mod one;
 
 use std::sync::Arc;
 
+use lamina_base::aliases::IndexName;
+use lamina_base::error::ApiResult;
+use lamina_data::observe::ObservedRequest;
+use lamina_data::telemetry::Facts;
+use lamina_protocol::wire::similar::SimilarQuery;
 use tokio::runtime::Handle;
 use warp::Filter;
 use warp::reply::Response;
@@ -17,13 +22,8 @@ use crate::answer::search::{
 };
 use crate::api::{Routes, any_of};
 use crate::app::AppState;
-use crate::base::aliases::IndexName;
-use crate::base::error::ApiResult;
-use crate::data::observe::ObservedRequest;
-use crate::data::telemetry::Facts;
 use crate::http::json_text;
 use crate::http::requests::{Request, request, respond};
-use crate::protocol::wire::similar::SimilarQuery;
 use context::{check_state, context};
 use one::Search;
 

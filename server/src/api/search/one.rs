@@ -3,7 +3,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use lamina_base::aliases::IndexName;
+use lamina_base::error::ApiResult;
+use lamina_base::timestamp::Timestamp;
+use lamina_data::observe::ObservedRequest;
+use lamina_data::telemetry::{Facts, SearchFacts};
 use lamina_engine::index::Snapshot;
+use lamina_protocol::wire::search::SearchQuery;
 use tokio::runtime::Handle;
 use warp::http::{HeaderMap, header};
 use warp::reply::Response;
@@ -17,14 +23,8 @@ use crate::api::multi_search::search_network;
 use crate::api::report;
 use crate::api::rerank::rerank;
 use crate::app::AppState;
-use crate::base::aliases::IndexName;
-use crate::base::error::ApiResult;
-use crate::base::timestamp::Timestamp;
-use crate::data::observe::ObservedRequest;
-use crate::data::telemetry::{Facts, SearchFacts};
 use crate::http::requests::Request;
 use crate::http::{EntityTag, json_text};
-use crate::protocol::wire::search::SearchQuery;
 
 /// A search that was asked for; its key may search the index.
 pub(super) struct Search {

@@ -8,15 +8,15 @@ use std::path::Path;
 
 use bytes::{Buf, Bytes};
 use futures_util::StreamExt;
+use lamina_base::budget::{ReceivingMemory, all_taken};
+use lamina_base::engine_errors::payload_error;
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_data::tasks::{PayloadPlace, Spill, Spilled, blocking};
 use lamina_engine::document::{PayloadError, normalize_payload};
+use lamina_protocol::wire::documents::Format;
 use warp::http::HeaderMap;
 
-use crate::base::budget::{ReceivingMemory, all_taken};
-use crate::base::engine_errors::payload_error;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::data::tasks::{PayloadPlace, Spill, Spilled, blocking};
 use crate::http::{BodyStream, Encoding, LimitedReader, content_length, incomplete_body, payload_too_large};
-use crate::protocol::wire::documents::Format;
 
 use ahead::DictionaryAhead;
 

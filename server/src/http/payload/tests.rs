@@ -1,5 +1,7 @@
 //! Bodies of all shapes through the whole way in.
 
+use lamina_base::budget::Budgets;
+use lamina_base::options::Options;
 use lamina_engine::document::PayloadFormat;
 use std::io::Write;
 
@@ -9,8 +11,6 @@ use lamina_engine::document::PayloadMemory;
 use warp::http::header;
 
 use super::*;
-use crate::base::budget::Budgets;
-use crate::base::options::Options;
 use crate::http::BodyBroken;
 
 const NDJSON: Format = Format { format: PayloadFormat::NdJson, name: "ndjson" };

@@ -4,13 +4,13 @@ use std::io::Read;
 use std::ops::Deref;
 
 use bytes::Bytes;
+use lamina_base::budget::{Lease, VALUE_BYTES, all_taken, json_heap_bytes, request_too_large};
+use lamina_base::error::ApiResult;
+use lamina_protocol::wire::body::parse_json;
 use serde_json::Value;
 
 use crate::app::AppState;
-use crate::base::budget::{Lease, VALUE_BYTES, all_taken, json_heap_bytes, request_too_large};
-use crate::base::error::ApiResult;
 use crate::http::incomplete_body;
-use crate::protocol::wire::body::parse_json;
 
 /// What takes no more is not counted: that is most requests.
 const UNCOUNTED_BYTES: usize = 64 << 10;

@@ -5,9 +5,9 @@
 
 use std::future::Future;
 
-use crate::base::error::{ApiResult, Code};
-use crate::protocol::wire::documents::CUSTOM_METADATA;
-use crate::protocol::wire::query_string::QueryString;
+use lamina_base::error::{ApiResult, Code};
+use lamina_protocol::wire::documents::CUSTOM_METADATA;
+use lamina_protocol::wire::query_string::QueryString;
 
 tokio::task_local! {
     static OF_REQUEST: Option<String>;

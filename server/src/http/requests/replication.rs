@@ -5,9 +5,8 @@
 
 use std::future::Future;
 
+use lamina_base::error::{ApiError, ApiResult, Code};
 use warp::http::HeaderMap;
-
-use crate::base::error::{ApiError, ApiResult, Code};
 
 /// What the headers of a request ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

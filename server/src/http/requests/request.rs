@@ -4,6 +4,15 @@ use std::sync::Arc;
 
 use bytes::{Buf, Bytes, BytesMut};
 use futures_util::StreamExt;
+use lamina_base::aliases::IndexName;
+use lamina_base::budget::request_too_large;
+use lamina_base::error::ApiResult;
+use lamina_data::access::Rights;
+use lamina_data::tasks::blocking;
+use lamina_protocol::wire::body::check_json_content_type;
+use lamina_protocol::wire::identifier::index_uid_in_path;
+use lamina_protocol::wire::query_string::QueryString;
+use lamina_protocol::wire::wait::Wait;
 use serde_json::Value;
 use warp::Filter;
 use warp::filters::BoxedFilter;
@@ -13,18 +22,9 @@ use warp::path::FullPath;
 use super::body_memory::{BodyMemory, Counted};
 use super::standing::Standing;
 use crate::app::AppState;
-use crate::base::aliases::IndexName;
-use crate::base::budget::request_too_large;
-use crate::base::error::ApiResult;
-use crate::data::access::Rights;
-use crate::data::tasks::blocking;
 use crate::http::{
     BodyStream, Encoding, LimitedReader, ReadFailure, body_pieces, content_length, incomplete_body, payload_too_large,
 };
-use crate::protocol::wire::body::check_json_content_type;
-use crate::protocol::wire::identifier::index_uid_in_path;
-use crate::protocol::wire::query_string::QueryString;
-use crate::protocol::wire::wait::Wait;
 
 /// Where a request goes, still encoded.
 enum Target {

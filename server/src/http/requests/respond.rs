@@ -4,6 +4,11 @@ use std::future::Future;
 use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
+use lamina_base::error::{ApiError, ApiResult, panic_text};
+use lamina_data::access::Rights;
+use lamina_data::observe::ObservedRequest;
+use lamina_data::tasks::SummarizedTask;
+use lamina_protocol::wire::wait::Wait;
 use warp::http::{HeaderValue, Method, StatusCode, header};
 use warp::reply::Response;
 
@@ -11,12 +16,7 @@ use super::metadata;
 use super::replication::Replication;
 use super::request::Request;
 use crate::app::AppState;
-use crate::base::error::{ApiError, ApiResult, panic_text};
-use crate::data::access::Rights;
-use crate::data::observe::ObservedRequest;
-use crate::data::tasks::SummarizedTask;
 use crate::http::json_answer;
-use crate::protocol::wire::wait::Wait;
 
 /// Marks the answer to a write with the task it made.
 #[derive(Clone, Copy)]

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt, future};
+use lamina_data::access::Rights;
 use warp::http::{HeaderMap, HeaderValue, Method, header};
 
 use crate::app::AppState;
-use crate::data::access::Rights;
 
 /// How often it is looked whether the key still is what it was.
 const PAUSE: Duration = Duration::from_secs(1);

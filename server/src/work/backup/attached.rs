@@ -2,15 +2,16 @@
 
 use std::path::PathBuf;
 
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_base::options::{BuiltPlace, Options};
+use lamina_base::outbound::Outbound;
+use lamina_base::stored_names::FolderName;
+use lamina_data::instance::Instance;
+use lamina_data::object_storage::StorageError;
+use lamina_data::tasks::{LiveBatch, Store};
+use lamina_replication::{BuiltStore, ObjectError};
+
 use super::BackupError;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::base::options::{BuiltPlace, Options};
-use crate::base::outbound::Outbound;
-use crate::base::stored_names::FolderName;
-use crate::data::instance::Instance;
-use crate::data::object_storage::StorageError;
-use crate::data::tasks::{LiveBatch, Store};
-use crate::replication::{BuiltStore, ObjectError};
 
 /// In a folder, or in a store.
 #[derive(Clone, Debug)]

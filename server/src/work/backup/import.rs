@@ -7,14 +7,14 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use lamina_base::options::Options;
+use lamina_data::instance::{InstanceError, check_version};
 use lamina_engine::index::{IndexError, IndexOptions, leave_numbers_to_original};
 use thiserror::Error;
 
 use super::BackupError;
 use super::copy::{copy_durably, is_lock, link_folder, sync_folder};
 use super::dump::{self, DumpError};
-use crate::base::options::Options;
-use crate::data::instance::{InstanceError, check_version};
 
 const MARKER: &str = "import-unfinished";
 

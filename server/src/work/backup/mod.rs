@@ -14,6 +14,10 @@ mod snapshot;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use lamina_base::error::{ApiError, Code};
+use lamina_base::options::Options;
+use lamina_base::outbound::Outbound;
+use lamina_data::tasks::StoreError;
 use thiserror::Error;
 
 pub(crate) use attached::{Attached, fetch as fetch_attached};
@@ -21,11 +25,6 @@ pub(crate) use dump::{CreatedDump, create as create_dump};
 pub(crate) use import::{ImportError, import};
 pub(crate) use remote::RemoteSnapshots;
 pub(crate) use snapshot::create as create_snapshot;
-
-use crate::base::error::{ApiError, Code};
-use crate::base::options::Options;
-use crate::base::outbound::Outbound;
-use crate::data::tasks::StoreError;
 
 /// Where copies of the database go.
 #[derive(Clone, Debug)]

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use lamina_base::options::{BucketKind, Options, StoreAddress};
+use lamina_base::outbound::Outbound;
+use lamina_data::object_storage::{AnyBucket, Cut, StorageError};
+use lamina_data::tasks::LiveBatch;
 
 use super::BackupError;
-use crate::base::options::{BucketKind, Options, StoreAddress};
-use crate::base::outbound::Outbound;
-use crate::data::object_storage::{AnyBucket, Cut, StorageError};
-use crate::data::tasks::LiveBatch;
 
 /// Below this, many stores take only the last part of an object.
 const PART_BYTES_MIN: u64 = 5 << 20;

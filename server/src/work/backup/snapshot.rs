@@ -13,13 +13,13 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use lamina_base::timestamp::stamp;
+use lamina_data::instance::{Instance, is_in_snapshots};
+use lamina_data::tasks::{LiveBatch, Store, copy_database};
 use time::OffsetDateTime;
 
 use super::copy::{copy_durably, link_or_copy, sync_folder};
 use super::{BackupError, BackupPlaces};
-use crate::base::timestamp::stamp;
-use crate::data::instance::{Instance, is_in_snapshots};
-use crate::data::tasks::{LiveBatch, Store, copy_database};
 
 const SUFFIX: &str = ".snapshot";
 const UNFINISHED: &str = ".unfinished-snapshot";

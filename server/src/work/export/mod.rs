@@ -13,22 +13,21 @@ use std::sync::atomic::AtomicBool;
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use lamina_base::aliases::Aliases;
+use lamina_base::engine_errors::Sentence;
+use lamina_base::error::{ApiError, Code};
+use lamina_base::outbound::{Outbound, OutboundError, Reply};
+use lamina_data::access::matches;
+use lamina_data::instance::Instance;
+use lamina_data::tasks::{Export, ExportedIndex, LiveBatch};
 use lamina_engine::bits::DocSet;
 use lamina_engine::condition::{PreparedFilter, TimeLimit};
 use lamina_engine::filter::Filter;
 use lamina_engine::index::{DocumentAddress, IndexError, Snapshot};
+use lamina_protocol::wire::settings::{remove_secrets, written};
 use reqwest::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use tokio::task::JoinHandle;
-
-use crate::base::aliases::Aliases;
-use crate::base::engine_errors::Sentence;
-use crate::base::error::{ApiError, Code};
-use crate::base::outbound::{Outbound, OutboundError, Reply};
-use crate::data::access::matches;
-use crate::data::instance::Instance;
-use crate::data::tasks::{Export, ExportedIndex, LiveBatch};
-use crate::protocol::wire::settings::{remove_secrets, written};
 
 use negotiation::{Refusal, negotiate};
 use remote::{Body, Remote, accepted};
@@ -294,9 +293,10 @@ impl Drop for UnderWay<'_> {
 
 #[cfg(test)]
 mod tests {
+    use lamina_base::aliases::Alias;
+    use lamina_base::timestamp::Timestamp;
+
     use super::*;
-    use crate::base::aliases::Alias;
-    use crate::base::timestamp::Timestamp;
 
     #[test]
     fn keys_are_encoded() {

@@ -1,8 +1,7 @@
 //! Settings for a server that may not know all of them: what it refuses is left out, the rest is sent again.
 
+use lamina_protocol::wire::settings::{keep_portable, key_of_code};
 use serde_json::{Map, Value};
-
-use crate::protocol::wire::settings::{keep_portable, key_of_code};
 
 /// Bytes of a reason.
 const REASON_BYTES_MAX: usize = 300;

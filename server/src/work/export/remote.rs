@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use lamina_base::outbound::{Outbound, OutboundError, Reply};
+use lamina_data::tasks::LiveBatch;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use reqwest::{Method, StatusCode, Url};
 use serde_json::Value;
 
 use super::ExportError;
-use crate::base::outbound::{Outbound, OutboundError, Reply};
-use crate::data::tasks::LiveBatch;
 
 /// For a request that carries little.
 const SMALL_TIME: Duration = Duration::from_secs(5);
@@ -128,8 +128,9 @@ pub(super) fn accepted(reply: Reply) -> Result<Reply, ExportError> {
 
 #[cfg(test)]
 mod tests {
+    use lamina_base::error::{ApiError, Code};
+
     use super::*;
-    use crate::base::error::{ApiError, Code};
 
     #[test]
     fn refusals_come_in_the_words_of_the_other_server() {

@@ -1,8 +1,8 @@
 //! The queue remembers a million tasks; beyond that it deletes its oldest finished ones by a task like any other.
 
-use crate::data::tasks::content::Content;
-use crate::data::tasks::new_task::NewTask;
-use crate::data::tasks::store::{Store, StoreError};
+use lamina_data::tasks::content::Content;
+use lamina_data::tasks::new_task::NewTask;
+use lamina_data::tasks::store::{Store, StoreError};
 
 /// When to delete, and how much at once.
 #[derive(Clone, Copy, Debug)]

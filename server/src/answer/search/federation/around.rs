@@ -1,5 +1,7 @@
 //! What surrounds the hits of a merged list.
 
+use lamina_base::error::ApiResult;
+use lamina_protocol::wire::multi_search::Federation;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -9,8 +11,6 @@ use super::{Ran, explain};
 use crate::answer::search::answer::{paging, report_degraded};
 use crate::answer::search::multi::Written;
 use crate::answer::search::{Context, Metadata, total_of};
-use crate::base::error::ApiResult;
-use crate::protocol::wire::multi_search::Federation;
 
 /// What the request asks for beside its queries.
 #[derive(Clone, Copy)]

@@ -1,15 +1,15 @@
 //! What the queries of a federated search may not ask for, and whether their orders can be compared.
 
+use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_engine::index::Settings;
 use lamina_engine::index::settings::RankingRule;
 use lamina_engine::search::MatchingStrategy;
 use lamina_engine::sort::{SortCriterion, SortTarget};
+use lamina_protocol::wire::multi_search::{Federation, IndexQuery};
+use lamina_protocol::wire::search::SearchKind;
 
 use super::super::Target;
 use super::super::multi::at_query;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::protocol::wire::multi_search::{Federation, IndexQuery};
-use crate::protocol::wire::search::SearchKind;
 
 /// Refuses what belongs to the merged list and not to one of its queries.
 pub(super) fn query(asked: &IndexQuery, federation: &Federation, position: usize) -> ApiResult<()> {
@@ -216,7 +216,7 @@ fn steps(settings: &Settings, asked: &IndexQuery) -> Vec<Step> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::wire::multi_search::MultiSearch;
+    use lamina_protocol::wire::multi_search::MultiSearch;
     use serde_json::{Value, json};
 
     fn first(body: Value) -> (IndexQuery, Federation) {

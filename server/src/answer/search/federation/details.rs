@@ -1,5 +1,8 @@
 //! Ranges, histograms and statistics of a merged list: of each index, or of all together.
 
+use lamina_base::error::ApiResult;
+use lamina_protocol::wire::multi_search::Federation;
+use lamina_protocol::wire::search::FacetMeasure;
 use serde_json::{Map, Value};
 
 use super::at_facets;
@@ -7,9 +10,6 @@ use super::merge::Candidates;
 use crate::answer::points_in_time::Snapshots;
 use crate::answer::search::multi::target;
 use crate::answer::search::{Context, measures};
-use crate::base::error::ApiResult;
-use crate::protocol::wire::multi_search::Federation;
-use crate::protocol::wire::search::FacetMeasure;
 
 /// Adds what is asked for to the answer: to `facetsByIndex`, or, where facets are merged, as `facetDetails`, in the order in which the
 /// indexes ask for it. Equal objects of several indexes are one. Another server that merges them gets what that takes.

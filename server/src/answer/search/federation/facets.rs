@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_engine::bits::DocSet;
 use lamina_engine::facet::{FacetStats, FieldFacet, Listing, merge_facets};
 use lamina_engine::index::settings::{FacetOrder, Faceting};
+use lamina_protocol::wire::multi_search::{Federation, MergeFacets};
 use serde_json::{Map, Value, json};
 
 use super::super::multi::target;
@@ -12,8 +14,6 @@ use super::super::{Context, Facets};
 use super::at_facets;
 use super::merge::Candidates;
 use crate::answer::points_in_time::Snapshots;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::protocol::wire::multi_search::{Federation, MergeFacets};
 
 /// How many values of each facet a server wants from the others, to merge them with its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,12 +8,12 @@ use lamina_engine::bits::DocSet;
 use lamina_engine::facet::UsedValues;
 use lamina_engine::id::DocId;
 use lamina_engine::index::DocumentAddress;
+use lamina_protocol::wire::search::Window;
 
 use super::super::pins::add;
 use super::super::places::Places;
 use super::Ran;
 use crate::answer::search::total_of;
-use crate::protocol::wire::search::Window;
 
 /// A hit of the merged list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -29,6 +29,11 @@ pub(crate) mod federated {
     pub(crate) use super::order::Weighted;
 }
 
+use lamina_base::budget::{VALUE_BYTES, json_heap_bytes};
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_protocol::wire::multi_search::{Federation, IndexQuery};
+use lamina_protocol::wire::search::{SearchQuery, Window};
+
 use self::around::Around;
 use self::distinct::{DISTINCT_VALUES, distinct_values};
 use self::explain::EXPLAINED;
@@ -40,10 +45,6 @@ use super::multi::{Written, at_query, target};
 use super::pins::{self, Pinned};
 use super::{Context, Found, HitWriter, Reach, Target, refusal, run_window};
 use crate::answer::points_in_time::Snapshots;
-use crate::base::budget::{VALUE_BYTES, json_heap_bytes};
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::protocol::wire::multi_search::{Federation, IndexQuery};
-use crate::protocol::wire::search::{SearchQuery, Window};
 
 /// The member of `_federation` in which a server says to another one to which place a hit is pinned.
 pub(crate) const PINNED_POSITION: &str = "pinnedPosition";

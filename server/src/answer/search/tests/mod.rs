@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use lamina_base::aliases::Aliases;
+use lamina_base::error::ApiError;
 use lamina_engine::index::{CommitNote, Index, IndexOptions, Operation, Payload, Progress, Upsert, WriteMethod};
 use lamina_engine::storage::MemoryDirectory;
+use lamina_protocol::wire::multi_search::MultiSearch;
+use lamina_protocol::wire::settings;
+use lamina_protocol::wire::similar::SimilarQuery;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::answer::points_in_time::{Snapshots, State};
-use crate::base::aliases::Aliases;
-use crate::base::error::ApiError;
-use crate::protocol::wire::multi_search::MultiSearch;
-use crate::protocol::wire::settings;
-use crate::protocol::wire::similar::SimilarQuery;
 
 mod multi;
 

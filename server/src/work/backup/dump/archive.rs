@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use lamina_data::tasks::LiveBatch;
 use serde::Serialize;
 
-use crate::data::tasks::LiveBatch;
 use crate::work::backup::BackupError;
 
 const BUFFER_BYTES: usize = 1 << 20;

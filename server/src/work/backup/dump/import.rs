@@ -6,9 +6,21 @@ use std::io::{self, BufRead, BufReader, BufWriter, Lines, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use lamina_base::aliases::{Alias, Aliases};
+use lamina_base::engine_errors::payload_error;
+use lamina_base::stored_names::{FolderName, PayloadName};
+use lamina_data::access::{KeyLine, import_keys};
+use lamina_data::chats;
+use lamina_data::features;
+use lamina_data::instance::{Instance, InstanceError, set_instance_uid};
+use lamina_data::network::{self, Topology};
+use lamina_data::rules::import_rules;
+use lamina_data::tasks::{Content, NewTask, PayloadPlace, Store, StoreError, TransferredBatch, TransferredTask};
+use lamina_data::webhooks::{WebhookFile, import_webhooks};
 use lamina_engine::document::{DocumentBytesMax, PayloadError, PayloadFormat, normalize_payload};
 use lamina_engine::index::settings::SettingsPatch;
 use lamina_engine::index::{Index, IndexOptions, Operation, Payload, Upsert, WriteMethod, document_bytes_max};
+use lamina_protocol::wire::{identifier, settings};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -24,18 +36,6 @@ use super::layout::{
 };
 use super::task_line::DumpedTask;
 use super::unpack::{UnpackError, unpack};
-use crate::base::aliases::{Alias, Aliases};
-use crate::base::engine_errors::payload_error;
-use crate::base::stored_names::{FolderName, PayloadName};
-use crate::data::access::{KeyLine, import_keys};
-use crate::data::chats;
-use crate::data::features;
-use crate::data::instance::{Instance, InstanceError, set_instance_uid};
-use crate::data::network::{self, Topology};
-use crate::data::rules::import_rules;
-use crate::data::tasks::{Content, NewTask, PayloadPlace, Store, StoreError, TransferredBatch, TransferredTask};
-use crate::data::webhooks::{WebhookFile, import_webhooks};
-use crate::protocol::wire::{identifier, settings};
 
 /// Unpacked here, inside of the database folder, so that it is on the same disk.
 const UNPACKED: &str = "dump-import";

@@ -1,12 +1,11 @@
 //! Names and shapes of what a dump holds; `docs/dumps.md` explains them.
 
+use lamina_base::error::{ApiError, Code, ErrorBody};
+use lamina_base::timestamp::Timestamp;
+use lamina_data::tasks::{Content, Kind, Status, Task, TransferredTask};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-
-use crate::base::error::{ApiError, Code, ErrorBody};
-use crate::base::timestamp::Timestamp;
-use crate::data::tasks::{Content, Kind, Status, Task, TransferredTask};
 
 pub(super) const METADATA: &str = "metadata.json";
 pub(super) const INSTANCE_UID: &str = "instance_uid.uuid";

@@ -4,18 +4,18 @@
 use std::fs::File;
 use std::io::{self, Read};
 
+use lamina_base::error::ErrorDocs;
+use lamina_data::instance::Instance;
+use lamina_data::tasks::{
+    Content, Kind, LiveBatch, PayloadDamage, PayloadPlace, Store, TransferredTask, Upsert, check_inline_payload,
+    check_payload_file, work,
+};
+use lamina_protocol::wire::settings::keep_portable;
 use serde_json::{Value, json};
 
 use super::archive::{Archive, give_up_if_canceled};
 use super::layout::{BATCHES, OWN_BATCHES, OWN_TASKS, PAYLOADS, TASKS};
 use super::task_line::DumpedTask;
-use crate::base::error::ErrorDocs;
-use crate::data::instance::Instance;
-use crate::data::tasks::{
-    Content, Kind, LiveBatch, PayloadDamage, PayloadPlace, Store, TransferredTask, Upsert, check_inline_payload,
-    check_payload_file, work,
-};
-use crate::protocol::wire::settings::keep_portable;
 use crate::work::backup::BackupError;
 
 /// Adds everything but the task `own`. `keys` are those that waiting tasks write into other dumps. What is registered meanwhile is not in

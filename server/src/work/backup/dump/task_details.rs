@@ -1,11 +1,10 @@
 //! The details of tasks in dumps: an object with a name as its only key, which often is not that of the kind of work.
 
+use lamina_base::options::{human_disk_size, human_size};
+use lamina_data::tasks::{Kind, work};
+use lamina_protocol::wire::settings;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
-
-use crate::base::options::{human_disk_size, human_size};
-use crate::data::tasks::{Kind, work};
-use crate::protocol::wire::settings;
 
 /// Public details in the form of dumps; `None` for kinds that have none there.
 pub(super) fn dumped(kind: Kind, details: &Map<String, Value>, index_uid: Option<&str>) -> Option<Value> {

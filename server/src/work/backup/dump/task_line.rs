@@ -1,20 +1,20 @@
 //! Lines of `tasks/queue.jsonl`: tasks as the programs of the protocol write them into dumps. What they have to do, or did, is an
 //! object with the kind as its only key, details likewise.
 
+use lamina_base::error::{ApiError, Code, ErrorDocs};
+use lamina_base::options::ByteSize;
+use lamina_base::timestamp::Timestamp;
+use lamina_data::tasks::{
+    Content, Edit, Export, ExportedIndex, Kind, Method, PayloadPlace, Status, Swap, Task, TransferredTask, UidSet,
+    Upsert, work,
+};
 use lamina_engine::index::SettingsPatch;
+use lamina_protocol::wire::settings;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::task_details;
-use crate::base::error::{ApiError, Code, ErrorDocs};
-use crate::base::options::ByteSize;
-use crate::base::timestamp::Timestamp;
-use crate::data::tasks::{
-    Content, Edit, Export, ExportedIndex, Kind, Method, PayloadPlace, Status, Swap, Task, TransferredTask, UidSet,
-    Upsert, work,
-};
-use crate::protocol::wire::settings;
 
 /// The work of a finished task of another server is kept up to this many bytes.
 const WORK_BYTES_MAX: usize = 64 << 10;
@@ -238,7 +238,7 @@ fn swap(value: &Value) -> Option<Swap> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::error::ErrorDocs;
+    use lamina_base::error::ErrorDocs;
     use serde_json::json;
 
     fn translated(line: Value) -> Option<TransferredTask> {

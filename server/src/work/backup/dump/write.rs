@@ -5,8 +5,19 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use lamina_base::aliases::Alias;
+use lamina_base::timestamp::stamp;
+use lamina_data::access::{KeyLine, export_keys};
+use lamina_data::chats;
+use lamina_data::instance::Instance;
+use lamina_data::network::Network;
+use lamina_data::rules::settings_of_rules;
+use lamina_data::tasks::{LiveBatch, Store};
+use lamina_data::webhooks::export_webhooks;
 use lamina_engine::index::embedding::cut;
 use lamina_engine::index::{DocumentAddress, IndexError, Snapshot};
+use lamina_protocol::wire::rules::RULES_UID;
+use lamina_protocol::wire::settings::{keep_portable, written};
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
 
@@ -16,17 +27,6 @@ use super::layout::{
     IndexMetadata, KEYS, LAYOUT, METADATA, Metadata, NETWORK, OTHER_CHATS, OWN, RULES, SETTINGS, VERSION, WEBHOOKS,
 };
 use super::queue::add_queue;
-use crate::base::aliases::Alias;
-use crate::base::timestamp::stamp;
-use crate::data::access::{KeyLine, export_keys};
-use crate::data::chats;
-use crate::data::instance::Instance;
-use crate::data::network::Network;
-use crate::data::rules::settings_of_rules;
-use crate::data::tasks::{LiveBatch, Store};
-use crate::data::webhooks::export_webhooks;
-use crate::protocol::wire::rules::RULES_UID;
-use crate::protocol::wire::settings::{keep_portable, written};
 use crate::work::backup::{BackupError, BackupPlaces};
 
 /// Longest name of a file or folder.

@@ -6,11 +6,11 @@
 use std::fmt;
 use std::num::NonZeroUsize;
 
-use crate::base::options::ByteSize;
-use crate::base::plural::counted;
-use crate::data::tasks::content::{Content, Upsert};
-use crate::data::tasks::kind::Kind;
-use crate::data::tasks::store::Queued;
+use lamina_base::options::ByteSize;
+use lamina_base::plural::counted;
+use lamina_data::tasks::content::{Content, Upsert};
+use lamina_data::tasks::kind::Kind;
+use lamina_data::tasks::store::Queued;
 
 /// What the tasks find when the batch starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! The table of growth rules, cell by cell.
 
+use lamina_data::tasks::content::{Method, PayloadPlace};
 use lamina_engine::index::SettingsPatch;
 use serde_json::json;
 
 use super::*;
-use crate::data::tasks::content::{Method, PayloadPlace};
 
 const NO_LIMITS: Limits =
     Limits { tasks: None, bytes: u64::MAX, inline_bytes: u64::MAX, cleans_up: true, is_held: false };

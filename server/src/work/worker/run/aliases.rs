@@ -1,12 +1,12 @@
 //! Batches that give aliases other indexes.
 
+use lamina_base::aliases::{AliasMoves, Aliases, is_no_index, not_found};
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_base::timestamp::Timestamp;
+use lamina_data::tasks::store::IndexChange;
 use serde_json::{Map, Value};
 
 use super::{Context, Done, failed, reported};
-use crate::base::aliases::{AliasMoves, Aliases, is_no_index, not_found};
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::base::timestamp::Timestamp;
-use crate::data::tasks::store::IndexChange;
 
 /// All moves of a task, or none. The report says what the aliases stood for before.
 pub(super) fn change(context: Context<'_>, task: u32, moves: &AliasMoves) -> Done {
@@ -48,8 +48,9 @@ fn check(exists: &dyn Fn(&str) -> bool, aliases: &Aliases, moves: &AliasMoves) -
 
 #[cfg(test)]
 mod tests {
+    use lamina_base::aliases::Alias;
+
     use super::*;
-    use crate::base::aliases::Alias;
 
     fn refused(moves: &[(&str, Option<&str>)]) -> Option<Code> {
         let mut aliases = Aliases::default();

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use lamina_base::error::ApiResult;
+use lamina_data::tasks::store::IndexChange;
+
 use super::indexes::{already_exists, check_no_alias};
 use super::record::Record;
 use super::{Context, Done, failed, succeeded};
-use crate::base::error::ApiResult;
-use crate::data::tasks::store::IndexChange;
 use crate::work::backup::{Attached, fetch_attached};
 
 /// No document is read or written, whatever the size of the index.

@@ -1,13 +1,13 @@
 //! Indexes that are written anew in one piece.
 
+use lamina_base::error::ApiError;
+use lamina_base::options::human_disk_size;
+use lamina_data::tasks::steps::Steps;
 use lamina_engine::index::IndexError;
 use lamina_engine::segment::{MergeStep, MergeWatch};
 use serde_json::Map;
 
 use super::{Context, Done, failed, reported};
-use crate::base::error::ApiError;
-use crate::base::options::human_disk_size;
-use crate::data::tasks::steps::Steps;
 
 /// Searches and, on other indexes, nothing else goes on meanwhile.
 pub(super) fn compact(context: Context<'_>, uid: &str, task: u32) -> Option<Done> {

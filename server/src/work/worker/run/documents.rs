@@ -5,6 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
+use lamina_base::engine_errors::operation_error;
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_base::stored_names::FolderName;
+use lamina_data::tasks::content::{self, Content, Method, PayloadPlace};
+use lamina_data::tasks::payload_check::{PayloadDamage, check_inline_payload, check_payload_file};
+use lamina_data::tasks::store::{FinishedBatch, FinishedTask, IndexChange, Queued};
 use lamina_engine::bits::DocSet;
 use lamina_engine::condition::{OutOfTime, PreparedFilter, TimeLimit};
 use lamina_engine::filter::Filter;
@@ -12,19 +18,13 @@ use lamina_engine::index::{
     CommitNote, Index, IndexError, Marking, Operation, OperationError, Outcome, Payload, Selector, Settings, Snapshot,
     Upsert, WriteMethod, expired,
 };
+use lamina_protocol::wire;
+use lamina_protocol::wire::settings::{forget_moved_secrets, merged};
 use serde_json::{Map, Value, json};
 
 use super::indexes::{check_no_alias, may_create_index};
 use super::record::Record;
 use super::{Context, Done, failed, reported, succeeded};
-use crate::base::engine_errors::operation_error;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::base::stored_names::FolderName;
-use crate::data::tasks::content::{self, Content, Method, PayloadPlace};
-use crate::data::tasks::payload_check::{PayloadDamage, check_inline_payload, check_payload_file};
-use crate::data::tasks::store::{FinishedBatch, FinishedTask, IndexChange, Queued};
-use crate::protocol::wire;
-use crate::protocol::wire::settings::{forget_moved_secrets, merged};
 
 /// What is known of a task before the engine ran: its end, or the operation that decides it.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ enum PlannedTask {
     },
 }
 
-/// What becomes a [`FinishedBatch`](crate::data::tasks::store::FinishedBatch) once the engine's results are known. Also made
+/// What becomes a [`FinishedBatch`](lamina_data::tasks::store::FinishedBatch) once the engine's results are known. Also made
 /// inside the commit, so that it survives a crash right after it.
 #[derive(Clone, Debug)]
 struct BatchDraft {

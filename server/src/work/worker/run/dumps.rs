@@ -1,9 +1,9 @@
 //! Batches that write everything to an archive.
 
+use lamina_base::error::ApiError;
 use serde_json::{Map, Value};
 
 use super::{Context, Done, failed, reported};
-use crate::base::error::ApiError;
 use crate::work::backup::{BackupError, CreatedDump, create_dump};
 
 pub(super) fn create(context: Context<'_>, task: u32, skip_damaged: bool) -> Option<Done> {

@@ -3,21 +3,21 @@
 use std::io::Write;
 use std::sync::Arc;
 
+use lamina_base::engine_errors::operation_error;
+use lamina_base::error::{ApiError, Code};
+use lamina_data::tasks::content::{Edit, PayloadPlace};
+use lamina_data::tasks::store::FinishedBatch;
+use lamina_data::tasks::{Spill, Spilled};
 use lamina_engine::index::{
     CommitNote, DocumentAddress, IndexError, Operation, OperationError, Outcome, Payload, Phase, Snapshot, Upsert,
     WriteMethod,
 };
+use lamina_models::edition::{Document, Edition, EditionError, Function, on_a_thread};
 use serde_json::{Map, Value, json};
 
 use super::documents::documents_matching;
 use super::record::Record;
 use super::{Context, Done, failed, reported};
-use crate::base::engine_errors::operation_error;
-use crate::base::error::{ApiError, Code};
-use crate::data::tasks::content::{Edit, PayloadPlace};
-use crate::data::tasks::store::FinishedBatch;
-use crate::data::tasks::{Spill, Spilled};
-use crate::models::edition::{Document, Edition, EditionError, Function, on_a_thread};
 
 /// Changed documents up to so many bytes are kept in memory until they are indexed; more of them go through a file.
 const MEMORY_BYTES: usize = 4 << 20;

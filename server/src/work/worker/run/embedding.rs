@@ -11,6 +11,9 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::sync::atomic::AtomicBool;
 
+use lamina_base::error::{ApiError, ApiResult};
+use lamina_data::tasks::content::{Content, Upsert};
+use lamina_data::tasks::store::{FinishedBatch, FinishedTask, Queued, TaskResult};
 use lamina_engine::document::document_id;
 use lamina_engine::index::embedding::{DocumentFailure, EmbedFailure, Embedded, EmbeddingError};
 use lamina_engine::index::{DocumentAddress, Index, IndexError, Payload, Progress, Snapshot};
@@ -18,9 +21,6 @@ use serde_json::{Map, Value, json};
 
 use super::Context;
 use super::documents::payload;
-use crate::base::error::{ApiError, ApiResult};
-use crate::data::tasks::content::{Content, Upsert};
-use crate::data::tasks::store::{FinishedBatch, FinishedTask, Queued, TaskResult};
 
 /// Documents that a task lists one by one, at most; all are counted.
 const REPORTED_MAX: usize = 100;

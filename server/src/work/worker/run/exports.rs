@@ -1,8 +1,9 @@
 //! Batches that send indexes to another server.
 
+use lamina_base::error::ApiError;
+use lamina_data::tasks::content::Export;
+
 use super::{Context, Done, failed, reported};
-use crate::base::error::ApiError;
-use crate::data::tasks::content::Export;
 use crate::work::export::{ExportError, export};
 
 pub(super) fn run(context: Context<'_>, task: u32, asked: &Export) -> Option<Done> {

@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use lamina_base::aliases;
+use lamina_base::engine_errors::operation_error;
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_data::tasks::content::{Content, Swap};
+use lamina_data::tasks::store::{FinishedTask, IndexChange, Queued};
 use lamina_engine::index::{CommitNote, Index, IndexError, Operation};
 
 use super::record::Record;
 use super::{Context, Done, failed, succeeded};
-use crate::base::aliases;
-use crate::base::engine_errors::operation_error;
-use crate::base::error::{ApiError, ApiResult, Code};
-use crate::data::tasks::content::{Content, Swap};
-use crate::data::tasks::store::{FinishedTask, IndexChange, Queued};
 
 pub(super) fn create(context: Context<'_>, uid: &str, task: u32, primary_key: Option<&str>) -> Option<Done> {
     if context.instance.contains(uid) {

@@ -16,17 +16,17 @@ mod snapshots;
 
 use std::sync::Arc;
 
+use lamina_base::error::ApiError;
+use lamina_base::outbound::Outbound;
+use lamina_base::stored_names::FolderName;
+use lamina_data::instance::Instance;
+use lamina_data::tasks::content::Content;
+use lamina_data::tasks::live::LiveBatch;
+use lamina_data::tasks::store::{FinishedBatch, FinishedTask, IndexChange, Queued, Store, TaskResult};
+use lamina_data::tasks::task::StoredError;
 use lamina_engine::index::Index;
 use serde_json::{Map, Value};
 
-use crate::base::error::ApiError;
-use crate::base::outbound::Outbound;
-use crate::base::stored_names::FolderName;
-use crate::data::instance::Instance;
-use crate::data::tasks::content::Content;
-use crate::data::tasks::live::LiveBatch;
-use crate::data::tasks::store::{FinishedBatch, FinishedTask, IndexChange, Queued, Store, TaskResult};
-use crate::data::tasks::task::StoredError;
 use crate::work::backup::BackupPlaces;
 
 pub(super) use embedding::{in_vain, make_vectors, report, report_unreached, wait_for_vectors};
@@ -106,7 +106,7 @@ pub(super) fn run(context: Context<'_>, tasks: &[Queued]) -> Option<Done> {
     }
 }
 
-fn cancel(context: Context<'_>, uid: u32, tasks: crate::data::tasks::UidSet) -> Done {
+fn cancel(context: Context<'_>, uid: u32, tasks: lamina_data::tasks::UidSet) -> Done {
     let mut batch = Record::new(context.live).finish(&[succeeded(uid, None)], &[]);
     batch.canceled = Some((uid, tasks));
     Done::from(batch)

@@ -1,8 +1,8 @@
 //! What is written down about a batch.
 
-use crate::base::timestamp::Timestamp;
-use crate::data::tasks::live::LiveBatch;
-use crate::data::tasks::store::{FinishedBatch, FinishedTask, IndexChange};
+use lamina_base::timestamp::Timestamp;
+use lamina_data::tasks::live::LiveBatch;
+use lamina_data::tasks::store::{FinishedBatch, FinishedTask, IndexChange};
 
 /// The part that is known when the batch starts.
 #[derive(Clone, Debug)]

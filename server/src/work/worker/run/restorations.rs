@@ -1,14 +1,14 @@
 //! Batches that make a state before the present one the present one again.
 
+use lamina_base::error::{ApiError, ApiResult};
+use lamina_data::tasks::store::FinishedTask;
 use lamina_engine::index::{CommitNote, Outcome};
+use lamina_protocol::wire::generations::state;
+use lamina_protocol::wire::json::At;
 use serde_json::{Map, Value};
 
 use super::record::Record;
 use super::{Context, Done, failed, reported};
-use crate::base::error::{ApiError, ApiResult};
-use crate::data::tasks::store::FinishedTask;
-use crate::protocol::wire::generations::state;
-use crate::protocol::wire::json::At;
 
 /// One commit. The report says which state came back, and which one to restore to undo it.
 pub(super) fn restore(context: Context<'_>, uid: &str, task: u32, at: &Value) -> Done {

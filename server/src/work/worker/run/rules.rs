@@ -1,11 +1,12 @@
 //! Batches that change dynamic search rules.
 
+use lamina_base::error::ApiError;
+use lamina_data::rules::Draft;
+use lamina_data::tasks::content::Content;
+use lamina_data::tasks::store::{FinishedTask, Queued};
+
 use super::record::Record;
 use super::{Context, Done, failed, succeeded};
-use crate::base::error::ApiError;
-use crate::data::rules::Draft;
-use crate::data::tasks::content::Content;
-use crate::data::tasks::store::{FinishedTask, Queued};
 
 /// All of them, in order. `None` when canceled: nothing has changed then.
 pub(super) fn change(context: Context<'_>, tasks: &[Queued]) -> Option<Done> {

@@ -1,10 +1,11 @@
 //! Batches that copy the database.
 
+use lamina_base::error::ApiError;
+use lamina_data::tasks::store::{FinishedTask, Queued};
+use lamina_data::tasks::trace::show_so_far;
+
 use super::record::Record;
 use super::{Context, Done, failed, succeeded};
-use crate::base::error::ApiError;
-use crate::data::tasks::store::{FinishedTask, Queued};
-use crate::data::tasks::trace::show_so_far;
 use crate::work::backup::{BackupError, create_snapshot};
 
 /// One snapshot for all tasks that ask for one.

@@ -1,9 +1,10 @@
 //! A batch that is refused because of one document is carried out in smaller ones, until only the task that brought the document
 //! fails. Nothing of a refused batch was committed.
 
+use lamina_data::tasks::store::Queued;
+
 use super::super::batch::Strategy;
 use super::{Plan, Worker};
-use crate::data::tasks::store::Queued;
 
 /// How many tasks of an index go together after a batch of it was refused.
 #[derive(Debug, PartialEq, Eq)]

@@ -8,22 +8,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use lamina_base::engine_errors::operation_error;
+use lamina_base::error::{ApiError, Code, panic_text};
+use lamina_base::stored_names::FolderName;
+use lamina_data::instance::Instance;
+use lamina_data::tasks::content::Content;
+use lamina_data::tasks::live::LiveBatch;
+use lamina_data::tasks::store::{Queued, Written};
 use lamina_engine::index::embedding::{EmbedFailure, Embedded};
 use lamina_engine::index::settings::SettingsPatch;
 use lamina_engine::index::{Index, IndexError, Progress};
+use lamina_protocol::wire::settings::forget_moved_secrets;
 use parking_lot::Mutex;
 
 use super::super::attempts::Attempts;
 use super::super::run;
 use super::Worker;
-use crate::base::engine_errors::operation_error;
-use crate::base::error::{ApiError, Code, panic_text};
-use crate::base::stored_names::FolderName;
-use crate::data::instance::Instance;
-use crate::data::tasks::content::Content;
-use crate::data::tasks::live::LiveBatch;
-use crate::data::tasks::store::{Queued, Written};
-use crate::protocol::wire::settings::forget_moved_secrets;
 
 /// Threads at the same time. They wait for the network most of the time.
 const JOBS_MAX: usize = 256;

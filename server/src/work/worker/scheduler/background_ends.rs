@@ -2,6 +2,15 @@
 
 use std::sync::Arc;
 
+use lamina_base::error::ApiError;
+use lamina_base::stored_names::FolderName;
+use lamina_base::timestamp::Timestamp;
+use lamina_data::tasks::UidSet;
+use lamina_data::tasks::live::LiveBatch;
+use lamina_data::tasks::queue::Stage;
+use lamina_data::tasks::store::{FinishedBatch, FinishedTask, Queued, StoreError, TaskResult, Written};
+use lamina_data::tasks::trace::Trace;
+use lamina_data::tasks::write_stats;
 use lamina_engine::index::Index;
 use lamina_engine::index::embedding::Embedded;
 
@@ -9,15 +18,6 @@ use super::super::run::{self, Done};
 use super::background::{Came, Prepared, Preparing, Waiting, Work};
 use super::crash_loop::after_writing;
 use super::{RETRY_PAUSE, Worker};
-use crate::base::error::ApiError;
-use crate::base::stored_names::FolderName;
-use crate::base::timestamp::Timestamp;
-use crate::data::tasks::UidSet;
-use crate::data::tasks::live::LiveBatch;
-use crate::data::tasks::queue::Stage;
-use crate::data::tasks::store::{FinishedBatch, FinishedTask, Queued, StoreError, TaskResult, Written};
-use crate::data::tasks::trace::Trace;
-use crate::data::tasks::write_stats;
 
 /// So many deaths of the process, as they count, are enough for a batch that goes on in the background ...
 const DEATHS_MAX: u32 = 8;

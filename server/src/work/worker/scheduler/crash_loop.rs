@@ -10,12 +10,13 @@ use std::collections::HashSet;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
+use lamina_base::crash_mark::kills_for_memory;
+use lamina_base::error::{ApiError, Code};
+use lamina_base::timestamp::Timestamp;
+use lamina_data::tasks::store::{Attempt, Died, FinishedBatch, FinishedTask, Queued, StoreError, TaskResult};
+
 use super::super::batch::Strategy;
 use super::{Plan, TaskQueue, Worker};
-use crate::base::crash_mark::kills_for_memory;
-use crate::base::error::{ApiError, Code};
-use crate::base::timestamp::Timestamp;
-use crate::data::tasks::store::{Attempt, Died, FinishedBatch, FinishedTask, Queued, StoreError, TaskResult};
 
 /// So many tasks are carried out alone after a death. If the one that kills comes later, their batch dies as a whole, and
 /// then all of its tasks are carried out alone.

@@ -2,13 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
+use lamina_base::stored_names::{FolderName, PayloadName};
+use lamina_data::tasks::live::LiveBatch;
+use lamina_data::tasks::store::{FinishedBatch, Queued};
 use lamina_engine::index::Snapshot;
 
 use super::super::run::Done;
 use super::{RETRY_PAUSE, Worker};
-use crate::base::stored_names::{FolderName, PayloadName};
-use crate::data::tasks::live::LiveBatch;
-use crate::data::tasks::store::{FinishedBatch, Queued};
 
 impl Worker {
     /// Stores the end of a batch, however long that takes: nothing new may start before what the engine has committed is

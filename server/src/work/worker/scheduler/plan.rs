@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use lamina_data::tasks::content::Content;
+use lamina_data::tasks::kind::Kind;
+use lamina_data::tasks::store::{Queued, StoreError};
+use lamina_protocol::wire::settings::merged;
+
 use super::super::batch::{Growing, IndexFacts, Offer, Strategy};
 use super::Worker;
 use super::background::Held;
-use crate::data::tasks::content::Content;
-use crate::data::tasks::kind::Kind;
-use crate::data::tasks::store::{Queued, StoreError};
-use crate::protocol::wire::settings::merged;
 
 /// Types that are carried out before tasks about documents and settings, the most urgent one first.
 const BEFORE_OTHERS: [Kind; 4] = [Kind::IndexCompaction, Kind::Export, Kind::SnapshotCreation, Kind::DumpCreation];

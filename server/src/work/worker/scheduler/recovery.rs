@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use lamina_base::error::ApiResult;
+use lamina_data::tasks::store::{FinishedBatch, Queued, StoreError, Written};
 use lamina_engine::index::Snapshot;
 
 use super::super::attempts::Attempts;
 use super::super::run::Done;
 use super::{StartError, Worker};
-use crate::base::error::ApiResult;
-use crate::data::tasks::store::{FinishedBatch, Queued, StoreError, Written};
 
 impl Worker {
     /// A batch whose commit an index remembers but whose end was not stored is recorded, not carried out again. Only

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use lamina_base::stored_names::FolderName;
+use lamina_data::tasks::content::Content;
+use lamina_data::tasks::store::{Queued, TaskResult};
 use lamina_engine::index::{Index, Progress};
 
 use super::super::run::{self, Done};
 use super::Worker;
 use super::background::{Came, Job, Work};
-use crate::base::stored_names::FolderName;
-use crate::data::tasks::content::Content;
-use crate::data::tasks::store::{Queued, TaskResult};
 
 /// Indexes for which such vectors are made at the same time: they stay open meanwhile.
 const INDEXES_MAX: usize = 8;

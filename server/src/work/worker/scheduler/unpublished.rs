@@ -4,15 +4,16 @@
 
 use std::sync::Arc;
 
+use lamina_base::error::ApiError;
+use lamina_base::stored_names::FolderName;
+use lamina_data::instance::Instance;
+use lamina_data::tasks::content::Content;
+use lamina_data::tasks::live::LiveBatch;
+use lamina_data::tasks::queue::Stage;
+use lamina_data::tasks::store::{FinishedBatch, Queued, TaskResult, Written};
+
 use super::Worker;
 use super::background::{Background, Waiting};
-use crate::base::error::ApiError;
-use crate::base::stored_names::FolderName;
-use crate::data::instance::Instance;
-use crate::data::tasks::content::Content;
-use crate::data::tasks::live::LiveBatch;
-use crate::data::tasks::queue::Stage;
-use crate::data::tasks::store::{FinishedBatch, Queued, TaskResult, Written};
 
 impl Background {
     /// Returns whether `task` has to wait until a batch is published.

@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
+use lamina_base::error::ErrorDocs;
+use lamina_base::outbound::IpPolicy;
+use lamina_base::stored_names::PayloadName;
+use lamina_data::tasks::content::{Method, PayloadPlace, Swap, Upsert};
+use lamina_data::tasks::store::Attempt;
+use lamina_data::tasks::{NewTask, UidSet};
 use lamina_engine::index::{IndexOptions, SettingsPatch};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::base::error::ErrorDocs;
-use crate::base::outbound::IpPolicy;
-use crate::base::stored_names::PayloadName;
-use crate::data::tasks::content::{Method, PayloadPlace, Swap, Upsert};
-use crate::data::tasks::store::Attempt;
-use crate::data::tasks::{NewTask, UidSet};
 use crate::work::backup::Attached;
 
 mod deaths;

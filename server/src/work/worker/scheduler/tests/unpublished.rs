@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use lamina_data::tasks::store::Store;
+use lamina_data::tasks::task::Task;
+use lamina_data::tasks::{Acceptance, StoreError};
 use parking_lot::Mutex;
 
 use super::*;
-use crate::data::tasks::store::Store;
-use crate::data::tasks::task::Task;
-use crate::data::tasks::{Acceptance, StoreError};
 
 /// Tasks are published when a test says so.
 #[derive(Debug, Default)]

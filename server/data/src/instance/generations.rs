@@ -1,0 +1,51 @@
+//! States of indexes before the present one.
+
+use std::sync::Arc;
+
+use lamina_base::error::ApiResult;
+use lamina_engine::index::{At, Snapshot, kept_state_count};
+
+use super::{Instance, damaged};
+
+impl Instance {
+    /// The state of an index that is meant, for searches: the present one without `at`.
+    ///
+    /// # Errors
+    /// As [`Instance::searchable`]; `generation_not_found`, and that the state is damaged.
+    pub fn searchable_at(&self, uid: &str, at: Option<At>) -> ApiResult<Arc<Snapshot>> {
+        self.before(uid, at)?.map_or_else(|| self.searchable(uid), Ok)
+    }
+
+    /// As [`Instance::searchable_at`], for what needs all documents.
+    ///
+    /// # Errors
+    /// As [`Instance::snapshot`]; `generation_not_found`, and that the state is damaged.
+    pub fn snapshot_at(&self, uid: &str, at: Option<At>) -> ApiResult<Arc<Snapshot>> {
+        self.before(uid, at)?.map_or_else(|| self.snapshot(uid), Ok)
+    }
+
+    /// As [`Instance::searchable_at`], for what can do with the present state however damaged it is.
+    ///
+    /// # Errors
+    /// As [`Instance::state`]; `generation_not_found`, and that an earlier state is damaged.
+    pub fn state_at(&self, uid: &str, at: Option<At>) -> ApiResult<Arc<Snapshot>> {
+        self.before(uid, at)?.map_or_else(|| self.state(uid), Ok)
+    }
+
+    /// Number of states before the present one that are kept of an index. Reads the names in its folder.
+    pub fn kept_state_count(&self, uid: &str) -> usize {
+        self.entry(uid).map_or(0, |entry| kept_state_count(&self.index_folder(&entry.folder)))
+    }
+
+    /// A state before the present one; `None` if that is meant, which is the same as naming none.
+    fn before(&self, uid: &str, at: Option<At>) -> ApiResult<Option<Arc<Snapshot>>> {
+        let Some(at) = at else { return Ok(None) };
+        let index = self.index(uid)?;
+        let snapshot = index.generation(at).map_err(|error| damaged(uid, error))?;
+        if Arc::ptr_eq(&snapshot, &index.snapshot()) {
+            return Ok(None);
+        }
+        snapshot.check_whole().and_then(|()| snapshot.check_health()).map_err(|error| damaged(uid, error))?;
+        Ok(Some(snapshot))
+    }
+}

@@ -1,0 +1,175 @@
+//! `VERSION`: which program wrote the database folder, and the format of its files.
+//!
+//! ```text
+//! 0.1.0              version of the program
+//! format 2           the newest format that its segments may have
+//! check 1f2e3d4c     CRC-32 of the lines before
+//! ```
+//!
+//! Earlier programs wrote the first line only. The file is advice: each manifest and each segment says its own format,
+//! so a `VERSION` that is damaged or lost is written anew.
+
+use std::cmp::Ordering;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use lamina_engine::index::FORMAT;
+
+use super::durably::write_durably;
+use super::error::{InstanceError, io_error};
+
+/// Version of this program.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+const VERSION_FILE: &str = "VERSION";
+
+/// What `VERSION` says about a folder that this program can read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// By this version, in this format.
+    AsNow,
+    /// By this version, in an older format or one that the file does not say: it is to be written anew.
+    InOlderFormat,
+    /// By this older version: the folder is to be brought up to this one.
+    ByOlder(String),
+    /// The file is lost or damaged, for this reason.
+    Unknown(String),
+}
+
+/// Whether this program can read what is in the folder, as far as `VERSION` says; an older version's only if it
+/// `may_upgrade`.
+///
+/// # Errors
+/// When another version wrote it, or it has a newer format.
+pub fn check_version(folder: &Path, may_upgrade: bool) -> Result<Written, InstanceError> {
+    let path = folder.join(VERSION_FILE);
+    let text = match fs::read(&path) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Written::Unknown("it is not there".into())),
+        // As damaged as a file can be: the disk cannot read it.
+        Err(source) => return Ok(Written::Unknown(source.to_string())),
+    };
+    let Some(Said { version, minor, format }) = parse(&text) else {
+        return Ok(Written::Unknown("its content is damaged".into()));
+    };
+    let ours = parse_minor(VERSION).expect("the version of this program has numbers");
+    let (folder, found) = (folder.to_owned(), version.to_owned());
+    match minor.cmp(&ours) {
+        Ordering::Greater => Err(InstanceError::Newer { folder, found, ours: VERSION }),
+        _ if format.is_some_and(|format| format > FORMAT) => {
+            Err(InstanceError::NewerFormat { folder, found, format: format.unwrap_or_default(), ours: FORMAT })
+        }
+        Ordering::Less if may_upgrade => Ok(Written::ByOlder(found)),
+        Ordering::Less => Err(InstanceError::Older { folder, found, ours: VERSION }),
+        Ordering::Equal if format == Some(FORMAT) => Ok(Written::AsNow),
+        Ordering::Equal => Ok(Written::InOlderFormat),
+    }
+}
+
+/// From now on only this version, and newer ones, open the folder.
+///
+/// # Errors
+/// What the file system says.
+pub(super) fn set_version(folder: &Path) -> Result<(), InstanceError> {
+    let path = folder.join(VERSION_FILE);
+    write_durably(&path, &text_of(VERSION, FORMAT)).map_err(io_error(&path))
+}
+
+fn text_of(version: &str, format: u32) -> String {
+    let said = format!("{version}\nformat {format}\n");
+    format!("{said}check {:08x}\n", crc32fast::hash(said.as_bytes()))
+}
+
+struct Said<'a> {
+    version: &'a str,
+    minor: (u32, u32),
+    /// `None`: an earlier program wrote the file.
+    format: Option<u32>,
+}
+
+/// `None` when the text is damaged. Lines between the format and the check are a later program's.
+fn parse(text: &str) -> Option<Said<'_>> {
+    let said = |version: &'_ str, format| Some((parse_minor(version)?, format));
+    if !text.trim_end().contains('\n') {
+        let version = text.trim();
+        let (minor, format) = said(version, None)?;
+        return Some(Said { version, minor, format });
+    }
+    let (before, check) = text.trim_end().rsplit_once('\n')?;
+    let expected = u32::from_str_radix(check.strip_prefix("check ")?, 16).ok()?;
+    if crc32fast::hash(format!("{before}\n").as_bytes()) != expected {
+        return None;
+    }
+    let mut lines = before.lines();
+    let version = lines.next()?;
+    let format = lines.next()?.strip_prefix("format ")?.parse().ok()?;
+    let (minor, format) = said(version, Some(format))?;
+    Some(Said { version, minor, format })
+}
+
+/// Major and minor number: patch versions read each other's files.
+fn parse_minor(version: &str) -> Option<(u32, u32)> {
+    let mut parts = version.split('.').map(str::parse);
+    Some((parts.next()?.ok()?, parts.next()?.ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(text: &[u8], may_upgrade: bool) -> Result<Written, String> {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(VERSION_FILE), text).unwrap();
+        check_version(folder.path(), may_upgrade).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn other_versions_are_refused() {
+        assert!(checked(b"99.0.0", true).unwrap_err().contains("start version 99.0.0"), "never back");
+        assert!(checked(b"0.0.9", false).unwrap_err().contains("`--experimental-dumpless-upgrade`"));
+        assert_eq!(checked(b"0.0.9", true), Ok(Written::ByOlder("0.0.9".to_owned())));
+        assert_eq!(checked(VERSION.as_bytes(), false), Ok(Written::InOlderFormat));
+        assert_eq!(checked(text_of(VERSION, FORMAT).as_bytes(), false), Ok(Written::AsNow));
+    }
+
+    #[test]
+    fn a_newer_format_is_refused_whatever_program_wrote_it() {
+        for version in [VERSION, "0.0.9"] {
+            let refused = checked(text_of(version, FORMAT + 1).as_bytes(), true).unwrap_err();
+            let expected =
+                format!("format {} (version {version}); this program reads formats up to {FORMAT}", FORMAT + 1);
+            assert!(refused.contains(&expected), "{refused}");
+        }
+        assert_eq!(checked(text_of(VERSION, FORMAT - 1).as_bytes(), false), Ok(Written::InOlderFormat));
+        // A later program may say more.
+        let said = format!("{VERSION}\nformat {FORMAT}\nmore\n");
+        let text = format!("{said}check {:08x}\n", crc32fast::hash(said.as_bytes()));
+        assert_eq!(checked(text.as_bytes(), false), Ok(Written::AsNow));
+    }
+
+    #[test]
+    fn damage_is_no_version() {
+        let whole = text_of(VERSION, FORMAT).into_bytes();
+        for byte in 0..whole.len() - 1 {
+            for bit in 0..8 {
+                let mut text = whole.clone();
+                text[byte] ^= 1 << bit;
+                let found = checked(&text, false);
+                // A digit of the check in the other case means the same.
+                let is_harmless = found == Ok(Written::AsNow) && text.eq_ignore_ascii_case(&whole);
+                assert!(is_harmless || matches!(found, Ok(Written::Unknown(_))), "bit {bit} of {byte}: {found:?}");
+            }
+        }
+        for length in 0..whole.len() - 1 {
+            let found = checked(&whole[..length], false);
+            // As far as an earlier program would have written it.
+            let is_earlier = matches!(found, Ok(Written::InOlderFormat)) && length <= VERSION.len() + 1;
+            assert!(is_earlier || matches!(found, Ok(Written::Unknown(_))), "{length}: {found:?}");
+        }
+        assert!(matches!(checked(b"", false), Ok(Written::Unknown(_))));
+        assert!(matches!(checked(b"\xff\xfe", false), Ok(Written::Unknown(_))));
+        let folder = tempfile::tempdir().unwrap();
+        assert!(matches!(check_version(folder.path(), false), Ok(Written::Unknown(_))));
+    }
+}

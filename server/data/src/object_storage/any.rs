@@ -1,0 +1,197 @@
+//! A bucket of any store that is known, as publishers and replicas use it. Every call blocks; none is for threads of the runtime.
+
+use std::io::{self, Read};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use bytes::Bytes;
+use lamina_base::options::{BucketKind, ObjectStorageOptions};
+use lamina_base::outbound::Outbound;
+
+use super::azure::AzureContainer;
+use super::google::GoogleBucket;
+use super::parts::Parts;
+use super::{Bucket, Cut, StorageError, Upload};
+
+/// Parts of a large object of an S3-compatible store, and how many of them are under way at the same time.
+const PART_BYTES: u64 = 16 << 20;
+const PARALLEL: usize = 2;
+
+/// Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct AnyBucket {
+    place: Place,
+    outbound: Outbound,
+    /// How long an answer is waited for; `None`: as long as the attempts take.
+    limit: Option<Duration>,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    S3(Bucket),
+    Google(GoogleBucket),
+    Azure(AzureContainer),
+}
+
+impl AnyBucket {
+    /// The bucket `name` of such a store.
+    ///
+    /// # Errors
+    /// [`StorageError::Parameters`] or [`StorageError::Options`], where the options do not say how to reach it.
+    pub fn open(
+        kind: BucketKind,
+        name: &str,
+        options: &ObjectStorageOptions,
+        outbound: &Outbound,
+    ) -> Result<AnyBucket, StorageError> {
+        let clouds = options.clouds.with_variables();
+        let place = match kind {
+            BucketKind::S3 => {
+                let options = ObjectStorageOptions { s3_bucket_name: Some(name.to_owned()), ..options.clone() };
+                let missing = || StorageError::Parameters("`--s3-bucket-url` is missing".to_owned());
+                Place::S3(Bucket::of(&options, outbound)?.ok_or_else(missing)?)
+            }
+            BucketKind::Google => Place::Google(GoogleBucket::new(name, &clouds, outbound)?),
+            BucketKind::Azure => Place::Azure(AzureContainer::new(name, &clouds, outbound)?),
+        };
+        Ok(AnyBucket { place, outbound: outbound.clone(), limit: None })
+    }
+
+    /// The same, which is given so long for each answer.
+    pub fn within(&self, limit: Duration) -> AnyBucket {
+        AnyBucket { limit: Some(limit), ..self.clone() }
+    }
+
+    fn answer<T>(&self, answer: impl Future<Output = Result<T, StorageError>>) -> Result<T, StorageError> {
+        let runtime = self.outbound.runtime();
+        let Some(limit) = self.limit else { return runtime.block_on(answer) };
+        runtime
+            .block_on(async { tokio::time::timeout(limit, answer).await })
+            .unwrap_or_else(|_| Err(StorageError::Failed(format!("no answer within {} s", limit.as_secs_f64()))))
+    }
+
+    /// Creates an object, if there is none of this key. Whether there was none; after a failure it may be there.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn create(&self, key: &str, body: Bytes) -> Result<bool, StorageError> {
+        self.answer(async {
+            match &self.place {
+                Place::S3(bucket) => bucket.create(key, body).await,
+                Place::Google(bucket) => bucket.create(key, body).await,
+                Place::Azure(container) => container.create(key, body).await,
+            }
+        })
+    }
+
+    /// As [`AnyBucket::create`], of `bytes` bytes of a file that two who meet here send alike. Where reading it fails, there is no
+    /// object.
+    ///
+    /// # Errors
+    /// What the store says, or the file.
+    pub fn create_large(&self, key: &str, file: &mut dyn Read, bytes: u64) -> Result<bool, StorageError> {
+        match &self.place {
+            Place::S3(bucket) if self.answer(bucket.has(key))? => Ok(false),
+            Place::S3(bucket) => self.send_in_parts(bucket, key, file, bytes).map(|()| true),
+            Place::Google(bucket) => self.answer(bucket.create_large(key, file, bytes)),
+            Place::Azure(container) => self.answer(container.create_large(key, file, bytes)),
+        }
+    }
+
+    /// Begins to send an object, which takes the place of the one there is when all of it is there.
+    ///
+    /// # Errors
+    /// What the store says, or [`StorageError::Cancelled`].
+    pub fn upload<'a>(&self, key: &str, cut: Cut, cancelled: &'a AtomicBool) -> Result<Upload<'a>, StorageError> {
+        let begun = async {
+            match self.place.clone() {
+                Place::S3(bucket) => Parts::of_s3(bucket, key.to_owned()).await,
+                Place::Google(bucket) => Parts::of_google(bucket, key).await,
+                Place::Azure(container) => Ok(Parts::Azure { container, key: key.to_owned() }),
+            }
+        };
+        Upload::begin(&self.outbound, begun, cut, cancelled)
+    }
+
+    fn send_in_parts(&self, bucket: &Bucket, key: &str, file: &mut dyn Read, bytes: u64) -> Result<(), StorageError> {
+        let is_over = AtomicBool::new(false);
+        let mut send = || {
+            let cut = Cut { bytes, part_bytes: PART_BYTES, parallel: PARALLEL };
+            let begun = Parts::of_s3(bucket.clone(), key.to_owned());
+            let mut upload = Upload::begin(&self.outbound, begun, cut, &is_over)?;
+            io::copy(&mut *file, &mut upload)?;
+            upload.finish()
+        };
+        let Some(limit) = self.limit else { return send() };
+        std::thread::scope(|scope| {
+            let (ended, end) = channel::<()>();
+            let is_over = &is_over;
+            scope.spawn(move || {
+                if end.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                    is_over.store(true, Ordering::Release);
+                }
+            });
+            let sent = send();
+            drop(ended);
+            sent
+        })
+    }
+
+    /// Creates an object, or takes the place of the one there is.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn put(&self, key: &str, body: Bytes) -> Result<(), StorageError> {
+        self.answer(async {
+            match &self.place {
+                Place::S3(bucket) => bucket.put(key, body).await,
+                Place::Google(bucket) => bucket.put(key, body).await,
+                Place::Azure(container) => container.put(key, body).await,
+            }
+        })
+    }
+
+    /// An object of at most `bytes_max` bytes, or a range of one; `None` if there is no such object.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn read(&self, key: &str, range: Option<Range<u64>>, bytes_max: usize) -> Result<Option<Bytes>, StorageError> {
+        self.answer(async {
+            match &self.place {
+                Place::S3(bucket) => bucket.read(key, range, bytes_max).await,
+                Place::Google(bucket) => bucket.read(key, range, bytes_max).await,
+                Place::Azure(container) => container.read(key, range, bytes_max).await,
+            }
+        })
+    }
+
+    /// Keys that begin with `prefix` and come after `after`, ascending in byte order: all of them, or the first.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn list(&self, prefix: &str, after: &str) -> Result<Vec<String>, StorageError> {
+        self.answer(async {
+            match &self.place {
+                Place::S3(bucket) => bucket.list(prefix, after).await,
+                Place::Google(bucket) => bucket.list(prefix, after).await,
+                Place::Azure(container) => container.list(prefix, after).await,
+            }
+        })
+    }
+
+    /// Removes an object; one that is not there is as good.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn remove(&self, key: &str) -> Result<(), StorageError> {
+        self.answer(async {
+            match &self.place {
+                Place::S3(bucket) => bucket.remove(key).await,
+                Place::Google(bucket) => bucket.remove(key).await,
+                Place::Azure(container) => container.remove(key).await,
+            }
+        })
+    }
+}

@@ -1,0 +1,326 @@
+//! What a task has to do, as it is stored with it.
+
+use lamina_base::aliases::AliasMoves;
+use lamina_base::stored_names::PayloadName;
+use lamina_engine::index::SettingsPatch;
+use lamina_protocol::wire;
+use lamina_protocol::wire::marking::Marking;
+use lamina_protocol::wire::rules::RulePatch;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::kind::Kind;
+use super::uid_set::UidSet;
+
+/// The work of a task, with everything that the request said about it. Stored as JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Content {
+    /// Add or change documents.
+    Upsert(Upsert),
+    /// Delete documents by id; unknown ids are ignored.
+    DeleteIds {
+        /// As texts.
+        ids: Vec<String>,
+        /// What becomes of the mark of the index.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mark: Option<Marking>,
+    },
+    /// Delete the documents that match; `filter` is the JSON value of the request.
+    DeleteByFilter { filter: Value },
+    /// Delete the documents that have expired when the task runs.
+    DeleteExpired,
+    /// Delete all documents.
+    Clear {
+        /// What becomes of the mark of the index.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mark: Option<Marking>,
+    },
+    /// Change documents by a function.
+    Edit(Edit),
+    /// Change settings.
+    Settings {
+        /// The change.
+        patch: Box<SettingsPatch>,
+        /// Whether an absent index is created.
+        may_create_index: bool,
+    },
+    /// Make an index without documents.
+    CreateIndex { primary_key: Option<String> },
+    /// Set the primary key or rename.
+    UpdateIndex {
+        /// `None` leaves it.
+        primary_key: Option<String>,
+        /// `None` leaves it.
+        new_uid: Option<String>,
+    },
+    /// Remove an index with its documents, settings and files.
+    DeleteIndex,
+    /// Exchange or rename indexes, all or none.
+    SwapIndexes { swaps: Vec<Swap> },
+    /// Give aliases other indexes, or remove them, all or none.
+    UpdateAliases { moves: AliasMoves },
+    /// Make another index of the same files.
+    CloneIndex {
+        /// How the other index is called.
+        new_uid: String,
+    },
+    /// Make an index of the files that `lamina build` has made.
+    AttachIndex {
+        /// A folder in the one of the option `--attach-dir`.
+        folder: String,
+    },
+    /// Make a state before the present one the present one again.
+    RestoreIndex {
+        /// Its number, or a time; JSON value of the request.
+        at: Value,
+    },
+    /// Write the index anew without what is deleted.
+    CompactIndex,
+    /// Copy the database folder.
+    CreateSnapshot,
+    /// Check a database that an older version wrote.
+    UpgradeDatabase {
+        /// The version that wrote it.
+        from: String,
+        /// This one.
+        to: String,
+    },
+    /// Write everything to an archive.
+    CreateDump {
+        /// Whether documents in damaged segments are left out, instead of failing.
+        #[serde(default)]
+        skip_damaged: bool,
+    },
+    /// Send indexes to another server.
+    Export(Export),
+    /// Cancel the tasks that matched when the request came.
+    CancelTasks {
+        /// Query string of the request, with its `?`.
+        filter: String,
+        /// The tasks that matched.
+        tasks: UidSet,
+    },
+    /// Delete the tasks that matched when the request came.
+    DeleteTasks {
+        /// Query string of the request, with its `?`.
+        filter: String,
+        /// The tasks that matched.
+        tasks: UidSet,
+    },
+    /// Change a dynamic search rule, or make it.
+    UpdateRule {
+        /// Which rule.
+        uid: String,
+        /// `None` removes it.
+        patch: Option<Box<RulePatch>>,
+    },
+    /// Remove all dynamic search rules.
+    ClearRules,
+}
+
+/// Documents to add or change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Upsert {
+    /// POST replaces, PUT merges, PATCH changes single fields.
+    pub method: Method,
+    /// The primary key that the request names.
+    pub primary_key: Option<String>,
+    /// Ignore documents that are not in the index yet.
+    pub skip_creation: bool,
+    /// Whether an absent index is created.
+    pub may_create_index: bool,
+    /// Number of documents in the payload.
+    pub received: u64,
+    /// Where the documents are.
+    pub payload: PayloadPlace,
+    /// Bytes of the normalised payload.
+    pub payload_bytes: u64,
+    /// XXH3-64 of them; absent in tasks of the first versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload_checksum: Option<u64>,
+    /// What becomes of the mark of the index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<Marking>,
+}
+
+/// A function that changes documents.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Edit {
+    /// Its text.
+    pub function: String,
+    /// What it can read besides the document.
+    pub context: Option<Map<String, Value>>,
+    /// Only documents that match; JSON value of the request.
+    pub filter: Option<Value>,
+}
+
+/// What happens to a document that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Method {
+    /// It is replaced.
+    Replace,
+    /// Its fields are overwritten by those sent.
+    Update,
+    /// Numbers and truth values of single fields change; the payload says which.
+    Values,
+}
+
+/// Where the normalised documents of a task are until it is final.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PayloadPlace {
+    /// In the task store: durable with the task, one fsync less.
+    Inline,
+    /// A file of the payload folder, synced before the task was stored.
+    File(PayloadName),
+}
+
+/// Indexes to send to another server.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Export {
+    /// Base address of the other server; empty when the request named none.
+    pub url: String,
+    /// Its key, a secret.
+    pub api_key: Option<String>,
+    /// Most bytes of documents in one request, before compression.
+    pub payload_bytes: u64,
+    /// Whether the request named that size.
+    pub shows_payload_size: bool,
+    /// An index is sent as the first pattern says that it matches.
+    pub indexes: Vec<ExportedIndex>,
+    /// Whether settings are sent with the secrets of their embedders. Not so where an older version stored the task.
+    #[serde(default)]
+    pub with_secrets: bool,
+}
+
+impl std::fmt::Debug for Export {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Export").field("indexes", &self.indexes).finish_non_exhaustive()
+    }
+}
+
+/// How to send the indexes of a pattern.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExportedIndex {
+    /// Uid, or start of uids and `*`.
+    pub pattern: String,
+    /// Documents to send; JSON value of the request.
+    pub filter: Option<Value>,
+    /// Whether settings of an index that is there are overridden.
+    pub override_settings: bool,
+}
+
+/// One exchange of two indexes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Swap {
+    /// The two uids.
+    pub indexes: [String; 2],
+    /// The first becomes the second, which must not exist.
+    pub rename: bool,
+}
+
+impl From<wire::documents::Edit> for Edit {
+    fn from(asked: wire::documents::Edit) -> Edit {
+        let wire::documents::Edit { function, context, filter } = asked;
+        Edit { function, context, filter }
+    }
+}
+
+impl From<wire::indexes::Swap> for Swap {
+    fn from(asked: wire::indexes::Swap) -> Swap {
+        let wire::indexes::Swap { indexes, rename } = asked;
+        Swap { indexes, rename }
+    }
+}
+
+impl From<wire::export::ExportedIndex> for ExportedIndex {
+    fn from(asked: wire::export::ExportedIndex) -> ExportedIndex {
+        let wire::export::ExportedIndex { pattern, filter, override_settings } = asked;
+        ExportedIndex { pattern, filter, override_settings }
+    }
+}
+
+impl Export {
+    /// What a request asks for, in pieces of `default_bytes` where it names no size. Settings go without their secrets.
+    pub fn of_request(asked: wire::export::Export, default_bytes: u64) -> Export {
+        let all = || vec![ExportedIndex { pattern: "*".to_owned(), filter: None, override_settings: false }];
+        Export {
+            url: asked.url,
+            api_key: asked.api_key,
+            payload_bytes: asked.payload_bytes.unwrap_or(default_bytes),
+            shows_payload_size: asked.payload_bytes.is_some(),
+            indexes: asked.indexes.map_or_else(all, |indexes| indexes.into_iter().map(Into::into).collect()),
+            with_secrets: false,
+        }
+    }
+}
+
+impl Content {
+    /// The public type.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Content::Upsert(_) => Kind::DocumentAdditionOrUpdate,
+            Content::Edit(_) => Kind::DocumentEdition,
+            Content::DeleteIds { .. }
+            | Content::DeleteByFilter { .. }
+            | Content::DeleteExpired
+            | Content::Clear { .. } => Kind::DocumentDeletion,
+            Content::Settings { .. } => Kind::SettingsUpdate,
+            Content::CreateIndex { .. } => Kind::IndexCreation,
+            Content::UpdateIndex { .. } => Kind::IndexUpdate,
+            Content::DeleteIndex => Kind::IndexDeletion,
+            Content::SwapIndexes { .. } => Kind::IndexSwap,
+            Content::UpdateAliases { .. } => Kind::AliasUpdate,
+            Content::CloneIndex { .. } => Kind::IndexClone,
+            Content::AttachIndex { .. } => Kind::IndexAttachment,
+            Content::RestoreIndex { .. } => Kind::IndexRestoration,
+            Content::CompactIndex => Kind::IndexCompaction,
+            Content::CreateSnapshot => Kind::SnapshotCreation,
+            Content::UpgradeDatabase { .. } => Kind::UpgradeDatabase,
+            Content::CreateDump { .. } => Kind::DumpCreation,
+            Content::Export(_) => Kind::Export,
+            Content::CancelTasks { .. } => Kind::TaskCancelation,
+            Content::DeleteTasks { .. } => Kind::TaskDeletion,
+            Content::UpdateRule { .. } => Kind::DsrUpdate,
+            Content::ClearRules => Kind::DsrClear,
+        }
+    }
+
+    /// Whether the task touches `uid` besides the index it belongs to: it must then run in the order of both queues.
+    pub fn involves(&self, uid: &str) -> bool {
+        match self {
+            Content::SwapIndexes { swaps } => swaps.iter().any(|swap| swap.indexes.iter().any(|index| index == uid)),
+            Content::UpdateIndex { new_uid: Some(new), .. } | Content::CloneIndex { new_uid: new } => new == uid,
+            Content::UpdateAliases { moves } => {
+                moves.iter().any(|(alias, target)| alias == uid || target.as_deref() == Some(uid))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the task may need what is on one server only, or reached by it only: a state that it has kept, files that were put
+    /// there, a model. Another server that takes over may not be able to carry it out again.
+    pub fn is_bound_to_server(&self, index_has_embedders: impl Fn() -> bool) -> bool {
+        match self {
+            Content::RestoreIndex { .. } | Content::AttachIndex { .. } => true,
+            Content::Settings { patch, .. } => {
+                !(patch.embedders.is_unset() && patch.searchable_attributes.is_unset()) && index_has_embedders()
+            }
+            _ => false,
+        }
+    }
+
+    /// The file of the payload folder that the task needs.
+    pub fn payload_file(&self) -> Option<&PayloadName> {
+        match self {
+            Content::Upsert(Upsert { payload: PayloadPlace::File(name), .. }) => Some(name),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! What a search asks for, as clients write it: in a JSON body or in a query string.
+
+mod body;
+mod kind;
+mod measures;
+mod parameters;
+mod rerank;
+mod written;
+
+#[cfg(test)]
+mod reference;
+#[cfg(test)]
+mod tests;
+
+use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_engine::index::At;
+use lamina_engine::index::settings::BoostRule;
+use lamina_engine::search::MatchingStrategy;
+use lamina_engine::text::Language;
+use serde_json::Value;
+
+use super::point_in_time::PointInTime;
+
+pub use body::FIELDS;
+pub(super) use body::{is_personalized, personalization_unavailable};
+pub use kind::{ArmThresholds, Hybrid, SearchKind};
+pub use measures::{FacetMeasure, PERCENTILES_MAX};
+pub use parameters::PARAMETERS;
+pub(in crate::wire) use parameters::{filter as filter_parameter, sort as sort_parameter};
+pub use rerank::{Rerank, rerank_parameter_schema, rerank_schema};
+
+/// Hits of a page when nothing else is asked for.
+pub const DEFAULT_LIMIT: usize = 20;
+/// Words of a cropped text when nothing else is asked for.
+pub const DEFAULT_CROP_LENGTH: usize = 10;
+
+/// Hits of each value of the distinct attribute, at most.
+pub const DISTINCT_LIMIT_MAX: u32 = 1000;
+
+/// Bytes of what is put around each match, and where a text was cut: a mark is copied as often as there are matches.
+pub const MARK_BYTES_MAX: usize = 1024;
+
+/// Why a mark of `bytes` is refused.
+fn mark_too_long(bytes: usize) -> String {
+    format!("it has {bytes} bytes, and may have at most {MARK_BYTES_MAX}.")
+}
+
+/// The parameters of one search, checked for shape and bounds; names are not looked up in settings yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchQuery {
+    /// The text searched for.
+    pub q: Option<String>,
+    /// A query vector, used instead of embedding `q`.
+    pub vector: Option<Vec<f32>>,
+    /// What the search fragments of the embedder read beside `q`.
+    pub media: Option<Value>,
+    /// Which embedder takes part, and how much.
+    pub hybrid: Option<Hybrid>,
+    /// Hits skipped (outside page mode).
+    pub offset: usize,
+    /// Hits returned at most (outside page mode).
+    pub limit: usize,
+    /// Page number from 1; its presence switches to page mode.
+    pub page: Option<usize>,
+    /// Hits of a page; its presence switches to page mode.
+    pub hits_per_page: Option<usize>,
+    /// `None`: all that are displayed.
+    pub attributes_to_retrieve: Option<Vec<String>>,
+    /// Whether hits show their vectors.
+    pub retrieve_vectors: bool,
+    /// `attr`, `attr:length` or `*`.
+    pub attributes_to_crop: Option<Vec<String>>,
+    /// In words.
+    pub crop_length: usize,
+    /// Names or `*`.
+    pub attributes_to_highlight: Option<Vec<String>>,
+    /// Whether hits show where they match.
+    pub show_matches_position: bool,
+    /// Whether hits show their score.
+    pub show_ranking_score: bool,
+    /// Whether hits show how their score came about.
+    pub show_ranking_score_details: bool,
+    /// Whether the answer says how long each step took.
+    pub show_performance_details: bool,
+    /// An expression or arrays of them; its syntax is the engine's.
+    pub filter: Option<Value>,
+    /// `attribute:asc` and the like; the syntax is the engine's.
+    pub sort: Option<Vec<String>>,
+    /// In place of the boosts of the settings.
+    pub boosts: Option<Vec<BoostRule>>,
+    /// Overrides the index's distinct attribute.
+    pub distinct: Option<String>,
+    /// Hits of each value of that attribute; `None`: one, and groups are not counted.
+    pub distinct_limit: Option<u32>,
+    /// Names or patterns of attributes whose values are counted.
+    pub facets: Option<Vec<String>>,
+    /// Those of `facets` that ask for ranges, histograms and statistics.
+    pub measures: Vec<FacetMeasure>,
+    /// Put before what matched.
+    pub highlight_pre_tag: String,
+    /// Put after what matched.
+    pub highlight_post_tag: String,
+    /// Put where a text was cut.
+    pub crop_marker: String,
+    /// What to do when not all words are in a document; `None`: what the index says.
+    pub matching_strategy: Option<MatchingStrategy>,
+    /// Names or patterns of attributes; `None`: all that are searchable.
+    pub attributes_to_search_on: Option<Vec<String>>,
+    /// From 0 to 1.
+    pub ranking_score_threshold: Option<f64>,
+    /// Languages of `q`; empty: found out.
+    pub locales: Vec<Language>,
+    /// Whether the answer names a query that finds more or better hits.
+    pub did_you_mean: bool,
+    /// Another order for the first hits.
+    pub rerank: Option<Rerank>,
+    /// Explain why hits are hits.
+    pub explain: Option<ExplainQuery>,
+    /// Whether all servers of the network are asked.
+    pub use_network: bool,
+    /// The state of the index that was there then.
+    pub at: Option<At>,
+    /// The state of the index to search, if not the present one.
+    pub point_in_time: Option<PointInTime>,
+}
+
+/// What is to be explained.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExplainQuery {
+    /// Beside the hits: why this document is one, or is not.
+    pub document_id: Option<String>,
+}
+
+impl Default for SearchQuery {
+    fn default() -> SearchQuery {
+        SearchQuery {
+            q: None,
+            vector: None,
+            media: None,
+            hybrid: None,
+            offset: 0,
+            limit: DEFAULT_LIMIT,
+            page: None,
+            hits_per_page: None,
+            attributes_to_retrieve: None,
+            retrieve_vectors: false,
+            attributes_to_crop: None,
+            crop_length: DEFAULT_CROP_LENGTH,
+            attributes_to_highlight: None,
+            show_matches_position: false,
+            show_ranking_score: false,
+            show_ranking_score_details: false,
+            show_performance_details: false,
+            filter: None,
+            sort: None,
+            boosts: None,
+            distinct: None,
+            distinct_limit: None,
+            facets: None,
+            measures: Vec::new(),
+            highlight_pre_tag: "<em>".to_owned(),
+            highlight_post_tag: "</em>".to_owned(),
+            crop_marker: "…".to_owned(),
+            matching_strategy: None,
+            attributes_to_search_on: None,
+            ranking_score_threshold: None,
+            locales: Vec::new(),
+            did_you_mean: false,
+            rerank: None,
+            explain: None,
+            use_network: false,
+            at: None,
+            point_in_time: None,
+        }
+    }
+}
+
+/// Which part of the hits is asked for, and how the answer speaks of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Window {
+    /// `offset` and `limit`; totals are estimates.
+    Offset {
+        /// Hits skipped.
+        offset: usize,
+        /// Hits returned at most.
+        limit: usize,
+    },
+    /// `page` and `hitsPerPage`; totals are exact.
+    Page {
+        /// From 1; 0 shows nothing.
+        page: usize,
+        /// How many each page shows.
+        hits_per_page: usize,
+    },
+}
+
+impl Window {
+    /// Hits to skip and to return, within the first `total_max` of them.
+    pub fn bounds(self, total_max: usize) -> (usize, usize) {
+        let (offset, limit) = match self {
+            Window::Offset { offset, limit } => (offset, limit),
+            Window::Page { page: 0, .. } => (0, 0),
+            Window::Page { page, hits_per_page } => ((page - 1).saturating_mul(hits_per_page), hits_per_page),
+        };
+        let offset = offset.min(total_max);
+        (offset, limit.min(total_max - offset))
+    }
+}
+
+impl SearchQuery {
+    /// Returns whether the answer shows where hits match.
+    pub fn shows_matches(&self) -> bool {
+        let named = |names: &Option<Vec<String>>| names.as_ref().is_some_and(|names| !names.is_empty());
+        self.show_matches_position || named(&self.attributes_to_highlight) || named(&self.attributes_to_crop)
+    }
+
+    /// The query text, unless it is blank.
+    pub fn text(&self) -> Option<&str> {
+        self.q.as_deref().filter(|q| !q.trim().is_empty())
+    }
+
+    /// Refuses what several servers cannot say together.
+    ///
+    /// # Errors
+    /// With the code of the parameter.
+    pub(in crate::wire) fn check_network(&self) -> ApiResult<()> {
+        if self.use_network && self.did_you_mean {
+            return Err(ApiError::new(
+                Code::InvalidSearchDidYouMean,
+                "`didYouMean` cannot be used with `useNetwork`: each server knows its own words only.",
+            ));
+        }
+        if self.use_network && self.rerank.is_some() {
+            return Err(ApiError::new(
+                Code::InvalidSearchRerank,
+                "`rerank` cannot be used with `useNetwork`: each server would put its own hits into another order.",
+            ));
+        }
+        if self.use_network && self.distinct_limit.is_some() {
+            return Err(ApiError::new(
+                Code::InvalidSearchDistinctLimit,
+                "`distinctLimit` cannot be used with `useNetwork`: each server would have its own groups.",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Page mode as soon as one of its two parameters is there.
+    pub fn window(&self) -> Window {
+        match (self.page, self.hits_per_page) {
+            (None, None) => Window::Offset { offset: self.offset, limit: self.limit },
+            (page, hits_per_page) => {
+                Window::Page { page: page.unwrap_or(1), hits_per_page: hits_per_page.unwrap_or(DEFAULT_LIMIT) }
+            }
+        }
+    }
+}
+
+/// The names of the strategies.
+pub(in crate::wire) const MATCHING_STRATEGIES: [(&str, MatchingStrategy); 4] = [
+    ("last", MatchingStrategy::Last),
+    ("all", MatchingStrategy::All),
+    ("frequency", MatchingStrategy::Frequency),
+    ("any", MatchingStrategy::Any),
+];
+
+/// The names of the strategies, for descriptions.
+pub fn strategy_names() -> Vec<&'static str> {
+    MATCHING_STRATEGIES.iter().map(|(name, _)| *name).collect()
+}
+
+/// The values of `hybrid.fusion`.
+pub fn fusion_names() -> Vec<&'static str> {
+    Hybrid::FUSIONS.iter().map(|(name, _)| *name).collect()
+}
+
+/// A count; what does not fit the machine is as good as infinite.
+fn size(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// How many hits each value of the distinct attribute may have, or why that is refused.
+fn distinct_limit(number: u64) -> Result<u32, String> {
+    let limit = u32::try_from(number).ok().filter(|limit| (1..=DISTINCT_LIMIT_MAX).contains(limit));
+    limit.ok_or_else(|| format!("expected a number from 1 to {DISTINCT_LIMIT_MAX}, but found {number}"))
+}
+
+/// A number of a vector, rounded to 32 bits, or why it is refused: they can't hold it.
+fn component(number: f64) -> Result<f32, String> {
+    let small = number as f32;
+    if small.is_finite() { Ok(small) } else { Err(format!("`{number:e}` is too large for 32 bits")) }
+}
+
+/// Why a number from 0 to 1 is refused.
+pub(in crate::wire) fn out_of_range(name: &str) -> String {
+    format!("the value of `{name}` is invalid, expected a float between `0.0` and `1.0`.")
+}

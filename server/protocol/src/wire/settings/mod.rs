@@ -1,0 +1,126 @@
+//! The settings of an index on the wire: reading changes, showing values.
+//!
+//! Each setting has a [`SettingKind`] in a file here; [`list`] has one for each setting of the engine. Routes, `/openapi.json`,
+//! telemetry, dumps and the page of settings go by that list. Everything decidable from the request alone is checked here and
+//! refused at once; what depends on the stored values is checked by [`merged`] when the task runs.
+
+mod attributes;
+mod bm25;
+mod bounds;
+pub mod chat;
+mod completions;
+mod distinct;
+mod embedder;
+mod embedders;
+mod expiry;
+mod faceting;
+mod filterable;
+mod foreign_keys;
+mod kind;
+mod list;
+mod localized;
+mod moved;
+mod pagination;
+mod ranking_rules;
+#[cfg(test)]
+mod reference;
+mod rerankers;
+mod searching;
+mod secrets;
+mod synonyms;
+#[cfg(test)]
+mod tests;
+mod typo_tolerance;
+mod values;
+mod word_forms;
+mod words;
+
+use lamina_base::error::{ApiError, ApiResult};
+use lamina_engine::index::{Settings, SettingsPatch};
+use serde_json::{Map, Value};
+
+pub use embedder::schema as embedder_schema;
+pub use kind::{Figure, Figures, IsOn, Presence, SettingKind, WriteVerb};
+pub use moved::forget_moved_secrets;
+pub use secrets::remove_secrets;
+
+use super::json::At;
+
+/// Reads the body of a settings update: absent keys are left alone, null resets.
+///
+/// # Errors
+/// `bad_request` for unknown keys, else the code of the setting.
+pub fn read(body: &Value) -> ApiResult<SettingsPatch> {
+    let mut patch = SettingsPatch::default();
+    let known = SettingKind::all;
+    let accepted: Vec<&str> = known().map(|setting| setting.key).collect();
+    At::root(body).fields(&accepted, |name, field| match known().find(|setting| setting.key == name) {
+        Some(setting) => setting.read_into(field, &mut patch),
+        None => Ok(()),
+    })?;
+    Ok(patch)
+}
+
+/// Refuses what belongs to features that are off, in a body for all settings or for `kind`.
+///
+/// # Errors
+/// `feature_not_enabled`
+pub fn check_features(kind: Option<&SettingKind>, body: &Value, is_on: IsOn<'_>) -> ApiResult<()> {
+    match kind {
+        Some(kind) => (kind.check_features)(body, is_on),
+        None => SettingKind::all().try_for_each(|kind| match body.get(kind.key) {
+            Some(value) => (kind.check_features)(value, is_on),
+            None => Ok(()),
+        }),
+    }
+}
+
+/// All settings as clients see them: every key in order, secrets redacted, embedders with their defaults.
+pub fn show(settings: &Settings, is_on: IsOn<'_>) -> Value {
+    let shown = SettingKind::all().map(|kind| (kind, kind.show(settings, is_on)));
+    object(shown.filter(|(kind, value)| kind.is_present(value, is_on)))
+}
+
+/// All settings as a client would write them, with their secrets: for dumps and for other servers. Settings that not every
+/// server knows are there when they are set.
+pub fn written(settings: &Settings) -> Value {
+    let default = Settings::default();
+    let written = SettingKind::all().map(|kind| (kind, (kind.written)(settings)));
+    object(written.filter(|(kind, value)| kind.presence == Presence::Always || *value != (kind.written)(&default)))
+}
+
+/// Takes out of settings, as they are written or sent, what not every server of the protocol knows. What is no setting stays.
+pub fn keep_portable(settings: &mut Map<String, Value>) {
+    for kind in SettingKind::all() {
+        if kind.presence == Presence::WhenSet {
+            settings.shift_remove(kind.key);
+        } else if let Some(value) = settings.get_mut(kind.key) {
+            *value = (kind.portable)(value.take());
+        }
+    }
+}
+
+/// The setting whose refusals have this code.
+pub fn key_of_code(code: &str) -> Option<&'static str> {
+    SettingKind::all().find(|kind| kind.code.as_str() == code).map(|kind| kind.key)
+}
+
+/// The change as a task shows it: only what was sent, null for a reset (or `["*"]` where that is what a reset means),
+/// secrets redacted.
+pub fn details(patch: &SettingsPatch) -> Map<String, Value> {
+    SettingKind::all().filter_map(|kind| Some((kind.key.to_owned(), (kind.sent)(patch)?))).collect()
+}
+
+/// `current` with `patch` applied, after a check of the rules that depend on stored values.
+///
+/// # Errors
+/// With the code of the setting that contradicts what is stored.
+pub fn merged(current: &Settings, patch: &SettingsPatch) -> ApiResult<Settings> {
+    let merged = current.patched(patch).map_err(|error| ApiError::from(&error))?;
+    SettingKind::all().try_for_each(|kind| (kind.check_merged)(patch, current, &merged))?;
+    Ok(merged)
+}
+
+fn object(settings: impl Iterator<Item = (&'static SettingKind, Value)>) -> Value {
+    Value::Object(settings.map(|(kind, value)| (kind.key.to_owned(), value)).collect())
+}

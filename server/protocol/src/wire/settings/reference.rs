@@ -1,0 +1,79 @@
+//! The table of `docs/settings.md`, made from the list of settings.
+
+use lamina_engine::index::Settings;
+use lamina_engine::index::settings::SettingId;
+use serde_json::Value;
+
+use super::kind::{SettingKind, WriteVerb};
+use super::{merged, read};
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/settings.md");
+const START: &str = "<!-- made from the list of settings -->\n";
+const END: &str = "<!-- until here -->\n";
+
+fn table() -> String {
+    let mut table =
+        "| setting, route | for | type | default | example | cost of a change |\n|---|---|---|---|---|---|\n"
+            .to_owned();
+    let default = Settings::default();
+    for kind in SettingKind::all() {
+        let verb = if kind.verb == WriteVerb::Put { "PUT" } else { "PATCH" };
+        let value = (kind.shown)((kind.written)(&default));
+        table.push_str(&format!(
+            "| `{}`, `{verb} …/{}` | {} | {} | `{value}` | `{}` | {} |\n",
+            kind.key,
+            kind.route,
+            kind.reference.purpose,
+            kind.reference.value,
+            kind.reference.example,
+            kind.cost(),
+        ));
+    }
+    table
+}
+
+/// Run with UPDATE=1 to write the table anew.
+#[test]
+fn the_page_of_settings_has_all_of_them() {
+    let page = std::fs::read_to_string(PAGE).unwrap();
+    let (head, rest) = page.split_once(START).expect("the start of the table");
+    let (_, tail) = rest.split_once(END).expect("the end of the table");
+    let expected = format!("{head}{START}{}{END}{tail}", table());
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(PAGE, &expected).unwrap();
+    }
+    let page = std::fs::read_to_string(PAGE).unwrap();
+    assert!(page == expected, "run `UPDATE=1 cargo test -p lamina-server the_page_of_settings_has_all_of_them`");
+}
+
+/// Examples are accepted, change something, and come back as they were sent, with what was left out.
+#[test]
+fn examples_are_values() {
+    for kind in SettingKind::all() {
+        let example: Value =
+            serde_json::from_str(kind.reference.example).unwrap_or_else(|error| panic!("{}: {error}", kind.key));
+        let patch = read(&serde_json::json!({ kind.key: example })).unwrap_or_else(|error| panic!("{}", error.message));
+        assert_eq!(patch, kind.read(&example).unwrap());
+        let settings = merged(&Settings::default(), &patch).unwrap();
+        let written = (kind.written)(&settings);
+        assert_ne!(written, (kind.written)(&Settings::default()), "{}", kind.key);
+        assert_eq!(
+            kind.read(&written).map(|patch| Settings::default().patched(&patch)),
+            Ok(Ok(settings)),
+            "{}",
+            kind.key
+        );
+        assert!(!kind.reference.purpose.is_empty() && !kind.reference.value.is_empty(), "{}", kind.key);
+    }
+}
+
+#[test]
+fn every_setting_of_the_engine_has_its_own_names() {
+    let kinds: Vec<&SettingKind> = SettingKind::all().collect();
+    assert!(kinds.iter().map(|kind| kind.id).eq(SettingId::ALL.iter().copied()));
+    for (place, kind) in kinds.iter().enumerate() {
+        for other in &kinds[..place] {
+            assert!(kind.key != other.key && kind.route != other.route && kind.code != other.code, "{}", kind.key);
+        }
+    }
+}

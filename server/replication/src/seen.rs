@@ -1,0 +1,56 @@
+//! The root by which a server knows its store again. One that publishes keeps it in the database folder; a follower, with the rest
+//! of what it remembers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use lamina_base::options::StoreAddress;
+use lamina_data::instance::write_durably;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::root::Root;
+
+const FILE: &str = "store.json";
+
+/// A root that a server has published or followed, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Seen {
+    pub(super) address: String,
+    /// The identity of the store, if it has one.
+    pub(super) store: Option<Uuid>,
+    pub(super) root: u64,
+    pub(super) epoch: u64,
+    pub(super) nonce: Uuid,
+    pub(super) holder: Uuid,
+    pub(super) next_task: u32,
+}
+
+impl Seen {
+    pub(super) fn of(root: &Root, address: &StoreAddress) -> Seen {
+        Seen {
+            address: address.to_string(),
+            store: root.store,
+            root: root.number,
+            epoch: root.epoch,
+            nonce: root.nonce,
+            holder: root.holder,
+            next_task: root.next_task,
+        }
+    }
+
+    /// That of the server with the database in `folder`, if it has published.
+    pub(super) fn read(folder: &Path) -> Option<Seen> {
+        serde_json::from_slice(&fs::read(path(folder)).ok()?).ok()
+    }
+
+    /// Durable when this returns.
+    pub(super) fn write(&self, folder: &Path) -> std::io::Result<()> {
+        write_durably(&path(folder), &serde_json::to_string(self).expect("it has string keys only"))
+    }
+}
+
+pub(super) fn path(folder: &Path) -> PathBuf {
+    folder.join(FILE)
+}

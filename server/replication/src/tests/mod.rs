@@ -1,0 +1,3 @@
+//! Replication as a whole: schedules over a simulated store.
+
+mod simulated;
