@@ -62,7 +62,6 @@ mod numbers;
 mod object_storage;
 mod observing;
 mod odd_requests;
-mod old_formats;
 mod origins;
 mod pages;
 mod places;

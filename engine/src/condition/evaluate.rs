@@ -1,6 +1,5 @@
 //! A prepared filter over one segment.
 
-use super::blank::blank_documents;
 use super::elements::ElementQuestion;
 use super::node::Node;
 use super::ordinal_set::OrdinalSet;
@@ -92,10 +91,7 @@ impl Evaluation<'_> {
             Node::Exists(field) => from_column(*field, Column::exists),
             Node::Null(field) => from_column(*field, Column::null),
             Node::Empty(field) => from_column(*field, Column::empty),
-            Node::Blank(field, name) => match column(*field) {
-                Some(column) => blank_documents(name, &column, self.reader, self.limit)?,
-                None => DocSet::empty(),
-            },
+            Node::Blank(field) => from_column(*field, Column::blank),
             Node::Vectors(question) => question.documents(self.reader),
             Node::Elements { question, candidates } => self.with_element((question, candidates.as_deref()), None)?,
             Node::Shapes(region) => {

@@ -8,7 +8,6 @@
 //! Many conditions on one field joined by `OR` are one question, and what is repeated is asked once. The evaluation ends when
 //! its [`TimeLimit`] is over, and then answers nothing: a filter is never half applied.
 
-mod blank;
 #[cfg(test)]
 mod element_tests;
 mod element_values;

@@ -24,8 +24,8 @@ pub(super) enum Node {
     Exists(FieldId),
     Null(FieldId),
     Empty(FieldId),
-    /// An empty text is among the values of the field, whose name is given too.
-    Blank(FieldId, String),
+    /// An empty text is among the values of the field.
+    Blank(FieldId),
     Region(Box<dyn Region + Send + Sync>),
     Shapes(ShapeRegion),
     Vectors(VectorQuestion),

@@ -133,7 +133,7 @@ impl Preparation<'_> {
             let node = values(ValueQuestion::OneOf(operands));
             match blank.is_empty() {
                 true => node,
-                false => Node::Or(vec![node, Node::Blank(id, field.value.clone())]),
+                false => Node::Or(vec![node, Node::Blank(id)]),
             }
         };
         Ok(match condition {

@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(map.get_or_insert("bc"), Err(FieldLimit::NamesBytes));
         assert_eq!(map.get_or_insert("b"), Ok(1));
         assert_eq!((map.get_or_insert("b"), map.get_or_insert("c")), (Ok(1), Err(FieldLimit::NamesBytes)));
-        // What was stored before there was a limit can still be opened.
+        // What is stored is not measured again.
         let stored = FieldMap::from_names(["d".repeat(FIELD_NAMES_BYTES_MAX), "e".to_owned()]).unwrap();
         assert_eq!((stored.get("e"), stored.get_or_insert("f")), (Some(1), Err(FieldLimit::NamesBytes)));
     }

@@ -97,8 +97,8 @@ pub(super) fn manifest_of(snapshot: &Snapshot) -> Manifest {
     Manifest {
         body: Body {
             generation: snapshot.generation,
-            contents: Some(snapshot.contents),
-            committed_at: Some(snapshot.committed_at_nanos),
+            contents: snapshot.contents,
+            committed_at: snapshot.committed_at_nanos,
             name: snapshot.name.as_deref().map(str::to_owned),
             created_at: snapshot.created_at_nanos,
             updated_at: snapshot.updated_at_nanos,

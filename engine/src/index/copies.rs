@@ -45,8 +45,6 @@ pub fn leave_numbers_to_original(folder: &Path) -> Result<(), IndexError> {
     let mut manifest = newest_manifest(&directory)?;
     let before = manifest.body.generation;
     let Some(generation) = start_of_copy(before) else { return Ok(()) };
-    manifest.body.contents = Some(manifest.body.contents());
-    manifest.body.committed_at = Some(manifest.body.committed_at());
     manifest.body.generation = generation;
     write_beside(folder, &manifest.to_bytes(), generation)?;
     directory.delete(&manifest_name(before))?;

@@ -136,13 +136,10 @@ impl Snapshot {
     /// The document as it would have to be sent to an index with these settings to be the same: as it is stored, but
     /// for `_vectors`.
     ///
-    /// Callers write it anew, so it is read of what is sound only: see [`SegmentReader::check_sources`].
-    ///
     /// # Errors
     /// A stored document that is damaged.
     pub fn document_with_vectors(&self, address: DocumentAddress) -> Result<Vec<u8>, IndexError> {
         let reader = &self.segments[address.segment as usize].reader;
-        reader.check_sources()?;
         let document = self.document(address)?;
         if reader.vectors().is_empty() && self.settings.embedders.is_empty() {
             return Ok(document);

@@ -95,8 +95,8 @@ impl KeptGeneration {
         let deleted = deleted_count(directory, manifest);
         KeptGeneration {
             generation: body.generation,
-            contents: body.contents(),
-            committed_at: body.committed_at(),
+            contents: body.contents,
+            committed_at: body.committed_at,
             document_count: all.saturating_sub(deleted),
             batch: body.last_batch,
             files: manifest.files().map(|file| FileGuard::kept(directory.clone(), file.clone())).collect(),
@@ -306,7 +306,7 @@ pub(super) fn recover(directory: &Arc<dyn Directory>, options: &IndexOptions) ->
     let names = directory.list()?;
     let (name, manifest) = newest_of(&**directory, &names)?;
     let snapshot = open(directory, manifest, &options.runtime, options.compared_at_opening_max)?;
-    // Manifests of earlier programs do not know of segments that only states before have.
+    // A crash may have left segments of a commit that no manifest knows: their names are not given again.
     let highest = names.iter().filter_map(|name| segment_of(name)).max();
     let next_segment_id = snapshot.next_segment_id.max(highest.map_or(0, |id| id.saturating_add(1)));
     let kept = Kept::found(directory, &names, name, &snapshot, options.keep)?;
@@ -336,7 +336,7 @@ fn interrupted(
     current: &Snapshot,
 ) -> Result<Option<KeptGeneration>, IndexError> {
     let manifest = match read_manifest(&**directory, name) {
-        Ok(manifest) if manifest.body.contents() != current.contents => manifest,
+        Ok(manifest) if manifest.body.contents != current.contents => manifest,
         Err(error) if error.is_momentary() => return Err(error),
         _ => return Ok(None),
     };

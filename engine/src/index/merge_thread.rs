@@ -6,7 +6,7 @@
 //! meanwhile is brought in then: deletions since are mapped to the new segment, and a merge whose sources are gone or
 //! have new columns is thrown away.
 //!
-//! When the policy has nothing more to do, segments whose words were cut by the rules of an earlier version are written anew. Then
+//! When the policy has nothing more to do, segments whose texts were split by the rules of an earlier version are rewritten. Then
 //! the thread stays for a while: segments of similar size that no write has touched
 //! for some time are merged too, because every segment costs each query.
 
@@ -24,7 +24,7 @@ use super::merge_control::{MergeControl, State};
 use super::merge_policy::SegmentSize;
 use super::options::MergeReason;
 use super::patching::{join, patched_since};
-use super::recut;
+use super::retokenize;
 use super::shared::Shared;
 use super::snapshot::{SegmentView, Snapshot};
 use super::tombstones::Tombstones;
@@ -84,7 +84,7 @@ impl Shared {
     }
 
     fn has_merges(&self) -> bool {
-        self.next_merge().is_some() || !self.runs().is_empty() || self.has_old_words()
+        self.next_merge().is_some() || !self.runs().is_empty() || self.has_outdated_text()
     }
 
     fn merge_until_quiet(self: Arc<Shared>) {
@@ -93,9 +93,9 @@ impl Shared {
             let is_idle = self.next_merge().is_none();
             let result = if !is_idle {
                 self.merge_once()
-            } else if self.has_old_words() {
+            } else if self.has_outdated_text() {
                 stay_behind();
-                Merging::begin(&self).cut_anew(&self.merges.closing)
+                Merging::begin(&self).retokenize(&self.merges.closing)
             } else {
                 self.merge_idle()
             };
@@ -265,16 +265,16 @@ impl<'a> Merging<'a> {
         result
     }
 
-    /// Writes one segment anew whose words were cut by earlier rules, if there is one.
-    fn cut_anew(&self, cancelled: &AtomicBool) -> Result<(), IndexError> {
+    /// Rewrites one segment whose texts were split by earlier rules, if there is one.
+    fn retokenize(&self, cancelled: &AtomicBool) -> Result<(), IndexError> {
         let shared = self.shared;
         let _permit =
             shared.options.merge_limit.acquire(MergeReason::AtRest, cancelled).ok_or(IndexError::Cancelled)?;
         let before = shared.snapshot();
-        let Some(source) = recut::next(&before) else { return Ok(()) };
+        let Some(source) = retokenize::next(&before) else { return Ok(()) };
         shared.merges.state.lock().status.running = vec![source.id()];
-        let result = recut::write(shared, &before, source, cancelled)
-            .and_then(|written| recut::publish(shared, &before, source, written));
+        let result = retokenize::write(shared, &before, source, cancelled)
+            .and_then(|written| retokenize::publish(shared, &before, source, written));
         self.note(&result);
         result.map(drop)
     }

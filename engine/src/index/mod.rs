@@ -33,8 +33,8 @@ mod options;
 mod patching;
 mod progress;
 mod recovery;
-mod recut;
 pub mod repair;
+mod retokenize;
 mod scrub;
 pub mod settings;
 mod shared;
@@ -48,7 +48,7 @@ mod transaction;
 mod vectors_later;
 mod verify;
 
-/// The format of the segments that this program writes, and the newest that it reads. Older ones are read as well.
+/// The format of the segments that this program writes, and the newest that it reads.
 pub const FORMAT: u32 = crate::segment::FORMAT;
 
 pub use changes::Change;

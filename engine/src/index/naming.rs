@@ -15,7 +15,7 @@ use crate::storage::MappedDirectory;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ManifestSummary {
-    /// `None` in manifests of the first versions.
+    /// `None` if the caller has not named it.
     pub name: Option<String>,
     pub primary_key: Option<String>,
     /// The last applied batch; `None` before the first one.

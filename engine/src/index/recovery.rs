@@ -135,7 +135,6 @@ fn open_entries(
         }
     }
     let fields = FieldMap::from_names(&body.fields)?.snapshot();
-    let (contents, committed_at_nanos) = (body.contents(), body.committed_at());
     Ok(Snapshot {
         segments,
         damaged: damaged.into(),
@@ -145,8 +144,8 @@ fn open_entries(
         primary_key: body.primary_key.map(Arc::from),
         mark: body.mark.map(Arc::from),
         generation: body.generation,
-        contents,
-        committed_at_nanos,
+        contents: body.contents,
+        committed_at_nanos: body.committed_at,
         name: body.name.map(Arc::from),
         field_distribution: body.field_distribution,
         created_at_nanos: body.created_at,

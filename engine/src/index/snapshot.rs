@@ -282,14 +282,6 @@ impl Snapshot {
         Ok(self.segments.iter().try_for_each(|segment| segment.reader.check_health())?)
     }
 
-    /// Compares the checksums of all stored documents and their vectors, as [`SegmentReader::check_sources`].
-    ///
-    /// # Errors
-    /// [`IndexError::Segment`]
-    pub fn verify_sources(&self) -> Result<(), IndexError> {
-        Ok(self.segments.iter().try_for_each(|segment| segment.reader.check_sources())?)
-    }
-
     /// Whether a segment has a file of this name, a damaged one included.
     pub fn has_file(&self, name: &str) -> bool {
         let sound = self.segments.iter().map(|segment| segment.reader.meta());

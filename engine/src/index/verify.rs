@@ -102,7 +102,7 @@ fn kept_damages(directory: &dyn Directory, current: &[&FileMeta]) -> Result<Vec<
                 continue;
             }
         };
-        let generation = manifest.body.contents();
+        let generation = manifest.body.contents;
         let damaged = |error: IndexError| IndexError::DamagedGeneration { generation, reason: error.to_string() };
         let files = manifest.body.segments.iter().flat_map(|entry| entry.meta.files());
         let files: Vec<&FileMeta> = files.filter(|file| compared.insert((*file).clone())).collect();

@@ -1,13 +1,17 @@
 //! Files that were cut, flipped or scribbled over: an error that names the damage, and no panic from any accessor.
 
+use super::checked_blocks::BlockSums;
 use super::neighbours::Followers;
 use super::tests::{many_docs, small_lists, write_segment};
 use super::*;
+use crate::bits::little_endian::{read_u16, read_u32, read_u64};
+use crate::bits::monotone::Monotone;
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::id::{FIRST_TERM, SegmentId};
 use crate::storage::{Directory, MemoryDirectory};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Opens it without a comparison of more than some bytes: damage is met by whatever reads it.
 pub(super) fn open(directory: &dyn Directory, meta: &SegmentMeta) -> Result<SegmentReader, SegmentError> {
@@ -75,7 +79,8 @@ fn use_values(segment: &SegmentReader) {
         }
         let _ = column.find_string("odd");
         let _ = column.find_number(7.0);
-        let _ = (column.docs_in(0..column.value_count()), column.null(), column.empty(), column.exists());
+        let _ =
+            (column.docs_in(0..column.value_count()), column.null(), column.empty(), column.exists(), column.blank());
     }
     if let Some(geo) = segment.geo() {
         for doc in 0..docs {
@@ -117,21 +122,10 @@ fn a_cut_file_is_refused() {
 #[test]
 fn a_later_version_is_distinguished_from_damage() {
     let (directory, meta, mut bytes) = small_segment();
-    bytes[8] = 5;
+    bytes[8] = 2;
     directory.overwrite(&meta.file.name, bytes);
     let refused = open(&directory, &meta).unwrap_err();
-    assert!(matches!(refused, SegmentError::TooNew { found: 5, supported: 4, .. }), "{refused}");
-}
-
-#[test]
-fn the_first_version_is_read() {
-    // It had no pieces, and was otherwise the same.
-    let (directory, meta, mut bytes) = small_segment();
-    bytes[8] = 1;
-    directory.overwrite(&meta.file.name, bytes);
-    let segment = open(&directory, &meta).unwrap();
-    segment.store().validate().unwrap();
-    use_everything(&segment, &directory);
+    assert!(matches!(refused, SegmentError::TooNew { found: 2, supported: 1, .. }), "{refused}");
 }
 
 #[test]
@@ -150,8 +144,7 @@ fn every_flipped_byte_is_found() {
 }
 
 /// Kind and place of each section, and where its entry in the table is.
-pub(crate) fn sections(bytes: &[u8]) -> Vec<(u16, std::ops::Range<usize>, usize)> {
-    use crate::bits::little_endian::{read_u16, read_u32, read_u64};
+pub(crate) fn sections(bytes: &[u8]) -> Vec<(u16, Range<usize>, usize)> {
     let footer = bytes.len() - format::FOOTER_BYTES;
     let table = read_u64(bytes, footer).unwrap() as usize;
     (0..read_u32(bytes, footer + 8).unwrap() as usize)
@@ -164,11 +157,51 @@ pub(crate) fn sections(bytes: &[u8]) -> Vec<(u16, std::ops::Range<usize>, usize)
         .collect()
 }
 
-/// Rewrites all checksums, so that only the structure can show the damage. Those of blocks end with the version before them.
+/// The section of a kind, of that with the same parameter if there are several.
+fn section_of(bytes: &[u8], kind: format::SectionKind, parameter: u16) -> Option<Range<usize>> {
+    let is_wanted = |at: usize| read_u16(bytes, at + 2) == Some(parameter);
+    let mut all = sections(bytes).into_iter();
+    all.find(|(found, _, at)| *found == kind as u16 && is_wanted(*at)).map(|(_, section, _)| section)
+}
+
+/// The places of the blocks of a store and that of their checksums in its index, as the index has them.
+fn blocks_of(index: &[u8]) -> Option<(Vec<Range<usize>>, usize)> {
+    let first_docs = Monotone::open(index)?;
+    let ends_bytes = index.get(first_docs.byte_len()..)?;
+    let ends = Monotone::open(ends_bytes)?;
+    let sums_at = first_docs.byte_len() + ends.byte_len();
+    let count = index.len().saturating_sub(sums_at) / 4;
+    let end = |block| ends.get(ends_bytes, block) as usize;
+    Some(((0..count).map(|block| end(block)..end(block + 1)).collect(), sums_at))
+}
+
+/// Rewrites the checksums of blocks, as far as an index that may be damaged says where these are.
+fn sign_blocks(bytes: &mut [u8]) {
+    use format::SectionKind as Kind;
+    let of = |bytes: &[u8], kind| section_of(bytes, kind, 0).unwrap_or_default();
+    let (store, index) = (of(bytes, Kind::Store), of(bytes, Kind::StoreIndex));
+    if let Some((blocks, sums_at)) = blocks_of(&bytes[index.clone()]) {
+        for (block, at) in blocks.into_iter().zip((index.start + sums_at..).step_by(4)) {
+            let sum = crc32fast::hash(bytes[store.clone()].get(block).unwrap_or_default());
+            bytes[at..at + 4].copy_from_slice(&sum.to_le_bytes());
+        }
+    }
+    for (kind, sums) in [(Kind::Vectors, Kind::VectorSums), (Kind::VectorCodes, Kind::VectorCodeSums)] {
+        for (_, section, at) in sections(bytes).into_iter().filter(|(found, ..)| *found == kind as u16) {
+            let parameter = read_u16(bytes, at + 2).unwrap();
+            let mut written = BlockSums::default();
+            written.update(&bytes[section]);
+            let place = section_of(bytes, sums, parameter).expect("vectors have checksums");
+            bytes[place].copy_from_slice(&written.finish());
+        }
+    }
+}
+
+/// Rewrites all checksums, so that only the structure can show the damage.
 pub(super) fn sign(bytes: &mut [u8], meta: &mut SegmentMeta) {
-    bytes[8] = 2;
+    sign_blocks(bytes);
     let footer = bytes.len() - format::FOOTER_BYTES;
-    let table = crate::bits::little_endian::read_u64(bytes, footer).unwrap() as usize;
+    let table = read_u64(bytes, footer).unwrap() as usize;
     for (_, section, entry) in sections(bytes) {
         let checksum = crc32fast::hash(&bytes[section]);
         bytes[entry + 4..entry + 8].copy_from_slice(&checksum.to_le_bytes());
@@ -179,7 +212,7 @@ pub(super) fn sign(bytes: &mut [u8], meta: &mut SegmentMeta) {
 }
 
 /// Where the sections are that other crates walk unchecked: only their checksum can save them.
-pub(super) fn trusted(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
+pub(super) fn trusted(bytes: &[u8]) -> Vec<Range<usize>> {
     let walked = [format::SectionKind::Terms as u16, format::SectionKind::Keys as u16];
     sections(bytes).into_iter().filter(|(kind, ..)| walked.contains(kind)).map(|(_, section, _)| section).collect()
 }
@@ -232,32 +265,26 @@ fn a_flipped_byte_is_found_in_every_section() {
 #[test]
 fn what_is_damaged_is_not_merged() {
     let (directory, meta, bytes) = small_segment();
-    // What a merge says of the segment with this byte damaged, and whether its documents are; `None` if it cannot be opened.
-    let merged = |version: u8, at: usize| {
+    // What a merge says of the segment with this byte damaged; `None` if it cannot be opened.
+    let merged = |at: usize| {
         let mut damaged = bytes.clone();
-        damaged[8] = version;
         damaged[at] ^= 4;
         directory.overwrite(&meta.file.name, damaged);
         let segment = open(&directory, &meta).ok()?;
         let inputs = [MergeInput { segment: &segment, deleted: None }];
-        let refused = merge(&inputs, &directory, SegmentId(77), &small_lists()).unwrap_err();
-        Some((refused, segment.check_sources().is_err()))
+        Some(merge(&inputs, &directory, SegmentId(77), &small_lists()).unwrap_err())
     };
     let mut opened = Vec::new();
     for (kind, section, _) in sections(&bytes).into_iter().filter(|(_, section, _)| !section.is_empty()) {
-        for version in [2, 3] {
-            let Some((refused, is_of_documents)) = merged(version, section.start + section.len() / 2) else { continue };
-            assert!(matches!(refused, SegmentError::Checksum { .. }), "section {kind}: {refused}");
-            // Blocks with checksums are compared when they are read.
-            assert_eq!(is_of_documents, version < 3 && kind == format::SectionKind::Store as u16, "section {kind}");
-            opened.push(kind);
-        }
+        let Some(refused) = merged(section.start + section.len() / 2) else { continue };
+        assert!(matches!(refused, SegmentError::Checksum { .. }), "section {kind}: {refused}");
+        opened.push(kind);
     }
     use format::SectionKind as Kind;
     assert!([Kind::Store, Kind::Postings, Kind::Tokens].iter().all(|kind| opened.contains(&(*kind as u16))));
     let ends = sections(&bytes).into_iter().map(|(_, section, _)| section.end);
     let padding = ends.into_iter().find(|end| end % 8 != 0).expect("some padding");
-    let (refused, _) = merged(3, padding).expect("padding hides nothing");
+    let refused = merged(padding).expect("padding hides nothing");
     assert!(matches!(refused, SegmentError::Checksum { section: "whole file", .. }), "{refused}");
     assert_eq!(directory.list().unwrap(), [meta.file.name], "nothing is left of the merges");
 }
@@ -271,7 +298,7 @@ proptest! {
     ) {
         let (directory, mut meta, mut bytes) = small_segment();
         let end = bytes.len() - format::FOOTER_BYTES;
-        let table = crate::bits::little_endian::read_u64(&bytes, end).unwrap() as usize;
+        let table = read_u64(&bytes, end).unwrap() as usize;
         let trusted = trusted(&bytes);
         for (place, value, length) in places {
             let at = place.index(table - format::HEADER_BYTES) + format::HEADER_BYTES;

@@ -85,8 +85,8 @@ pub struct SegmentMeta {
     pub token_count: u64,
     /// Text fields it indexes.
     pub text_fields: TextFields,
-    /// The rules by which its texts were cut, see [`TEXT_RULES`](crate::text::TEXT_RULES); 0 in the first versions.
-    #[serde(default)]
+    /// The rules by which its texts were split into words, see [`TEXT_RULES`](crate::text::TEXT_RULES). 0 if they are not
+    /// known, because the manifest is lost.
     pub text_rules: u32,
     /// Fields with a column in the segment file (not counting `column_files`), ascending.
     pub column_fields: Vec<FieldId>,

@@ -88,7 +88,8 @@ impl Salvage {
     /// Replaces `json` by a document as it is stored. `false` when it cannot be read.
     pub fn document(&self, doc: DocId, json: &mut Vec<u8>) -> bool {
         json.clear();
-        self.store.as_ref().is_some_and(|store| store.get(doc, json).is_ok())
+        let is_read = self.store.as_ref().is_some_and(|store| store.get(doc, json).is_ok());
+        is_read && (self.is_store_sound || is_object(json))
     }
 
     /// The internal ids of all documents.
@@ -117,6 +118,11 @@ impl Salvage {
     }
 }
 
+/// Whether this is the text of a JSON object and nothing else.
+fn is_object(json: &[u8]) -> bool {
+    json.first() == Some(&b'{') && serde_json::from_slice::<&serde_json::value::RawValue>(json).is_ok()
+}
+
 const STORE_SECTIONS: [SectionKind; 4] =
     [SectionKind::Store, SectionKind::StoreIndex, SectionKind::StoreDictionaries, SectionKind::StorePieces];
 
@@ -128,9 +134,8 @@ fn open_store(file: &SectionTable, doc_count: u32) -> Option<Store> {
     let pieces = file.optional(SectionKind::StorePieces);
     let open = |dictionaries: &OwnedBytes, pieces: Option<&OwnedBytes>| {
         let index = sound(file, SectionKind::StoreIndex);
-        let has_block_sums = index.is_some() && file.has_block_sums();
         let index = index.unwrap_or_else(|| walked_index(&blocks, dictionaries, doc_count));
-        let sections = StoreSections { blocks: blocks.clone(), index, dictionaries, pieces, has_block_sums };
+        let sections = StoreSections { blocks: blocks.clone(), index, dictionaries, pieces };
         Store::open(file.name(), sections, doc_count).ok()
     };
     let whole = dictionaries.and_then(|dictionaries| open(&dictionaries, pieces.as_ref()));

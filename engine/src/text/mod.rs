@@ -36,8 +36,8 @@ pub use token::{Token, TokenKind};
 pub use tokenizer::{TextBuffer, TextOptions, Tokenizer};
 pub(crate) use typos::{Letters, TYPOS_MAX, TypoPattern};
 
-/// The version of the rules by which texts become words: raised whenever the same text gives other words than before. Segments
-/// remember it, and those of an earlier one are written anew in the background.
+/// The version of the rules by which texts become words: raised whenever the same text gives other words than in the release
+/// before. Segments remember it, and those of an earlier one are rewritten in the background.
 pub(crate) const TEXT_RULES: u32 = 1;
 /// Longest word that is indexed, in bytes of its normalised form. A longer one takes a position and nothing else.
 pub(crate) const WORD_BYTES_MAX: usize = 250;

@@ -299,7 +299,7 @@ fn a_state_that_names_a_file_in_use_otherwise_goes_apart() {
     let follower = Index::open(&two, keeping()).unwrap();
     apply(&writer, Operation::Clear);
     goes_on(&follower, &send(&writer, &one, &two));
-    // A program that knew no epochs, and no more of the ids than what is alive, wrote the first name once more.
+    // Another history of the index, in which the first name was written once more.
     fs::create_dir(&three).unwrap();
     let mut manifest = Manifest::from_bytes("m", &writer.snapshot().to_manifest().unwrap()).unwrap();
     manifest.body.next_segment_id = 0;

@@ -8,10 +8,10 @@ const MOST: u64 = i64::MAX as u64;
 
 /// Returns what is wrong with the numbers of a body.
 pub(super) fn check(body: &Body) -> Result<(), &'static str> {
-    let own = [body.generation, body.created_at, body.updated_at, body.next_internal_id, body.next_segment_id];
-    let others = [body.contents, body.committed_at, body.last_batch];
+    let times = [body.created_at, body.updated_at, body.committed_at];
+    let numbers = [body.generation, body.contents, body.next_internal_id, body.next_segment_id, body.outcome_bytes];
     let counted = body.field_distribution.values().chain(body.ancestors.iter()).copied();
-    let single = own.into_iter().chain(others.into_iter().flatten()).chain(counted).chain([body.outcome_bytes]);
+    let single = times.into_iter().chain(numbers).chain(body.last_batch).chain(counted);
     let of_segments = body.segments.iter().flat_map(|segment| ids(&segment.meta));
     if single.chain(of_segments).any(|number| number > MOST) {
         return Err("it has a number that is too large");
@@ -59,7 +59,7 @@ mod tests {
                 "meta": {
                     "id": id, "file": {"name": "seg-1.lam", "bytes": 100, "checksum": 1}, "doc_count": 1,
                     "first_internal_id": 0, "last_internal_id": 0, "raw_bytes": 1, "term_count": 1, "token_count": 1,
-                    "text_fields": "all", "column_fields": [], "geo": false, "column_files": [
+                    "text_fields": "all", "text_rules": 1, "column_fields": [], "geo": false, "column_files": [
                         {"file": {"name": "seg-1-c0.lam", "bytes": 100, "checksum": 1}, "fields": [], "geo": false}
                     ]
                 },

@@ -49,14 +49,11 @@ pub(super) struct Manifest {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Body {
     pub(super) generation: u64,
-    /// Generation of the last commit that changed what readers find: merges are later. Manifests of the first versions have
-    /// none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) contents: Option<u64>,
-    /// When that was, in nanoseconds since 1970. Manifests of the first versions have none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) committed_at: Option<u64>,
-    /// How the caller calls the index. Manifests of the first versions have none.
+    /// Generation of the last commit that changed what readers find: merges are later.
+    pub(super) contents: u64,
+    /// Time of that commit, in nanoseconds since 1970.
+    pub(super) committed_at: u64,
+    /// The caller's name of the index; none in a manifest that a repair has written without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,
     /// Nanoseconds since 1970.
@@ -74,8 +71,7 @@ pub(super) struct Body {
     pub(super) ancestors: Arc<[u64]>,
     pub(super) last_batch: Option<u64>,
     pub(super) outcome_bytes: u64,
-    /// [`STORED_VERSION`] of the program that wrote the settings. Manifests of the first versions have none.
-    #[serde(default)]
+    /// [`STORED_VERSION`] of the program that wrote the settings.
     pub(super) settings_version: u32,
     pub(super) settings: Arc<Settings>,
     /// Names by field id.
@@ -102,16 +98,6 @@ pub(super) enum DeletedMeta {
 
 fn is_empty(list: &Arc<[u64]>) -> bool {
     list.is_empty()
-}
-
-impl Body {
-    pub(super) fn contents(&self) -> u64 {
-        self.contents.unwrap_or(self.generation)
-    }
-
-    pub(super) fn committed_at(&self) -> u64 {
-        self.committed_at.unwrap_or(self.updated_at)
-    }
 }
 
 impl Manifest {
@@ -203,7 +189,6 @@ fn read_body(file: &str, body: &[u8]) -> Result<Body, IndexError> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct SettingsVersion {
-    #[serde(default)]
     settings_version: u32,
 }
 
@@ -271,8 +256,8 @@ mod tests {
         Manifest {
             body: Body {
                 generation: 17,
-                contents: Some(16),
-                committed_at: Some(2),
+                contents: 16,
+                committed_at: 2,
                 name: Some("films".to_owned()),
                 created_at: 1,
                 updated_at: 2,
@@ -301,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_without_a_name_is_one_of_an_earlier_version() {
+    fn a_body_may_have_no_name() {
         let mut manifest = manifest();
         manifest.body.name = None;
         let bytes = manifest.to_bytes();
@@ -343,28 +328,6 @@ mod tests {
         manifest.body.settings_version = STORED_VERSION + 1;
         let error = Manifest::from_bytes("m", &manifest.to_bytes()).expect_err("too new");
         assert!(matches!(error, IndexError::ManifestTooNew { part: "settings", supported: STORED_VERSION, .. }));
-    }
-
-    /// Written by `3a71493`, the last program whose manifests had settings in the protocol's form and without a version.
-    #[test]
-    fn settings_without_a_version_are_read() {
-        let bytes = include_bytes!("../tests/fixtures/manifest-settings-0.lam");
-        let manifest = Manifest::from_bytes("m", bytes).expect("whole");
-        assert_eq!(manifest.body.name.as_deref(), Some("films"));
-        assert_eq!(manifest.body.settings_version, 0);
-        // What came later has its default.
-        let default = Settings::default();
-        let expected = Settings {
-            expiry_attribute: default.expiry_attribute,
-            word_forms: default.word_forms,
-            bm25: default.bm25,
-            searchable_attributes_weights: default.searchable_attributes_weights,
-            rerankers: default.rerankers,
-            completions: default.completions,
-            chat: default.chat,
-            ..super::super::settings::tests::every_setting()
-        };
-        assert_eq!(*manifest.body.settings, expected);
     }
 
     #[test]

@@ -230,12 +230,7 @@ settings! {
 }
 
 /// Version of the form in which [`Settings`] and [`SettingsPatch`] are stored: an object with a key for each setting, its
-/// [`Definition::NAME`]. What is missing has its default.
-///
-/// | version | form |
-/// |---|---|
-/// | 0 | the JSON object of the protocol, when that and the stored form were one; settings without a version |
-/// | 1 | the same names and values, which stay as they are when the protocol's change |
+/// [`Definition::NAME`]. What is missing has its default. Names and values stay as they are when the protocol's change.
 ///
 /// A version that reads earlier ones differently converts them in `manifest.rs`; one that only adds settings stays.
 pub(crate) const STORED_VERSION: u32 = 1;

@@ -322,10 +322,6 @@ impl Source<'_> {
             (None, None) => unreachable!("a new document gets an id when it is planned"),
         };
         let existing = entry.existing.map(|address| (&*self.segments[address.segment as usize].reader, address.doc));
-        if let Some((reader, _)) = existing {
-            // Some of it may be kept: the document itself, its vectors.
-            reader.check_sources()?;
-        }
         match entry.content {
             Content::Line(line) => {
                 let origin = existing.map_or(Origin::New, |(reader, doc)| Origin::Replaces(reader, doc));

@@ -52,7 +52,6 @@ pub(super) fn subtract_fields(
         for run in mine.chunk_by(near) {
             check(resources.cancelled)?;
             let reader = &segments[run[0].segment as usize].reader;
-            reader.check_sources()?;
             counter.count(reader.store(), run)?;
             resources.progress.advance(run.len() as u64);
         }

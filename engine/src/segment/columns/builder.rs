@@ -251,7 +251,7 @@ impl ColumnBuilder {
             pairs.sort();
             pairs.dedup();
         }
-        let (null, empty, exists, blank) = (self.null, self.empty, self.exists, Some(self.blank));
+        let (null, empty, exists, blank) = (self.null, self.empty, self.exists, self.blank);
         let is_plain = !self.is_inexact;
         ColumnData { doc_count, numbers, strings, originals, pairs, null, empty, exists, blank, is_plain }
     }

@@ -54,7 +54,7 @@ impl Column {
         data.null = self.null().and_not(&docs).to_vec();
         data.empty = self.empty().and_not(&docs).to_vec();
         data.exists = self.exists().or(&docs).to_vec();
-        data.blank = self.blank().map(|blank| blank.and_not(&docs).to_vec());
+        data.blank = self.blank().and_not(&docs).to_vec();
         let bytes = OwnedBytes::from(encode_column(&data));
         Column::open(bytes, self.doc_count()).expect("the writer writes what the reader reads")
     }
@@ -244,7 +244,7 @@ mod tests {
                 let values: Vec<(String, String)> = (0..column.value_count())
                     .map(|o| (format!("{}{}", column.number(o), column.string(o)), format!("{:?}", column.docs_of(o).collect::<Vec<_>>())))
                     .collect();
-                let sets = [column.null(), column.empty(), column.exists(), column.blank().unwrap()];
+                let sets = [column.null(), column.empty(), column.exists(), column.blank()];
                 (values, sets.map(|set| set.to_vec()))
             };
             prop_assert_eq!(describe(&patched), describe(&expected));

@@ -30,8 +30,7 @@ pub(crate) struct ColumnData {
     pub(crate) null: Vec<DocId>,
     pub(crate) empty: Vec<DocId>,
     pub(crate) exists: Vec<DocId>,
-    /// `None`: not known, as the documents come from a column without this set.
-    pub(crate) blank: Option<Vec<DocId>>,
+    pub(crate) blank: Vec<DocId>,
     /// Where a document has a number here, its field is that number, and neither a list nor written with more digits than a
     /// column keeps.
     pub(crate) is_plain: bool,
@@ -97,7 +96,7 @@ pub(super) fn encode_column(data: &ColumnData) -> Vec<u8> {
     put_inverted(&mut parts, data, &counts, &dense, inverted_width, &mut end_part);
     put_dense(&mut parts, data, &counts, &dense);
     end_part(&parts);
-    for set in [&data.null, &data.empty, &data.exists].into_iter().chain(&data.blank) {
+    for set in [&data.null, &data.empty, &data.exists, &data.blank] {
         let at = parts.len();
         put_u32(&mut parts, 0);
         put_doc_set(&mut parts, set, data.doc_count);

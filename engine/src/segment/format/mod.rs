@@ -9,9 +9,7 @@ pub(crate) use section_writer::SectionWriter;
 /// First and last bytes of the file.
 pub(crate) const MAGIC: [u8; 8] = *b"LaminaSg";
 /// Version of the format that is written, and the newest that is read.
-pub(crate) const VERSION: u32 = 4;
-/// From this version on, blocks of the store and of vectors have checksums of their own.
-pub(crate) const BLOCK_SUMS_VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 1;
 /// Magic, version, zero.
 pub(crate) const HEADER_BYTES: usize = 8 + 4 + 4;
 /// Kind, parameter, checksum, offset, length.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{BLOCK_SUMS_VERSION, ENTRY_BYTES, Entry, FOOTER_BYTES, HEADER_BYTES, MAGIC, SectionKind, VERSION};
+use super::{ENTRY_BYTES, Entry, FOOTER_BYTES, HEADER_BYTES, MAGIC, SectionKind, VERSION};
 use crate::bits::little_endian::{read_u16, read_u32, read_u64};
 use crate::segment::error::WHOLE_FILE;
 use crate::segment::{FileMeta, SegmentError};
@@ -12,17 +12,11 @@ use crate::storage::{Directory, OwnedBytes};
 #[derive(Debug)]
 pub(crate) struct SectionTable {
     name: String,
-    version: u32,
     bytes: OwnedBytes,
     entries: Vec<Entry>,
 }
 
 impl SectionTable {
-    /// Whether blocks of the store and of vectors have checksums of their own.
-    pub(crate) fn has_block_sums(&self) -> bool {
-        self.version >= BLOCK_SUMS_VERSION
-    }
-
     /// Compares the checksums of the sections that answers need whole, and of all others of up to `bytes_max`. Cost: a look at
     /// each of their bytes, a millisecond for ten megabytes that are in memory.
     pub(crate) fn verify_at_opening(&self, bytes_max: u64) -> Result<(), SegmentError> {
@@ -77,7 +71,7 @@ impl SectionTable {
             }
             entries.push(Entry { kind, param, checksum, offset, bytes: len });
         }
-        Ok(SectionTable { name: meta.name.clone(), version, bytes, entries })
+        Ok(SectionTable { name: meta.name.clone(), bytes, entries })
     }
 
     pub(crate) fn name(&self) -> &str {

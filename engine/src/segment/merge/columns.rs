@@ -75,8 +75,7 @@ impl Merger<'_> {
         data.null = self.merge_sets(columns, Column::null);
         data.empty = self.merge_sets(columns, Column::empty);
         data.exists = self.merge_sets(columns, Column::exists);
-        let is_known = columns.iter().all(|column| column.blank().is_some() || column.exists().is_empty());
-        data.blank = is_known.then(|| self.merge_sets(columns, |column| column.blank().unwrap_or_default()));
+        data.blank = self.merge_sets(columns, Column::blank);
         Ok(data)
     }
 

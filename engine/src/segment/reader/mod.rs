@@ -21,15 +21,6 @@ use crate::id::{DocId, FIRST_TERM, FieldId, InternalId};
 use crate::storage::{Directory, OwnedBytes};
 use opening::{Text, Values, damaged, open_file, open_info, open_internal_ids, open_store};
 
-/// The sections that hold what clients have sent.
-const SOURCES: [SectionKind; 5] = [
-    SectionKind::Store,
-    SectionKind::StoreIndex,
-    SectionKind::StoreDictionaries,
-    SectionKind::StorePieces,
-    SectionKind::Vectors,
-];
-
 /// An open segment. Everything is read from the mapped file; the heap holds a few kilobytes, and what documents got since.
 #[derive(Debug)]
 pub struct SegmentReader {
@@ -57,8 +48,6 @@ struct Written {
     keys: Keys,
     field_lengths: OnceLock<FieldLengths>,
     health: Arc<Health>,
-    /// Whether the sections that documents are written anew from were compared.
-    compared_sources: OnceLock<Option<Damaged>>,
 }
 
 impl SegmentReader {
@@ -100,7 +89,6 @@ impl SegmentReader {
             keys,
             field_lengths: OnceLock::new(),
             health,
-            compared_sources: OnceLock::new(),
         };
         let reader =
             SegmentReader { meta: meta.clone(), files, columns, store, patches: None, written: Arc::new(written) };
@@ -278,14 +266,11 @@ impl SegmentReader {
         self.files.iter().zip(self.meta.files()).map(|(file, meta)| Comparison::new(file, meta))
     }
 
-    /// Marks the segment for what a comparison has found, if its sections can give wrong answers: documents of blocks with
-    /// checksums, and bytes between sections, can not.
+    /// Marks the segment for what a comparison has found, if its sections can give wrong answers: blocks of the store, which
+    /// are compared at each read, and bytes between sections can not.
     pub fn mark(&self, found: &SegmentError) {
         let Some(damaged) = Damaged::of(found) else { return };
-        let has_block_sums = || self.files.iter().any(|file| file.name() == damaged.file && file.has_block_sums());
-        let is_harmless =
-            damaged.section == WHOLE_FILE || (damaged.section == SectionKind::Store.name() && has_block_sums());
-        if !is_harmless {
+        if damaged.section != WHOLE_FILE && damaged.section != SectionKind::Store.name() {
             self.written.health.mark(damaged);
         }
     }
@@ -307,32 +292,12 @@ impl SegmentReader {
         &self.written.health
     }
 
-    /// Compares the checksums of what documents are written anew from, their JSON and their vectors: what is written from
-    /// damaged bytes would pass for sound. Blocks with checksums of their own are left to who reads them. Cost: one look at
-    /// each byte of the others, the first time; the result is kept.
-    ///
-    /// # Errors
-    /// [`SegmentError::Checksum`]; the segment is marked as damaged then.
-    pub(crate) fn check_sources(&self) -> Result<(), SegmentError> {
-        let damaged = self.written.compared_sources.get_or_init(|| {
-            let without_sums = || self.files.iter().filter(|file| !file.has_block_sums());
-            let compared = |kind| without_sums().try_for_each(|file| file.verify_kind(kind));
-            let damaged = Damaged::of(&SOURCES.into_iter().try_for_each(compared).err()?)?;
-            self.written.health.mark(damaged.clone());
-            Some(damaged)
-        });
-        damaged.as_ref().map_or(Ok(()), |damaged| Err(damaged.into()))
-    }
-
-    /// Compares what shows a document, its block of the store and `with_vectors` its vectors, with their checksums. What has
-    /// no checksums of its own is compared as a whole, once. Cost: a look at the compressed block.
+    /// Compares what shows a document, its block of the store and `with_vectors` its vectors, with their checksums. Cost: a
+    /// look at the compressed block.
     ///
     /// # Errors
     /// [`SegmentError::Checksum`], or what contradicts the format.
     pub fn check_document(&self, doc: DocId, with_vectors: bool) -> Result<(), SegmentError> {
-        if self.files.iter().any(|file| !file.has_block_sums()) {
-            self.check_sources()?;
-        }
         self.store.check(doc)?;
         if with_vectors {
             self.written.vectors.iter().try_for_each(|vectors| vectors.get(doc).map(drop))?;

@@ -52,8 +52,7 @@ pub(super) fn open_store(file: &SectionTable, doc_count: u32) -> Result<Store, S
     let (blocks, index) = (file.required(SectionKind::Store)?, file.required(SectionKind::StoreIndex)?);
     let dictionaries = &file.required(SectionKind::StoreDictionaries)?;
     let pieces = file.optional(SectionKind::StorePieces);
-    let has_block_sums = file.has_block_sums();
-    let sections = StoreSections { blocks, index, dictionaries, pieces: pieces.as_ref(), has_block_sums };
+    let sections = StoreSections { blocks, index, dictionaries, pieces: pieces.as_ref() };
     Store::open(file.name(), sections, doc_count).map_err(damaged(file, SectionKind::StoreIndex))
 }
 
@@ -155,14 +154,10 @@ fn open_vectors(
         blocks.map_err(damaged(sums))
     };
     let mut vectors = Vectors::open(bytes.clone(), doc_count).map_err(damaged(SectionKind::Vectors))?;
-    if file.has_block_sums() {
-        vectors.add_sums(checked(SectionKind::Vectors, SectionKind::VectorSums, &bytes)?)?;
-    }
+    vectors.add_sums(checked(SectionKind::Vectors, SectionKind::VectorSums, &bytes)?)?;
     if let Some(bytes) = of_number(SectionKind::VectorCodes) {
         let mut codes = VectorCodes::open(bytes.clone(), &vectors).map_err(damaged(SectionKind::VectorCodes))?;
-        if file.has_block_sums() {
-            codes.add_sums(checked(SectionKind::VectorCodes, SectionKind::VectorCodeSums, &bytes)?)?;
-        }
+        codes.add_sums(checked(SectionKind::VectorCodes, SectionKind::VectorCodeSums, &bytes)?)?;
         vectors.add_codes(codes);
     }
     Ok(vectors)

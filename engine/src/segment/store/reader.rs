@@ -33,8 +33,8 @@ pub struct Store {
     first_docs: Monotone,
     ends: Monotone,
     ends_at: usize,
-    /// Where the checksums of the blocks are in the index; `None`: they have none.
-    sums_at: Option<usize>,
+    /// Where the checksums of the blocks are in the index.
+    sums_at: usize,
     dictionaries: Arc<[Dictionary]>,
     no_pieces: Pieces,
     block_bytes_max: Arc<OnceLock<usize>>,
@@ -81,14 +81,12 @@ pub(crate) struct StoreSections<'a> {
     pub(crate) index: OwnedBytes,
     pub(crate) dictionaries: &'a OwnedBytes,
     pub(crate) pieces: Option<&'a OwnedBytes>,
-    /// Whether the index has a checksum of each block.
-    pub(crate) has_block_sums: bool,
 }
 
 impl Store {
     /// `file`: its name, for messages.
     pub(crate) fn open(file: &str, sections: StoreSections<'_>, doc_count: u32) -> Result<Store, Damage> {
-        let StoreSections { blocks, index, dictionaries, pieces, has_block_sums } = sections;
+        let StoreSections { blocks, index, dictionaries, pieces } = sections;
         let first_docs = Monotone::open(&index).ok_or(Damage("the block index is cut"))?;
         let ends_at = first_docs.byte_len();
         let ends = index.get(ends_at..).and_then(Monotone::open).ok_or(Damage("the block index is cut"))?;
@@ -100,8 +98,8 @@ impl Store {
         if !covers {
             return Err(Damage("the block index does not cover the documents"));
         }
-        let sums_at = has_block_sums.then_some(ends_at + ends.byte_len());
-        if sums_at.is_some_and(|at| index.len() != at + 4 * block_count) {
+        let sums_at = ends_at + ends.byte_len();
+        if index.len() != sums_at + 4 * block_count {
             return Err(Damage("the checksums are not those of the blocks"));
         }
         let mut dictionaries = open_dictionaries(dictionaries).ok_or(Damage("the dictionaries are cut"))?;
@@ -166,14 +164,6 @@ impl Store {
         first..self.first_docs.get(&self.index, block + 1) as DocId
     }
 
-    /// Whether each block is compared with its checksum before it is read. Else only [`SegmentReader::check_sources`] says
-    /// whether documents are those that were written.
-    ///
-    /// [`SegmentReader::check_sources`]: crate::segment::SegmentReader::check_sources
-    pub(crate) fn has_block_sums(&self) -> bool {
-        self.sums_at.is_some()
-    }
-
     /// Head and frame of a block. Every reader of documents comes through here, so none sees bytes that differ from their
     /// checksum.
     pub(super) fn block(&self, block: usize) -> Result<(BlockHead, &[u8]), SegmentError> {
@@ -181,12 +171,11 @@ impl Store {
         let (start, end) = (self.ends.get(ends, block) as usize, self.ends.get(ends, block + 1) as usize);
         let bytes = self.blocks.as_slice().get(start..end);
         let bytes = bytes.ok_or_else(|| self.damaged("a block lies outside of the section"))?;
-        if let Some(expected) = self.sums_at.and_then(|at| read_u32(&self.index, at + 4 * block)) {
-            let found = block_sum(bytes);
-            if found != expected {
-                let (file, section) = (self.file.to_string(), SectionKind::Store.name());
-                return Err(SegmentError::Checksum { file, section, expected, found });
-            }
+        let expected = read_u32(&self.index, self.sums_at + 4 * block);
+        let (expected, found) = (expected.unwrap_or_default(), block_sum(bytes));
+        if found != expected {
+            let (file, section) = (self.file.to_string(), SectionKind::Store.name());
+            return Err(SegmentError::Checksum { file, section, expected, found });
         }
         BlockHead::read(bytes).ok_or_else(|| self.damaged("the head of a block is cut"))
     }
@@ -242,16 +231,9 @@ impl Store {
 
     /// Appends the JSON of a text of a block.
     fn decode(&self, head: BlockHead, text: &[u8], out: &mut Vec<u8>) -> Result<(), SegmentError> {
-        let start = out.len();
         let (dictionary, pieces) = (self.prepared(head.dictionary)?, self.pieces(head.dictionary));
         let decoded = decode(dictionary, pieces, text, head.json_bytes, out);
-        decoded.ok_or_else(|| self.damaged("a document names a piece that is not there, or is too long"))?;
-        // What blocks with checksums hold was checked when it came; what others hold may be anything.
-        if self.has_block_sums() || is_object(&out[start..]) {
-            Ok(())
-        } else {
-            Err(self.damaged("a document is no JSON object"))
-        }
+        decoded.ok_or_else(|| self.damaged("a document names a piece that is not there, or is too long"))
     }
 
     /// Calls `f` with the head and the raw content of the block that holds `doc`, and the documents of the block. Calls
@@ -427,11 +409,6 @@ impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Store({} blocks, {} dictionaries)", self.block_count(), self.dictionaries.len())
     }
-}
-
-/// Whether this is the text of a JSON object and nothing else.
-fn is_object(json: &[u8]) -> bool {
-    json.first() == Some(&b'{') && serde_json::from_slice::<&serde_json::value::RawValue>(json).is_ok()
 }
 
 fn open_dictionaries(bytes: &OwnedBytes) -> Option<Vec<Dictionary>> {

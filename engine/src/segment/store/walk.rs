@@ -3,8 +3,8 @@
 use super::block::lengths_sum;
 use super::pieces::Pieces;
 use super::prepared::{Prepared, unpack};
-use super::writer::BlockHead;
-use crate::bits::little_endian::read_u32;
+use super::writer::{BlockHead, block_sum};
+use crate::bits::little_endian::{put_u32, read_u32};
 use crate::bits::monotone::put_monotone;
 use crate::bits::varint::read_varint;
 use crate::storage::OwnedBytes;
@@ -13,9 +13,9 @@ use zstd::zstd_safe::find_frame_compressed_size;
 /// A block claims no more bytes than this for its content.
 const RAW_BYTES_MAX: usize = 1 << 32;
 
-/// The index of `blocks`, without checksums. Blocks follow each other, and each says how many documents it holds once it is
-/// unpacked: behind one that cannot be unpacked nothing is known, and the documents of the rest are in one block that is
-/// none.
+/// Returns an index of `blocks`, with the checksums that they have now. Blocks follow each other, and each gives its number of
+/// documents once it is unpacked. Behind one that cannot be unpacked nothing is known, and the documents of the rest are in one
+/// block that cannot be read.
 pub(in crate::segment) fn walked_index(blocks: &[u8], dictionaries: &[u8], doc_count: u32) -> OwnedBytes {
     let dictionaries = prepared(dictionaries);
     let (mut first_docs, mut ends) = (vec![0_u64], vec![0_u64]);
@@ -36,6 +36,9 @@ pub(in crate::segment) fn walked_index(blocks: &[u8], dictionaries: &[u8], doc_c
     let mut index = Vec::new();
     put_monotone(&mut index, &first_docs);
     put_monotone(&mut index, &ends);
+    for block in ends.windows(2) {
+        put_u32(&mut index, block_sum(&blocks[block[0] as usize..block[1] as usize]));
+    }
     OwnedBytes::from(index)
 }
 

@@ -64,7 +64,7 @@ fn check_documents(column: &Column, field: FieldId, docs: &[&Doc]) {
     assert_eq!(column.null(), DocSet::from_sorted(null));
     assert_eq!(column.empty(), DocSet::from_sorted(empty));
     assert_eq!(column.exists(), DocSet::from_sorted(exists));
-    assert_eq!(column.blank(), Some(DocSet::from_sorted(blank)));
+    assert_eq!(column.blank(), DocSet::from_sorted(blank));
     for (&ordinal, docs) in &by_value {
         assert_eq!(&column.docs_of(ordinal).collect::<Vec<_>>(), docs);
         assert_eq!(column.doc_freq(ordinal) as usize, docs.len());

@@ -128,8 +128,6 @@ fn send_index(
     live: &LiveBatch,
 ) -> Result<Sent, ExportError> {
     let unreadable = |error: IndexError| ApiError::from(error).prefixed(format_args!("Index `{uid}`: "));
-    // Before anything is sent: the other server would take it for sound.
-    snapshot.verify_sources().map_err(unreadable)?;
     let addresses = matching(uid, snapshot, how.filter.as_ref(), &live.cancelled)?;
     let left_out = prepare(remote, uid, snapshot, how.override_settings, asked.with_secrets)?;
     let path = match snapshot.primary_key.as_deref() {

@@ -63,8 +63,7 @@ impl Column {
 
     /// A column in which no document has a value.
     pub(crate) fn without_values(doc_count: u32) -> Column {
-        let bytes =
-            encode_column(&ColumnData { doc_count, blank: Some(Vec::new()), is_plain: true, ..ColumnData::default() });
+        let bytes = encode_column(&ColumnData { doc_count, is_plain: true, ..ColumnData::default() });
         Column::parse(OwnedBytes::from(bytes), doc_count).expect("the writer writes what the reader reads")
     }
 
@@ -430,10 +429,9 @@ impl Column {
         self.set(2).unwrap_or_default()
     }
 
-    /// Documents with an empty text (or one of spaces) among their values; `None` when the segment was written by a
-    /// version that did not note them.
-    pub fn blank(&self) -> Option<DocSet> {
-        self.set(3)
+    /// Documents with an empty text (or one of spaces) among their values.
+    pub fn blank(&self) -> DocSet {
+        self.set(3).unwrap_or_default()
     }
 
     /// Checks that values ascend and that both directions say the same.
@@ -463,7 +461,7 @@ impl Column {
             });
             valid &= count == counts[ordinal as usize] && count == self.doc_freq(ordinal);
         }
-        valid &= (0..3).all(|index| self.set(index).is_some());
+        valid &= (0..4).all(|index| self.set(index).is_some());
         if valid { Ok(()) } else { Err(Damage("documents and values of a column contradict each other")) }
     }
 }

@@ -1,8 +1,8 @@
-//! Segments whose texts were cut into words by the rules of an earlier version.
+//! Segments whose texts were split into words by the rules of an earlier version: of the versions so far, all have the same rules.
 //!
-//! Queries are cut by today's rules, so in such a segment a word that the rules changed is not found. Everything else is. The merge
-//! thread writes these segments anew when nothing else is to be merged, one after the other, smallest first, behind searches
-//! and without holding up writers. A segment that cannot be read stays as it is.
+//! Queries are split by the present rules, so in such a segment a word that the rules changed is not found. Everything else is. The
+//! merge thread rewrites these segments when nothing else needs merging, one after the other, smallest first, behind searches and
+//! without holding up writers. A segment that cannot be read stays as it is.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -23,15 +23,15 @@ use crate::segment::StoreDictionary;
 use crate::text::TEXT_RULES;
 
 impl Shared {
-    pub(super) fn has_old_words(&self) -> bool {
+    pub(super) fn has_outdated_text(&self) -> bool {
         next(&self.snapshot()).is_some()
     }
 }
 
-/// The smallest segment that is to be written anew.
+/// Returns the smallest segment that is to be rewritten.
 pub(super) fn next(snapshot: &Snapshot) -> Option<&SegmentView> {
-    let is_old = |segment: &&SegmentView| segment.reader.meta().text_rules < TEXT_RULES;
-    snapshot.segments.iter().filter(is_old).min_by_key(|segment| segment.reader.meta().total_bytes())
+    let is_outdated = |segment: &&SegmentView| segment.reader.meta().text_rules < TEXT_RULES;
+    snapshot.segments.iter().filter(is_outdated).min_by_key(|segment| segment.reader.meta().total_bytes())
 }
 
 /// Writes the live documents of `source` as new segments.
@@ -112,7 +112,7 @@ mod tests {
         assert!(results.unwrap().iter().all(Result::is_ok));
     }
 
-    /// An index as a version wrote it that kept the letter.
+    /// An index as a version would write it that kept the letter.
     fn old_index(background_merges: bool) -> (MemoryDirectory, Index) {
         let directory = MemoryDirectory::new();
         let options = IndexOptions { background_merges, ..IndexOptions::default() };
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn old_words_are_cut_anew_when_an_index_is_opened() {
+    fn outdated_text_is_split_again_when_an_index_is_opened() {
         let (directory, index) = old_index(true);
         index.wait_for_merges();
         assert_eq!([count(&index, "strasse"), count(&index, "straße")], [COUNT as u32, 0]);
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(snapshot.document_count(), COUNT);
         drop(index);
         let index = Index::open_in(Arc::new(directory), IndexOptions::default()).unwrap();
-        assert!(!index.shared().has_old_words(), "the manifest keeps it");
+        assert!(!index.shared().has_outdated_text(), "the manifest keeps it");
     }
 
     #[test]
@@ -186,6 +186,6 @@ mod tests {
         let patch = serde_json::from_value(json!({ "stopWords": ["x"] })).unwrap();
         apply(&index, Operation::Settings(Box::new(patch)));
         assert!(!publish(index.shared(), &before, source, written).unwrap());
-        assert!(index.shared().has_old_words());
+        assert!(index.shared().has_outdated_text());
     }
 }
