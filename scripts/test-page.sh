@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Tests the pages at `/` and `/docs` in a headless Chromium against the debug build. Without a Chromium, and no way to install one, it
+# Tests the JavaScript of the console in parts, then the pages at `/` and `/docs` in a headless Chromium against the debug build. Without a Chromium, and no way to install one, it
 # says so and leaves it out. Pictures of the page are left in target/page.
 # usage: scripts/test-page.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+node --test tests/page/unit.mjs
 
 find_chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
 if ! find_chromium >/dev/null; then
