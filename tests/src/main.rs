@@ -6,6 +6,7 @@
 mod server;
 
 mod aliases;
+mod alike;
 mod attach;
 mod backups;
 mod bad_input;

@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn a_panic_is_said_in_json() {
         let test = std::env::current_exe().unwrap();
-        let arguments = ["--ignored", "--exact", "--nocapture", "base::console::tests::panics"];
+        let arguments = ["--ignored", "--exact", "--nocapture", "console::tests::panics"];
         let output = std::process::Command::new(test).args(arguments).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         let lines: Vec<Value> = said.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
