@@ -67,7 +67,7 @@ impl ModelFiles {
 impl ModelStore {
     /// Keeps models in `folder`, which need not be there, and downloads them from `hub`. `folder` and `caches` are looked
     /// into as caches of the hub's tools, in this order; nothing is written to `caches`.
-    pub fn new(
+    pub(crate) fn new(
         folder: PathBuf,
         caches: Vec<PathBuf>,
         hub: &str,
