@@ -123,7 +123,7 @@ fn a_writer_a_replica_and_the_definition_answer_alike() {
         "things",
         json!({
             "searchableAttributes": ["text"], "filterableAttributes": ["color", "price"], "sortableAttributes": ["price"],
-            "rankingRules": ["sort", "words", "proximity"],
+            "rankingRules": ["sort", "words"],
         }),
     );
     let mut draws = Draws(2026);
