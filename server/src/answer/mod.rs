@@ -7,4 +7,4 @@ pub(crate) mod query_log;
 pub(crate) mod search;
 pub(crate) mod search_pool;
 #[cfg(test)]
-pub(crate) mod test_rights;
+pub(crate) mod tests;

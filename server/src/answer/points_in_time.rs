@@ -259,7 +259,7 @@ fn too_many() -> ApiError {
 
 #[cfg(test)]
 mod tests {
-    use crate::answer::test_rights::key_rights;
+    use crate::answer::tests::key_rights;
     use lamina_engine::index::{Index, IndexOptions};
     use lamina_engine::storage::MemoryDirectory;
 

@@ -81,7 +81,7 @@ fn without_names(message: &str, hidden: &[String], rights: &Rights) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::answer::test_rights::rights_of;
+    use crate::answer::tests::rights_of;
 
     use super::*;
 

@@ -5,7 +5,7 @@ use syn::visit::Visit;
 
 use super::{none, sources};
 
-const FILE_LINES_MAX: usize = 500;
+const FILE_LINES_MAX: usize = 600;
 const FUNCTION_LINES_MAX: usize = 60;
 const PARAMETERS_MAX: usize = 6;
 

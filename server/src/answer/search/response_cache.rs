@@ -323,7 +323,7 @@ mod tests {
     fn no_caller_gets_the_answer_of_one_who_may_see_more() {
         let (context, animals) = (keeping(1 << 20), animals());
         assert_eq!(ask(&context, &animals, json!({"q": "fox"}), FORM).1.len(), 2);
-        let rights = crate::answer::test_rights::tenant_rights(json!({"animals": {"filter": "weight > 5"}}));
+        let rights = crate::answer::tests::tenant_rights(json!({"animals": {"filter": "weight > 5"}}));
         let tenant = Context { rights, kept: Arc::clone(&context.kept), ..Context::now() };
         assert_eq!(ask(&tenant, &animals, json!({"q": "fox"}), FORM), (false, vec![json!(1)]));
         assert_eq!(ask(&tenant, &animals, json!({"q": "fox"}), FORM), (true, vec![json!(1)]));
