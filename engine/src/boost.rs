@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use lamina_index::index::settings::{AvailableAttributes, Boost, BoostRule, Decay, FieldBoost, GEO_FIELD, Origin};
+use lamina_index::index::{SegmentView, Snapshot};
+use lamina_segment::bits::DocSet;
+use lamina_segment::segment::{Column, SegmentReader};
+use lamina_text::id::{DocId, FieldId};
+use lamina_text::text::Moment;
 use thiserror::Error;
 
-use crate::bits::DocSet;
 use crate::condition::{ConditionError, OutOfTime, PreparedFilter, TimeLimit};
 use crate::geo::distance_m;
-use crate::id::{DocId, FieldId};
-use crate::index::settings::{AvailableAttributes, Boost, BoostRule, Decay, FieldBoost, GEO_FIELD, Origin};
-use crate::index::{SegmentView, Snapshot};
-use crate::segment::{Column, SegmentReader};
 use crate::sort::Computed;
-use crate::text::Moment;
 
 /// A boost that the settings do not allow.
 #[derive(Clone, Debug, Error)]

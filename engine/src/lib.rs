@@ -1,25 +1,76 @@
-//! The search engine of Lamina: segments, indexing, queries, ranking. It knows nothing of HTTP, tasks or keys.
+//! The search engine of Lamina, for programs that search their own documents without a server. It knows nothing of HTTP, tasks or
+//! keys.
+//!
+//! An [`Index`] is a folder. [`Index::write`] applies operations (documents, deletions, settings) and commits them; [`Index::snapshot`]
+//! returns an immutable state that [`search`](fn@search) and [`facet`] read without a lock.
+//!
+//! ```
+//! use lamina_engine::facet::{Listing, distributions, select_facets};
+//! use lamina_engine::{Explain, Filter, Index, IndexOptions, Operation, Payload, SearchRequest, Upsert, search};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! // Open a folder.
+//! let index = Index::create(folder.path(), IndexOptions::default())?;
+//!
+//! // Set settings, add documents: one line of JSON each.
+//! let settings = serde_json::from_str(r#"{"filterableAttributes": ["genre"]}"#)?;
+//! let films = r#"
+//!     {"id": 1, "title": "Alien", "genre": "Horror"}
+//!     {"id": 2, "title": "Brazil", "genre": "Comedy"}
+//!     {"id": 3, "title": "Aliens", "genre": "Action"}
+//! "#;
+//! let upsert = Upsert::replacing(Payload::Bytes(films.as_bytes().into()));
+//! for outcome in index.write(&[Operation::Settings(Box::new(settings)), Operation::Upsert(upsert)])? {
+//!     outcome?;
+//! }
+//!
+//! // Search: a typo is forgiven.
+//! let snapshot = index.snapshot();
+//! let request = SearchRequest {
+//!     query: Some("alein".into()),
+//!     filter: Filter::parse("genre != Comedy")?,
+//!     explain: Some(Explain::default()),
+//!     ..SearchRequest::default()
+//! };
+//! let found = search(&snapshot, &request)?;
+//! assert_eq!(found.total, 2);
+//! let best = snapshot.document(found.hits[0].address)?;
+//! assert!(String::from_utf8(best)?.contains(r#""Alien""#));
+//!
+//! // Facets of what was found.
+//! let fields = select_facets(&["genre".into()], &snapshot.settings, &snapshot.fields)?;
+//! let facets = distributions(&snapshot, &found.candidates, &fields, Listing::up_to(100));
+//! assert_eq!(facets[0].values.len(), 2);
+//!
+//! // Explain: which words were looked for, and where each hit has them.
+//! let explanation = found.explanation.expect("it was requested");
+//! assert_eq!(explanation.words, ["alein"]);
+//! assert_eq!(explanation.matches[&found.hits[0].address].len(), 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Below this crate are `lamina-text` (words, languages, the syntax of filters), `lamina-segment` (one file of an index) and `lamina-index`
+//! (commits, merges, settings). Their modules are here too, for the server: [`index`], [`segment`], [`text`] and the others.
 #![deny(unsafe_code)]
 
-pub mod bits;
 pub mod boost;
-pub mod caches;
 pub mod condition;
-pub mod document;
 pub mod facet;
-pub mod filter;
 pub mod geo;
 pub mod highlight;
-pub mod id;
-pub mod index;
 #[cfg(test)]
 mod oracle;
 pub mod query;
 pub mod rank;
-pub mod runtime;
 pub mod search;
-pub mod segment;
 pub mod sort;
-pub mod storage;
-pub mod text;
 pub mod vector;
+
+pub use filter::Filter;
+pub use index::{Index, IndexOptions, Operation, Payload, Settings, SettingsPatch, Snapshot, Upsert};
+pub use lamina_index::{caches, index, runtime};
+pub use lamina_segment::{bits, document, segment, storage};
+pub use lamina_text::{filter, id, text};
+pub use search::{Explain, Hit, SearchRequest, SearchResult, search};

@@ -1,12 +1,12 @@
+use lamina_index::index::settings::Settings;
+use lamina_segment::bits::DocSet;
+use lamina_segment::document::FieldMap;
+use lamina_text::filter::Filter;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::bits::DocSet;
-use crate::document::FieldMap;
-use crate::filter::Filter;
-use crate::index::settings::Settings;
 use crate::oracle::{Corpus, matches};
 
 fn parse(filter: &str) -> Filter {
@@ -75,7 +75,7 @@ fn only_conditions_on_fields_stand_between_brackets() {
         "offers[_foreign(a, b = 1)]",
     ] {
         let error = Filter::parse(wrong).expect_err(wrong);
-        assert!(matches!(error.kind(), crate::filter::FilterErrorKind::Element), "{wrong}: {error}");
+        assert!(matches!(error.kind(), lamina_text::filter::FilterErrorKind::Element), "{wrong}: {error}");
     }
     for wrong in ["offers[", "offers[]", "offers[price]", "offers[price = 1", "offers[price = 1)", "[price = 1]"] {
         assert!(Filter::parse(wrong).is_err(), "{wrong}");

@@ -5,18 +5,19 @@
 
 use std::sync::Arc;
 
+use lamina_index::index::SegmentView;
+use lamina_index::index::settings::Settings;
+use lamina_segment::bits::DocSet;
+use lamina_segment::document::FieldMapSnapshot;
+use lamina_segment::segment::Column;
+use lamina_text::filter::ElementField;
+
 use super::ConditionError;
 use super::elements::ElementQuestion;
 use super::evaluate::{FEW_SHARE, documents_of};
 use super::node::Node;
 use super::prepare::Preparation;
 use super::time_limit::{OutOfTime, TimeLimit};
-use crate::bits::DocSet;
-use crate::document::FieldMapSnapshot;
-use crate::filter::ElementField;
-use crate::index::SegmentView;
-use crate::index::settings::Settings;
-use crate::segment::Column;
 
 /// A field of elements whose filter was checked.
 #[derive(Debug)]

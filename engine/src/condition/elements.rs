@@ -3,6 +3,11 @@
 //! An element is looked at as if it were a document. The columns hold the values of all elements of a document together: they
 //! say which documents may have such an element, and these are read. What was found in a segment is kept beside it.
 
+use lamina_segment::bits::DocSet;
+use lamina_segment::document::Number;
+use lamina_segment::segment::{Column, ColumnsBuilder, SegmentReader};
+use lamina_text::id::FieldId;
+use lamina_text::text::normalize_facet;
 use serde_json::Value;
 
 use super::exact::Exact;
@@ -10,11 +15,6 @@ use super::needles::Needles;
 use super::ordinals::ValueQuestion;
 use super::reading::passing_when_read;
 use super::time_limit::{OutOfTime, TimeLimit};
-use crate::bits::DocSet;
-use crate::document::Number;
-use crate::id::FieldId;
-use crate::segment::{Column, ColumnsBuilder, SegmentReader};
-use crate::text::normalize_facet;
 
 /// Asks for documents of which one element passes a filter.
 #[derive(Debug)]

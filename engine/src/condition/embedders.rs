@@ -1,12 +1,12 @@
 //! Names of embedders and fragments in vector rules.
 
+use lamina_index::index::settings::Settings;
+use lamina_text::filter::{Located, Vectors, VectorsKind};
+use lamina_text::text::TypoPattern;
 use serde_json::Value;
 
 use super::ConditionError;
 use super::error::UnknownName;
-use crate::filter::{Located, Vectors, VectorsKind};
-use crate::index::settings::Settings;
-use crate::text::TypoPattern;
 
 /// How many edits a suggested name may be away.
 const SUGGESTION_DISTANCE: u8 = 2;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::filter::Location;
-use crate::index::settings::{AvailableAttributes, FilterableFeatures};
+use lamina_index::index::settings::{AvailableAttributes, FilterableFeatures};
+use lamina_text::filter::Location;
 
 /// A filter asks for what the settings of the index don't allow.
 #[derive(Clone, Debug, PartialEq)]

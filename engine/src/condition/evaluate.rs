@@ -1,15 +1,16 @@
 //! A prepared filter over one segment.
 
+use lamina_index::caches::SegmentCaches;
+use lamina_index::index::SegmentView;
+use lamina_segment::bits::{BitsetBuilder, DocSet};
+use lamina_segment::segment::{Column, SegmentReader};
+use lamina_text::id::FieldId;
+
 use super::elements::ElementQuestion;
 use super::node::Node;
 use super::ordinal_set::OrdinalSet;
 use super::ordinals::ValueQuestion;
 use super::{OutOfTime, PreparedFilter, TimeLimit};
-use crate::bits::{BitsetBuilder, DocSet};
-use crate::caches::SegmentCaches;
-use crate::id::FieldId;
-use crate::index::SegmentView;
-use crate::segment::{Column, SegmentReader};
 
 /// Where less than this share of the documents that may have an element are left, only they are read, and nothing is kept.
 pub(super) const FEW_SHARE: u32 = 4;

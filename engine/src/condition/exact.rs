@@ -6,17 +6,17 @@
 use std::cmp::Ordering;
 
 use hashbrown::HashSet;
+use lamina_segment::bits::DocSet;
+use lamina_segment::document::{DocumentError, DocumentVisitor, Leaf, Number, PathId};
+use lamina_segment::segment::{Column, SegmentReader};
+use lamina_text::filter::Comparison;
+use lamina_text::id::DocId;
+use lamina_text::text::{Moment, normalize_facet};
 
 use super::operand::Operand;
 use super::ordinals::ValueQuestion;
 use super::reading::passing_when_read;
 use super::time_limit::{OutOfTime, TimeLimit};
-use crate::bits::DocSet;
-use crate::document::{DocumentError, DocumentVisitor, Leaf, Number, PathId};
-use crate::filter::Comparison;
-use crate::id::DocId;
-use crate::segment::{Column, SegmentReader};
-use crate::text::{Moment, normalize_facet};
 
 /// Integers up to this size (2^53) have a float of their own.
 const INTEGER_MAX: u128 = 1 << 53;

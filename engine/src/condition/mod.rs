@@ -1,6 +1,6 @@
 //! Filters applied to an index: which documents of a segment pass.
 //!
-//! A [`Filter`](crate::filter::Filter) is prepared once per snapshot: fields are looked up, what the settings forbid is
+//! A [`Filter`](lamina_text::filter::Filter) is prepared once per snapshot: fields are looked up, what the settings forbid is
 //! refused, operands are normalised and parsed. The [`PreparedFilter`] is then evaluated segment by segment. A
 //! condition on values is a few ranges of ordinals of a column, and their documents are slices of it; nothing looks at
 //! documents one by one.

@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
-use crate::segment::Column;
-use crate::text::{Moment, NANOS_PER_SECOND, SECONDS_PER_DAY, day_text, local_text};
+use lamina_segment::segment::Column;
+use lamina_text::text::{Moment, NANOS_PER_SECOND, SECONDS_PER_DAY, day_text, local_text};
 
 /// The strings among `strings` of a column whose place relative to the moment does not follow from byte order: two ranges, in their
 /// order.

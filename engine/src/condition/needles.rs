@@ -1,9 +1,8 @@
 //! Texts that are looked for inside of values: one, or many at once.
 
 use aho_corasick::AhoCorasick;
+use lamina_text::text::FACET_BYTES_MAX;
 use memchr::memmem::Finder;
-
-use crate::text::FACET_BYTES_MAX;
 
 /// Texts of one automaton. Building one of very many takes more than linear time.
 const TEXTS_MAX: usize = 1000;

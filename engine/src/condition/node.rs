@@ -1,10 +1,11 @@
 //! A condition with what the columns are asked.
 
+use lamina_text::id::FieldId;
+
 use super::elements::ElementQuestion;
 use super::ordinals::ValueQuestion;
 use super::vectors::VectorQuestion;
 use crate::geo::{Region, ShapeRegion};
-use crate::id::FieldId;
 
 /// A filter whose fields are known and whose operands are normalised.
 #[derive(Debug)]

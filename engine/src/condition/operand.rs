@@ -1,6 +1,6 @@
 //! The right side of a condition, in the two forms it is compared in.
 
-use crate::text::{BEHIND_ALL_DATES, Moment, facet_number, normalize_facet};
+use lamina_text::text::{BEHIND_ALL_DATES, Moment, facet_number, normalize_facet};
 
 /// A value that documents are compared with: as a string always, as a number when it is one.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::bits::{BitsetBuilder, DocSet};
-use crate::segment::Column;
+use lamina_segment::bits::{BitsetBuilder, DocSet};
+use lamina_segment::segment::Column;
 
 /// Ordinals of one column.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,15 +2,16 @@
 
 use std::ops::Range;
 
+use lamina_segment::bits::DocSet;
+use lamina_segment::segment::Column;
+use lamina_text::filter::Comparison;
+use lamina_text::text::Moment;
+
 use super::moment::doubtful;
 use super::needles::Needles;
 use super::operand::Operand;
 use super::ordinal_set::OrdinalSet;
 use super::time_limit::{OutOfTime, TimeLimit};
-use crate::bits::DocSet;
-use crate::filter::Comparison;
-use crate::segment::Column;
-use crate::text::Moment;
 
 /// A question about the values of a field; true for a document when it is true for one of its values.
 #[derive(Clone, Debug)]

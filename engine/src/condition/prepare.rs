@@ -3,6 +3,12 @@
 use std::cell::RefCell;
 
 use hashbrown::HashMap;
+use lamina_index::index::settings::{
+    AvailableAttributes, FilterableFeatures, GEO_FIELD, GEOJSON_FIELD, Settings, is_listed_by_name,
+};
+use lamina_segment::document::FieldMapSnapshot;
+use lamina_text::filter::{Comparison, Condition, Filter, Located, Location};
+use lamina_text::text::normalize_facet;
 
 use super::needles::Needles;
 use super::node::Node;
@@ -11,13 +17,7 @@ use super::ordinals::ValueQuestion;
 use super::repeated::{joined, without_repeated};
 use super::vectors::VectorQuestion;
 use super::{ConditionError, embedders};
-use crate::document::FieldMapSnapshot;
-use crate::filter::{Comparison, Condition, Filter, Located, Location};
 use crate::geo::{Area, BoundingBox, CIRCLE_SIDES, CIRCLE_SIDES_RANGE, Circle, Polygon, Region, ShapeRegion};
-use crate::index::settings::{
-    AvailableAttributes, FilterableFeatures, GEO_FIELD, GEOJSON_FIELD, Settings, is_listed_by_name,
-};
-use crate::text::normalize_facet;
 
 /// Names that stand for geo functions and are no fields.
 const RESERVED_GEO: [&str; 3] = [GEO_FIELD, "_geoPoint", "_geoDistance"];

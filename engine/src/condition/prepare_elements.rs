@@ -1,5 +1,8 @@
 //! From a filter on elements to the test of one, and to what the columns say of documents that may have such an element.
 
+use lamina_text::filter::{Condition, Filter, Located};
+use lamina_text::text::normalize_facet;
+
 use super::ConditionError;
 use super::elements::{ElementQuestion, Test};
 use super::needles::Needles;
@@ -7,8 +10,6 @@ use super::node::Node;
 use super::operand::Operand;
 use super::ordinals::ValueQuestion;
 use super::prepare::Preparation;
-use crate::filter::{Condition, Filter, Located};
-use crate::text::normalize_facet;
 
 impl Preparation<'_> {
     /// `text`: the whole filter.

@@ -1,10 +1,11 @@
 //! Documents that are read where the columns alone cannot answer.
 
+use lamina_segment::bits::DocSet;
+use lamina_segment::document::DocumentParser;
+use lamina_segment::segment::{Damaged, SegmentReader};
+use lamina_text::id::DocId;
+
 use super::time_limit::{OutOfTime, TimeLimit};
-use crate::bits::DocSet;
-use crate::document::DocumentParser;
-use crate::id::DocId;
-use crate::segment::{Damaged, SegmentReader};
 
 /// Documents that are read between two looks at the clock.
 const DOCS_BETWEEN_LOOKS: usize = 128;

@@ -1,12 +1,12 @@
 //! Alternatives on one field become one question, and what a chain repeats is left out.
 
 use hashbrown::{HashMap, HashSet};
+use lamina_text::filter::Filter;
+use lamina_text::id::FieldId;
 
 use super::needles::Needles;
 use super::node::Node;
 use super::ordinals::ValueQuestion;
-use crate::filter::Filter;
-use crate::id::FieldId;
 
 /// Shorter chains are not looked through for repetitions.
 const LONG: usize = 8;

@@ -1,12 +1,12 @@
+use lamina_index::index::settings::{AvailableAttributes, Settings};
+use lamina_segment::bits::DocSet;
+use lamina_segment::document::FieldMap;
+use lamina_text::filter::Filter;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::bits::DocSet;
-use crate::document::FieldMap;
-use crate::filter::Filter;
-use crate::index::settings::{AvailableAttributes, Settings};
 use crate::oracle::{Corpus, LONG, documents, matches, settings};
 
 fn parse(filter: &str) -> Filter {

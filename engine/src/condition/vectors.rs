@@ -1,10 +1,10 @@
 //! Which documents have vectors.
 
-use crate::bits::{BitsetBuilder, DocSet};
-use crate::filter::{Vectors, VectorsKind};
-use crate::id::DocId;
-use crate::index::settings::Settings;
-use crate::segment::SegmentReader;
+use lamina_index::index::settings::Settings;
+use lamina_segment::bits::{BitsetBuilder, DocSet};
+use lamina_segment::segment::SegmentReader;
+use lamina_text::filter::{Vectors, VectorsKind};
+use lamina_text::id::DocId;
 
 /// A vector rule whose embedders are known.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl VectorQuestion {
 }
 
 impl Kind {
-    fn holds(self, vectors: &crate::segment::Vectors, doc: DocId) -> bool {
+    fn holds(self, vectors: &lamina_segment::segment::Vectors, doc: DocId) -> bool {
         let state = vectors.state(doc);
         match self {
             Kind::Any => true,

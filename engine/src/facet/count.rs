@@ -1,7 +1,7 @@
 //! Counts of values within one segment.
 
-use crate::bits::DocSet;
-use crate::segment::Column;
+use lamina_segment::bits::DocSet;
+use lamina_segment::segment::Column;
 
 /// A value of a column and the number of candidates that have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

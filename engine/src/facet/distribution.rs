@@ -3,17 +3,17 @@
 use std::cmp::Reverse;
 
 use hashbrown::HashSet;
+use lamina_index::index::Snapshot;
+use lamina_index::index::settings::FacetOrder;
+use lamina_segment::bits::DocSet;
+use lamina_segment::segment::Column;
+use lamina_text::text::same_facet_number;
 use rayon::prelude::*;
 
 use super::count::{count_values, number_extremes};
 use super::look_alikes::{LookAlikes, NumberValue, number_like};
 use super::select::FacetField;
 use super::values::{original_text, summed};
-use crate::bits::DocSet;
-use crate::index::Snapshot;
-use crate::index::settings::FacetOrder;
-use crate::segment::Column;
-use crate::text::same_facet_number;
 
 /// Values in the order they are listed, as text, with the number of candidates that have each.
 pub type FacetValues = Vec<(String, u64)>;

@@ -1,9 +1,9 @@
 //! Why facets can't be computed.
 
+use lamina_index::index::settings::AvailableAttributes;
 use thiserror::Error;
 
 use crate::condition::{ConditionError, OutOfTime};
-use crate::index::settings::AvailableAttributes;
 
 /// What is wrong with the `facets` of a request.
 #[derive(Clone, Debug, PartialEq, Error)]

@@ -3,10 +3,10 @@
 //! Columns hold `308` and `"308"` apart, as sorting needs them. To a filter they are one value, and so they are to counts:
 //! sums of distinct values are joined at the end, and documents are looked at only where they have several values.
 
-use crate::bits::DocSet;
-use crate::index::Snapshot;
-use crate::segment::Column;
-use crate::text::{facet_number, same_facet_number};
+use lamina_index::index::Snapshot;
+use lamina_segment::bits::DocSet;
+use lamina_segment::segment::Column;
+use lamina_text::text::{facet_number, same_facet_number};
 
 /// A number, and how many candidates have it.
 #[derive(Clone, Copy, Debug)]

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use hashbrown::HashMap;
+use lamina_index::index::settings::FacetOrder;
+use lamina_text::text::{facet_number, normalize_facet};
 
 use super::distribution::{FacetStats, FieldFacet, ordered};
 use super::values::summed;
-use crate::index::settings::FacetOrder;
-use crate::text::{facet_number, normalize_facet};
 
 /// Adds the counts of each value and lists the first `values_max` values in `order`; strings are shown as the first of
 /// `facets` that has them writes them. Exact if each of `facets` is a [listing to be merged](super::Listing) in that order,

@@ -1,14 +1,15 @@
 //! The search among the values of a facet.
 
+use lamina_index::index::Snapshot;
+use lamina_index::index::settings::AvailableAttributes;
+use lamina_index::index::settings::{FacetOrder, Settings, covers, locales_of};
+use lamina_segment::bits::DocSet;
+use lamina_text::text::{Language, TypoPattern, normalize_word_in};
+
 use super::distribution::ordered;
 use super::error::FacetSearchError;
 use super::look_alikes::LookAlikes;
 use super::values::{columns, original_text, summed};
-use crate::bits::DocSet;
-use crate::index::Snapshot;
-use crate::index::settings::AvailableAttributes;
-use crate::index::settings::{FacetOrder, Settings, covers, locales_of};
-use crate::text::{Language, TypoPattern, normalize_word_in};
 
 /// A value that matches.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,18 +1,18 @@
 //! Which fields the `facets` of a request mean.
 
+use lamina_index::index::Snapshot;
+use lamina_index::index::settings::AvailableAttributes;
+use lamina_index::index::settings::{AttributePattern, Settings, covers, is_listed_by_name, is_reserved};
+use lamina_segment::bits::DocSet;
+use lamina_segment::document::FieldMapSnapshot;
+use lamina_segment::segment::Column;
+use lamina_text::filter::ElementField;
+use lamina_text::id::FieldId;
 use rayon::prelude::*;
 
 use super::FacetError;
 use super::values::columns;
-use crate::bits::DocSet;
 use crate::condition::{ElementValues, OutOfTime, TimeLimit};
-use crate::document::FieldMapSnapshot;
-use crate::filter::ElementField;
-use crate::id::FieldId;
-use crate::index::Snapshot;
-use crate::index::settings::AvailableAttributes;
-use crate::index::settings::{AttributePattern, Settings, covers, is_listed_by_name, is_reserved};
-use crate::segment::Column;
 
 /// A field whose values are counted.
 #[derive(Clone, Debug)]

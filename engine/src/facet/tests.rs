@@ -1,15 +1,15 @@
 use std::collections::BTreeMap;
 
+use lamina_index::index::settings::{FacetOrder, Settings};
+use lamina_segment::bits::DocSet;
+use lamina_segment::document::FieldMap;
+use lamina_text::text::Language;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::bits::DocSet;
-use crate::document::FieldMap;
-use crate::index::settings::{FacetOrder, Settings};
 use crate::oracle::{Corpus, Facts, documents, normal, settings};
-use crate::text::Language;
 
 const FIELDS: [&str; 7] = ["tag", "size", "big", "mixed", "deep.a", "deep.b.c", "maybe"];
 
@@ -175,7 +175,7 @@ fn many_values_are_cut_but_not_their_extremes() {
     let mut candidates = corpus.live();
     for (segment, docs) in (0u32..).zip(&mut candidates) {
         docs.retain(|doc| {
-            let size = corpus.id(crate::index::DocumentAddress { segment, doc }) % 1500;
+            let size = corpus.id(lamina_index::index::DocumentAddress { segment, doc }) % 1500;
             (7..1490).contains(&size)
         });
     }
@@ -206,7 +206,7 @@ fn counts_of_many_documents() {
         let candidates: Vec<DocSet> = (0u32..)
             .zip(corpus.live())
             .map(|(segment, mut live)| {
-                live.retain(|doc| is_candidate(corpus.id(crate::index::DocumentAddress { segment, doc })));
+                live.retain(|doc| is_candidate(corpus.id(lamina_index::index::DocumentAddress { segment, doc })));
                 live
             })
             .collect();
@@ -323,7 +323,7 @@ proptest! {
             let mut live = corpus.live();
             for (segment, docs) in (0u32..).zip(&mut live) {
                 docs.retain(|doc| {
-                    first.contains(&corpus.id(crate::index::DocumentAddress { segment, doc })) == of_first
+                    first.contains(&corpus.id(lamina_index::index::DocumentAddress { segment, doc })) == of_first
                 });
             }
             live
@@ -378,7 +378,7 @@ proptest! {
         let everything: Vec<u64> = (0..60).collect();
         for ids in kept.iter().chain([&everything]) {
             let candidates: Vec<DocSet> = (0u32..).zip(corpus.live()).map(|(segment, mut live)| {
-                live.retain(|doc| ids.contains(&corpus.id(crate::index::DocumentAddress { segment, doc })));
+                live.retain(|doc| ids.contains(&corpus.id(lamina_index::index::DocumentAddress { segment, doc })));
                 live
             }).collect();
             let documents: Vec<&Value> =

@@ -1,11 +1,10 @@
 //! At most so many documents per value of an attribute.
 
 use hashbrown::HashMap;
-
-use crate::id::DocId;
-use crate::index::{DocumentAddress, Snapshot};
-use crate::segment::Column;
-use crate::text::same_facet_number;
+use lamina_index::index::{DocumentAddress, Snapshot};
+use lamina_segment::segment::Column;
+use lamina_text::id::DocId;
+use lamina_text::text::same_facet_number;
 
 /// A value, comparable across segments and indexes. A string that looks like a number is this number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,8 +1,8 @@
 //! Values of all segments brought together.
 
-use crate::id::FieldId;
-use crate::index::Snapshot;
-use crate::segment::{Column, SegmentReader};
+use lamina_index::index::Snapshot;
+use lamina_segment::segment::{Column, SegmentReader};
+use lamina_text::id::FieldId;
 
 /// The column of `field` in each segment that has one, with the place of the segment in the snapshot.
 pub(super) fn columns(snapshot: &Snapshot, field: FieldId) -> Vec<(usize, Column)> {

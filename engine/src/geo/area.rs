@@ -5,11 +5,12 @@
 
 use std::f64::consts::FRAC_PI_2;
 
+use lamina_segment::bits::DocSet;
+use lamina_segment::document::{Part, Position, Ring, Shape};
+use lamina_segment::segment::{BoxRelation, GeoBox, Shapes};
+use lamina_text::filter::Coordinates;
+
 use super::distance::{EARTH_RADIUS_M, distance_m};
-use crate::bits::DocSet;
-use crate::document::{Part, Position, Ring, Shape};
-use crate::filter::Coordinates;
-use crate::segment::{BoxRelation, GeoBox, Shapes};
 
 /// Sides of the polygon that stands for a circle, when the filter says nothing.
 pub(crate) const CIRCLE_SIDES: usize = 125;

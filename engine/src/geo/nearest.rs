@@ -2,12 +2,13 @@
 
 use std::f64::consts::PI;
 
+use lamina_segment::bits::DocSet;
+use lamina_segment::segment::Geo;
+use lamina_text::filter::Coordinates;
+use lamina_text::id::DocId;
+
 use super::distance::{EARTH_RADIUS_M, distance_m};
 use super::region::{Circle, Region};
-use crate::bits::DocSet;
-use crate::filter::Coordinates;
-use crate::id::DocId;
-use crate::segment::Geo;
 
 /// Radius of the first look around the point, in metres.
 const FIRST_RADIUS_M: f64 = 2_000.0;
@@ -71,12 +72,12 @@ pub fn opposite(point: Coordinates) -> Coordinates {
 
 #[cfg(test)]
 mod tests {
+    use lamina_segment::segment::{SegmentReader, SegmentWriter, SegmentWriterOptions};
+    use lamina_segment::storage::MemoryDirectory;
+    use lamina_text::id::SegmentId;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::id::SegmentId;
-    use crate::segment::{SegmentReader, SegmentWriter, SegmentWriterOptions};
-    use crate::storage::MemoryDirectory;
 
     /// A segment of documents of which some have a point.
     fn segment(points: &[Option<(f64, f64)>]) -> SegmentReader {

@@ -5,10 +5,11 @@
 //! when the way along its meridian to the north pole crosses an odd number of sides, and on the border always. A polygon whose
 //! sides go round the globe holds the pole that its corners are nearer to.
 
+use lamina_segment::bits::DocSet;
+use lamina_segment::segment::{BoxRelation, Geo, GeoBox};
+use lamina_text::filter::Coordinates;
+
 use super::region::{Region, is_usual};
-use crate::bits::DocSet;
-use crate::filter::Coordinates;
-use crate::segment::{BoxRelation, Geo, GeoBox};
 
 /// Degrees around a side in which boxes are looked at point by point, for rounding.
 const MARGIN: f64 = 1e-9;

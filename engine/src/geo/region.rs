@@ -1,9 +1,10 @@
 //! Regions of the globe: which points lie inside, and how whole boxes of points relate to them.
 
+use lamina_segment::bits::DocSet;
+use lamina_segment::segment::{BoxRelation, Geo, GeoBox};
+use lamina_text::filter::Coordinates;
+
 use super::distance::{EARTH_RADIUS_M, distance_m};
-use crate::bits::DocSet;
-use crate::filter::Coordinates;
-use crate::segment::{BoxRelation, Geo, GeoBox};
 
 /// Rounding of the box tests, relative to the radius: boxes this near to the edge are looked at point by point.
 const MARGIN: f64 = 1e-9;

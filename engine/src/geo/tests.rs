@@ -1,10 +1,10 @@
+use lamina_segment::document::{Part, Position, Shape};
+use lamina_segment::segment::{BoxRelation, GeoBox};
+use lamina_text::filter::Coordinates;
 use proptest::prelude::*;
 
 use super::distance::EARTH_RADIUS_M;
 use super::*;
-use crate::document::{Part, Position, Shape};
-use crate::filter::Coordinates;
-use crate::segment::{BoxRelation, GeoBox};
 
 fn at(latitude: f64, longitude: f64) -> Coordinates {
     Coordinates::new(latitude, longitude).unwrap()

@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use lamina_text::text::{Token, TokenKind};
+
 use super::matches::Match;
-use crate::text::{Token, TokenKind};
 
 /// Distances between matches count up to this many words.
 const DISTANCE_MAX: usize = 7;

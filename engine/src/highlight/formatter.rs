@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use lamina_segment::document::Number;
+use lamina_text::text::{Language, Tokenizer};
+
 use super::crop::window;
 use super::matcher::find_matches;
 use super::matches::Match;
@@ -10,8 +13,6 @@ use super::projection::Projection;
 use super::selection::{CropSelection, Selected, Selection};
 use super::terms::MatchingTerms;
 use super::value::{Kind, StoredDocumentError, child_path, elements, members, string, write_string};
-use crate::document::Number;
-use crate::text::{Language, Tokenizer};
 
 /// What a request asks for around its matches.
 #[derive(Clone, Debug)]

@@ -1,8 +1,9 @@
 //! Finds the matches of a query in the tokens of a text.
 
+use lamina_text::text::{Token, TokenKind};
+
 use super::matches::Match;
 use super::terms::{MatchingTerms, Sequence};
-use crate::text::{Token, TokenKind};
 
 /// The matches of `terms` in reading order; they never overlap. Cost: linear in the number of tokens, times the number
 /// of sequences that start alike.

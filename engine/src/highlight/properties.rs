@@ -1,11 +1,11 @@
 //! Whatever the text and the query: tags surround parts of the original, crops keep as many words as they may.
 
+use lamina_text::text::{TextOptions, Tokenizer};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::text::{TextOptions, Tokenizer};
 
 const PRE: &str = "\u{1}";
 const POST: &str = "\u{2}";

@@ -1,5 +1,6 @@
+use lamina_text::text::{TextOptions, Tokenizer};
+
 use super::*;
-use crate::text::{TextOptions, Tokenizer};
 
 fn shown(document: &str, displayed: &[&str], retrieved: &[&str]) -> String {
     let projection =

@@ -4,16 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use lamina_index::index::{
+    CommitNote, Index, IndexOptions, Operation, Payload, Progress, SettingsPatch, Snapshot, Upsert, WriteMethod,
+};
+use lamina_segment::bits::DocSet;
+use lamina_segment::segment::ListThresholds;
+use lamina_segment::storage::MemoryDirectory;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-
-use crate::bits::DocSet;
-use crate::index::{
-    CommitNote, Index, IndexOptions, Operation, Payload, Progress, SettingsPatch, Snapshot, Upsert, WriteMethod,
-};
-use crate::segment::ListThresholds;
-use crate::storage::MemoryDirectory;
 
 /// An index and the documents that should be in it.
 pub(crate) struct Corpus {
@@ -72,7 +71,7 @@ impl Corpus {
         ids
     }
 
-    pub(crate) fn id(&self, address: crate::index::DocumentAddress) -> u64 {
+    pub(crate) fn id(&self, address: lamina_index::index::DocumentAddress) -> u64 {
         let document = self.snapshot.document(address).expect("documents can be read");
         let document: Value = serde_json::from_slice(&document).expect("documents are JSON");
         document["id"].as_u64().expect("ids are numbers")

@@ -2,13 +2,13 @@
 
 use std::cmp::Ordering;
 
+use lamina_segment::document::Shape;
+use lamina_text::filter::{Comparison, Condition, Coordinates, ElementField, Filter};
+use lamina_text::text::Moment;
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 
-use crate::document::Shape;
-use crate::filter::{Comparison, Condition, Coordinates, ElementField, Filter};
 use crate::geo::{Area, CIRCLE_SIDES, Polygon, Region, ShapeRegion};
-use crate::text::Moment;
 
 /// Everything that a document says about one dotted path.
 #[derive(Clone, Debug, Default, PartialEq)]

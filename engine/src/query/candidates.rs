@@ -3,6 +3,10 @@
 use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
+use lamina_index::caches::{CachedSegment, SegmentCaches, WordDocsKey};
+use lamina_segment::bits::{BitsetBuilder, DocSet};
+use lamina_segment::segment::SegmentReader;
+use lamina_text::id::{FieldId, TermOrdinal};
 use rayon::prelude::*;
 
 use super::expand::{Expansion, expand, needs_walk, sequence, typo_key};
@@ -12,10 +16,6 @@ use super::options::{NOT_SEARCHED, QueryOptions};
 use super::parser::Excluded;
 use super::phrase::phrase_among;
 use super::vertex::{CLASSES, vertex, vertex_count};
-use crate::bits::{BitsetBuilder, DocSet};
-use crate::caches::{CachedSegment, SegmentCaches, WordDocsKey};
-use crate::id::{FieldId, TermOrdinal};
-use crate::segment::SegmentReader;
 
 /// A union of fewer documents than one in this many is collected as a list, then sorted: with more of them that takes
 /// longer than to pass over a bit for each document.

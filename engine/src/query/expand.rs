@@ -3,15 +3,16 @@
 //! Expansions are complete: every term of the dictionary within the accepted distance is found, by walking down the
 //! dictionary as far as its beginnings are near enough.
 
+use lamina_index::caches::{CachedSegment, SegmentCaches, TypoKey, TypoTerms};
+use lamina_segment::segment::Terms;
+use lamina_text::id::TermOrdinal;
+use lamina_text::text::{TypoPattern, WORD_BYTES_MAX};
+
 use super::graph::Node;
 use super::joined::{BeginningsFound, near_joined};
 use super::options::{QueryOptions, is_number};
 use super::walk::{first_character, other_first, visit_same_first};
 use super::word_forms::{forms, phrases};
-use crate::caches::{CachedSegment, SegmentCaches, TypoKey, TypoTerms};
-use crate::id::TermOrdinal;
-use crate::segment::Terms;
-use crate::text::{TypoPattern, WORD_BYTES_MAX};
 use std::ops::Range;
 
 /// Terms of one segment that a node stands for. Lists are ascending and disjoint.
@@ -150,13 +151,13 @@ fn near(segment: CachedSegment<'_>, node: &Node) -> TypoTerms {
 mod tests {
     use std::collections::BTreeSet;
 
+    use lamina_index::runtime::Runtime;
+    use lamina_segment::segment::{SegmentReader, SegmentWriter, SegmentWriterOptions};
+    use lamina_segment::storage::MemoryDirectory;
+    use lamina_text::id::{Gap, SegmentId};
     use proptest::prelude::*;
 
     use super::*;
-    use crate::id::{Gap, SegmentId};
-    use crate::runtime::Runtime;
-    use crate::segment::{SegmentReader, SegmentWriter, SegmentWriterOptions};
-    use crate::storage::MemoryDirectory;
 
     /// A segment whose dictionary is `words`.
     fn segment(words: &BTreeSet<String>) -> SegmentReader {

@@ -3,9 +3,10 @@
 //! A [`Node`] covers one to three consecutive terms. A *path* is a sequence of nodes that covers each kept term once,
 //! in order. Nodes of two or three terms are concatenations (`sun flower` -> `sunflower`).
 
+use lamina_text::text::WORD_BYTES_MAX;
+
 use super::options::QueryOptions;
 use super::parser::{QueryTerm, TermKind};
-use crate::text::WORD_BYTES_MAX;
 
 /// Terms joined into one word at most.
 pub(crate) const NGRAM_MAX: usize = 3;

@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
-use crate::caches::{CachedSegment, SegmentCaches};
-use crate::id::TermOrdinal;
-use crate::segment::{Beginning, NearBeginnings};
-use crate::text::TypoPattern;
+use lamina_index::caches::{CachedSegment, SegmentCaches};
+use lamina_segment::segment::{Beginning, NearBeginnings};
+use lamina_text::id::TermOrdinal;
+use lamina_text::text::TypoPattern;
 
 use super::walk::visit_same_first;
 

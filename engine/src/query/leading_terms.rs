@@ -5,10 +5,11 @@
 
 use std::sync::OnceLock;
 
+use lamina_segment::bits::DocSet;
+
 use super::candidates::SegmentQuery;
 use super::graph::QueryGraph;
 use super::vertex::CLASSES;
-use crate::bits::DocSet;
 
 /// Of one query over one segment; sets are made when they are asked for.
 pub(crate) struct LeadingTerms {

@@ -21,8 +21,8 @@ mod walk;
 pub(crate) mod warm_up;
 pub(crate) mod word_forms;
 
-pub use crate::index::settings::MatchingStrategy;
 pub use candidates::SegmentQuery;
 pub use graph::{Node, QueryGraph};
+pub use lamina_index::index::settings::MatchingStrategy;
 pub use options::QueryOptions;
 pub use parser::{Excluded, ParseOptions, ParsedQuery, QueryTerm, TermKind, parse_query};

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
-
-use crate::id::FieldId;
-use crate::index::settings::KnownForms;
-use crate::text::Language;
+use lamina_index::index::settings::KnownForms;
+use lamina_text::id::FieldId;
+use lamina_text::text::Language;
 
 /// Weight of a field that is not searched.
 pub(crate) const NOT_SEARCHED: u16 = u16::MAX;

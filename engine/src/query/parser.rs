@@ -1,9 +1,8 @@
 //! Cuts the text of a query into terms: words, phrases, and what must not be there.
 
 use hashbrown::HashSet;
-
-use crate::index::embedding::cut;
-use crate::text::{Language, Token, TokenKind, Tokenizer};
+use lamina_index::index::embedding::cut;
+use lamina_text::text::{Language, Token, TokenKind, Tokenizer};
 
 /// Terms beyond this count are ignored: a bound on the work of one query, far above what people type.
 pub const TERMS_MAX: usize = 100;

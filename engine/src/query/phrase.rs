@@ -1,10 +1,9 @@
 //! Documents in which words follow each other.
 
+use lamina_segment::bits::DocSet;
+use lamina_segment::segment::{SegmentReader, Sequence};
+use lamina_text::id::{DocId, FieldId, TermOrdinal};
 use rayon::prelude::*;
-
-use crate::bits::DocSet;
-use crate::id::{DocId, FieldId, TermOrdinal};
-use crate::segment::{SegmentReader, Sequence};
 
 /// Larger sets are scanned on all threads, in parts of this many documents.
 const SCANNED_ALONE_MAX: usize = 1024;

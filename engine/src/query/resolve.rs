@@ -1,14 +1,14 @@
 //! Settings of an index, resolved to [`QueryOptions`] for one request.
 
 use hashbrown::HashMap;
+use lamina_index::index::Snapshot;
+use lamina_index::index::settings::{
+    AttributeList, AttributePattern, AvailableAttributes, PrefixSearch, ProximityPrecision, covers, lineage, locales_of,
+};
+use lamina_text::text::Language;
 use thiserror::Error;
 
 use super::options::{FormOptions, NOT_SEARCHED, QueryOptions, TypoOptions};
-use crate::index::Snapshot;
-use crate::index::settings::{
-    AttributeList, AttributePattern, AvailableAttributes, PrefixSearch, ProximityPrecision, covers, lineage, locales_of,
-};
-use crate::text::Language;
 
 /// A name of `attributesToSearchOn` that matches no searchable attribute.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

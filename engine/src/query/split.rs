@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lamina_index::caches::{CachedSegment, Cut};
+use lamina_segment::bits::DocSet;
+use lamina_text::id::TermOrdinal;
+use lamina_text::text::WORD_BYTES_MAX;
 use rayon::prelude::*;
 
 use super::candidates::SegmentQuery;
 use super::graph::{Node, QueryGraph};
-use crate::bits::DocSet;
-use crate::caches::{CachedSegment, Cut};
-use crate::id::TermOrdinal;
-use crate::text::WORD_BYTES_MAX;
 
 /// Words to cut that take about as long as waking a thread.
 const CUTS_PER_JOB: usize = 16;

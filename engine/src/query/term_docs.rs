@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use lamina_index::caches::FormDocs;
+use lamina_segment::bits::DocSet;
+use lamina_text::id::TermOrdinal;
+
 use super::candidates::SegmentQuery;
-use crate::bits::DocSet;
-use crate::caches::FormDocs;
-use crate::id::TermOrdinal;
 
 /// Lists with more than one entry for this many documents of the segment are many.
 const DENSE_SHARE: u64 = 64;

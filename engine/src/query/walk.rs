@@ -1,8 +1,8 @@
 //! Walks of the dictionary of a segment for what is near a word.
 
-use crate::id::TermOrdinal;
-use crate::segment::{Beginning, Terms};
-use crate::text::{Letters, TypoPattern};
+use lamina_segment::segment::{Beginning, Terms};
+use lamina_text::id::TermOrdinal;
+use lamina_text::text::{Letters, TypoPattern};
 
 /// Calls `f` with all that begins with the first character of `word` and is as near as the pattern says, whether a term
 /// ends there or not: the number of typos, the place, and the term.

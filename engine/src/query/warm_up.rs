@@ -6,15 +6,16 @@
 
 use std::sync::{Arc, Weak};
 
+use lamina_index::caches::{CachedSegment, SegmentCaches};
+use lamina_index::runtime::Urgency;
+use lamina_segment::segment::SegmentReader;
+
 use super::candidates::SegmentQuery;
 use super::graph::QueryGraph;
 use super::joined::beginnings;
 use super::options::QueryOptions;
 use super::parser::{QueryTerm, TermKind};
 use super::split::choose_splits;
-use crate::caches::{CachedSegment, SegmentCaches};
-use crate::runtime::Urgency;
-use crate::segment::SegmentReader;
 
 /// Words looked up in a segment, where its caches have room for them: nine tenths of the words of a text, where there are
 /// 88,000 different ones.
@@ -87,13 +88,14 @@ fn warm(segment: &WeakSegment, options: &QueryOptions) {
 mod tests {
     use std::time::{Duration, Instant};
 
+    use lamina_index::caches::{Cut, TypoKey};
+    use lamina_index::runtime::Runtime;
+    use lamina_segment::segment::{SegmentWriter, SegmentWriterOptions};
+    use lamina_segment::storage::MemoryDirectory;
+    use lamina_text::id::{Gap, SegmentId};
+
     use super::*;
-    use crate::caches::{Cut, TypoKey};
-    use crate::id::{Gap, SegmentId};
     use crate::oracle::Corpus;
-    use crate::runtime::Runtime;
-    use crate::segment::{SegmentWriter, SegmentWriterOptions};
-    use crate::storage::MemoryDirectory;
 
     /// A segment of so many documents that all say the same.
     fn segment(documents: u32) -> (Arc<SegmentReader>, Arc<SegmentCaches>) {

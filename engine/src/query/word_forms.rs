@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
+use lamina_index::caches::{CachedSegment, FormsKey};
+use lamina_index::index::Snapshot;
+use lamina_index::index::settings::covers;
+use lamina_segment::segment::SegmentReader;
+use lamina_text::id::TermOrdinal;
+use lamina_text::text::{Language, Stemmer, has_stems, language_of_words};
+
 use super::options::FormOptions;
-use crate::caches::{CachedSegment, FormsKey};
-use crate::id::TermOrdinal;
-use crate::index::Snapshot;
-use crate::index::settings::covers;
-use crate::segment::SegmentReader;
-use crate::text::{Language, Stemmer, has_stems, language_of_words};
 
 /// Words that say which language texts are in.
 const LANGUAGE_WORDS: usize = 300;

@@ -5,9 +5,11 @@
 //! best first, the scan of the token column ends after a few groups instead of reading every document that holds
 //! frequent words.
 
-use crate::bits::DocSet;
-use crate::caches::BestDocsKey;
-use crate::id::{DocId, TermOrdinal};
+use lamina_index::caches::BestDocsKey;
+use lamina_segment::bits::DocSet;
+use lamina_segment::segment::{FieldSets, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
+use lamina_text::id::{DocId, TermOrdinal};
+
 use crate::query::SegmentQuery;
 use crate::query::graph::Node;
 use crate::rank::context::SegmentLevel;
@@ -16,7 +18,6 @@ use crate::rank::key::{Key, KeyLayout};
 use crate::rank::packed_bounds::{PACKED_BITS, PackedBound, PackedBounds};
 use crate::rank::path::{EXACT_POSITIONS, bucketed_position, position_cost};
 use crate::rank::rules::{EXACT_ATTRIBUTE_WORST, GraphRule, Match};
-use crate::segment::{FieldSets, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
 
 /// Reading a posting costs this many times less than scanning a document.
 const POSTINGS_PER_SCAN: u64 = 32;

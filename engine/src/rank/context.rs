@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
+use lamina_segment::bits::DocSet;
 use rayon::prelude::*;
 
-use crate::bits::DocSet;
 use crate::boost::SharedBoosts;
 use crate::query::MatchingStrategy;
 use crate::query::SegmentQuery;

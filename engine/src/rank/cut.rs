@@ -3,7 +3,8 @@
 //!
 //! Groups come best first, each with the smallest key its documents can have, so that the scan ends after a few.
 
-use crate::bits::DocSet;
+use lamina_segment::bits::DocSet;
+
 use crate::query::SegmentQuery;
 use crate::rank::bounds::{Cutting, cut_by_costs};
 use crate::rank::context::SegmentLevel;

@@ -1,9 +1,10 @@
 //! Finds the words of the query in the tokens of documents.
 
-use crate::id::{FieldId, TermOrdinal};
+use lamina_segment::segment::TokensOfDoc;
+use lamina_text::id::{FieldId, TermOrdinal};
+
 use crate::query::options::QueryOptions;
 use crate::rank::matcher::{Matcher, Occurrences};
-use crate::segment::TokensOfDoc;
 
 /// Finds the words of the query in documents of one segment.
 pub(super) struct DocumentScanner<'a> {

@@ -1,11 +1,12 @@
 //! Whether a document can have an attribute that is the query, or begins with it: from a look at few of its tokens.
 
-use crate::id::{DocId, FieldId, TermOrdinal};
+use lamina_segment::segment::{BlockCodes, SegmentReader, Sequence, TokensOfDoc};
+use lamina_text::id::{DocId, FieldId, TermOrdinal};
+
 use crate::query::SegmentQuery;
 use crate::query::level::Level;
 use crate::query::options::{NOT_SEARCHED, QueryOptions};
 use crate::rank::path::EXACT_POSITIONS;
-use crate::segment::{BlockCodes, SegmentReader, Sequence, TokensOfDoc};
 
 /// Finds from the lengths of the fields whether a document can have an attribute that is exactly the query.
 pub(super) struct ExactFields<'a> {

@@ -6,13 +6,14 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use crate::bits::DocSet;
-use crate::bits::kernels::next_within;
-use crate::caches::BestDocs;
-use crate::id::DocId;
+use lamina_index::caches::BestDocs;
+use lamina_segment::bits::DocSet;
+use lamina_segment::bits::kernels::next_within;
+use lamina_segment::segment::PrefixUnion;
+use lamina_text::id::DocId;
+
 use crate::rank::key::Key;
 use crate::rank::packed_bounds::{PACKED_BITS, PackedBound, PackedBounds};
-use crate::segment::PrefixUnion;
 
 /// Documents listed at the first pass over the documents, at least.
 const FIRST_LISTED: usize = 512;

@@ -7,9 +7,9 @@
 
 use std::sync::atomic::AtomicU64;
 
+use lamina_segment::bits::DocSet;
 use rayon::prelude::*;
 
-use crate::bits::DocSet;
 use crate::query::MatchingStrategy;
 use crate::query::graph::QueryGraph;
 use crate::query::leading_terms::LeadingTerms;

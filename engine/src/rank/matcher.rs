@@ -5,9 +5,9 @@
 //! cost does not grow with the number of expansions: an ordinal is first looked up in a 4,096-bit filter.
 
 use hashbrown::HashMap;
+use lamina_text::id::{FieldId, GAP, TermOrdinal};
 use std::ops::Range;
 
-use crate::id::{FieldId, GAP, TermOrdinal};
 use crate::query::SegmentQuery;
 use crate::query::vertex::{VertexIndex, class_of, vertex, vertex_count};
 

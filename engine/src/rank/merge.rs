@@ -1,11 +1,12 @@
 //! From the best documents of each segment to the hits of the answer.
 
+use lamina_segment::segment::{Column, SegmentReader};
+use lamina_text::id::{DocId, FieldId};
+
 use crate::facet::UsedValues;
-use crate::id::{DocId, FieldId};
 use crate::rank::order::EntryOrder;
 use crate::rank::score::{ScoreDetail, global_score};
 use crate::rank::top_k::Entry;
-use crate::segment::{Column, SegmentReader};
 
 /// At most so many hits per value of one attribute.
 pub(crate) struct Distinct {

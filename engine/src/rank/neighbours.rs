@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::bits::{BitsetBuilder, DocSet};
-use crate::id::TermOrdinal;
+use lamina_segment::bits::{BitsetBuilder, DocSet};
+use lamina_segment::segment::{Known, Nearest, SegmentReader, TokensOfDoc};
+use lamina_text::id::TermOrdinal;
+
 use crate::query::SegmentQuery;
 use crate::query::expand::Expansion;
 use crate::query::level::Level;
@@ -12,7 +14,6 @@ use crate::query::options::QueryOptions;
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::path::PROXIMITY_COST_MAX;
 use crate::rank::rules::{GraphRule, Match};
-use crate::segment::{Known, Nearest, SegmentReader, TokensOfDoc};
 
 /// Neighbours that are looked up; more of them would cut groups that are small already.
 const LOOKED_UP_MAX: usize = 4;

@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 
-use crate::bits::DocSet;
-use crate::id::{DocId, InternalId};
+use lamina_segment::bits::DocSet;
+use lamina_text::id::{DocId, InternalId};
+
 use crate::rank::context::SegmentInput;
 use crate::rank::key::Key;
 use crate::rank::top_k::{Entry, KeyPart};

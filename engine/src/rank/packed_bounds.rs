@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use crate::runtime::ArrayPool;
+use lamina_index::runtime::ArrayPool;
 
 /// The least costs of a document, packed: documents with the same ones are a group. At most [`PACKED_BITS`] long; all bits
 /// set: nothing is known of the document.

@@ -1,6 +1,7 @@
 //! The best path of one document through the query graph, and its cost under every graph rule.
 
-use crate::id::FieldId;
+use lamina_text::id::FieldId;
+
 use crate::query::graph::{Node, QueryGraph};
 use crate::query::level::Level;
 use crate::query::options::{NOT_SEARCHED, QueryOptions};

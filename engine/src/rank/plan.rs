@@ -1,6 +1,7 @@
 //! The ranking rules of an index and the sort of a request, resolved to the steps of a comparison.
 
-use crate::index::settings::RankingRule;
+use lamina_index::index::settings::RankingRule;
+
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::rules::GraphRule;
 use crate::rank::top_k::KeyPart;

@@ -3,8 +3,10 @@
 use std::cell::OnceCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::bits::DocSet;
-use crate::id::DocId;
+use lamina_segment::bits::DocSet;
+use lamina_segment::segment::Span;
+use lamina_text::id::DocId;
+
 use crate::rank::context::SegmentLevel;
 use crate::rank::cut::leading_groups;
 use crate::rank::deadline;
@@ -17,7 +19,6 @@ use crate::rank::path::PathFinder;
 use crate::rank::rules::{EXACT_ATTRIBUTE_WORST, GraphRule, Match};
 use crate::rank::thresholds::SearchThresholds;
 use crate::rank::top_k::{Entry, KeyPart, TopK};
-use crate::segment::Span;
 use crate::sort::SortTarget;
 
 /// How a scan ended.

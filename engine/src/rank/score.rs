@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use crate::id::DocId;
+use lamina_text::id::DocId;
+
 pub use crate::sort::SortedValue;
 use crate::sort::{SegmentSort, SortTarget};
 

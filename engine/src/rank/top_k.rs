@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
+use lamina_text::id::DocId;
 use parking_lot::Mutex;
 
-use crate::id::DocId;
 use crate::rank::key::Key;
 
 /// One step of the comparison of two documents of the same segment.

@@ -1,6 +1,9 @@
 //! Searches for questions: any of the words is enough, and BM25 decides.
 
 use hashbrown::HashMap;
+use lamina_index::index::Snapshot;
+use lamina_index::index::settings::{BoostRule, RankingRule};
+use lamina_text::id::TermOrdinal;
 use rayon::prelude::*;
 
 use super::boosting::without_boosts;
@@ -9,9 +12,6 @@ use super::{
     Ending, Prepared, SearchError, SearchRequest, SearchResult, documents, finish, limits, matching, none_if_late,
     per_segment, segment_input,
 };
-use crate::id::TermOrdinal;
-use crate::index::Snapshot;
-use crate::index::settings::{BoostRule, RankingRule};
 use crate::query::parser::TERMS_MAX;
 use crate::query::split::choose_splits;
 use crate::query::{Node, QueryGraph, QueryTerm, SegmentQuery, TermKind};

@@ -1,10 +1,10 @@
 //! Boosts: orders and scores against what is computed document by document.
 
+use lamina_index::index::settings::BoostRule;
 use serde_json::{Value, json};
 
 use super::tests::{ids, index};
 use super::*;
-use crate::index::settings::BoostRule;
 
 fn rule(value: Value) -> BoostRule {
     BoostRule::try_from(value).unwrap()
@@ -187,10 +187,10 @@ fn what_cannot_be_read_is_refused() {
     }
     // A rule of the settings brings its column with it.
     let own = json!(["words", {"boost": {"field": "id"}}]);
-    let settings: crate::index::Settings = serde_json::from_value(json!({ "rankingRules": own })).unwrap();
+    let settings: lamina_index::index::Settings = serde_json::from_value(json!({ "rankingRules": own })).unwrap();
     assert!(settings.needs_column("id") && !settings.needs_column("text"));
     let near = json!([{"decay": {"field": "_geo", "origin": {"lat": 1, "lng": 1}, "scale": 5}}]);
-    let settings: crate::index::Settings = serde_json::from_value(json!({ "rankingRules": near })).unwrap();
+    let settings: lamina_index::index::Settings = serde_json::from_value(json!({ "rankingRules": near })).unwrap();
     assert!(settings.uses_geo());
 }
 

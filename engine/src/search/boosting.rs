@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
+use lamina_index::index::Snapshot;
+use lamina_index::index::settings::{BoostRule, RankingRule};
+
 use super::filtering::time_limit;
 use super::{Hit, SearchRequest};
 use crate::boost::{Boosts, SegmentBoosts};
-use crate::index::Snapshot;
-use crate::index::settings::{BoostRule, RankingRule};
 use crate::rank::{ScoreDetail, boosted};
 
 /// The ranking rules of a search: boosts of the request stand in place of those of the settings.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use lamina_text::filter::{ElementField, Filter};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -9,7 +10,6 @@ use serde_json::{Value, json};
 use super::*;
 use crate::condition::TimeLimit;
 use crate::facet::{FacetField, Key, Listing, Measure, Scale, Span, distribution, measure};
-use crate::filter::{ElementField, Filter};
 use crate::oracle::{Corpus, Facts, matches, normal, sort_documents};
 
 const FIELDS: [&str; 7] = [

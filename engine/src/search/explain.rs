@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 
 use hashbrown::HashMap;
+use lamina_index::index::{DocumentAddress, Snapshot};
+use lamina_segment::bits::DocSet;
+use lamina_text::filter::Filter;
+use lamina_text::id::{FieldId, GAP, TermOrdinal};
 
 use super::filtering::time_limit;
 use super::{SearchError, SearchRequest};
-use crate::bits::DocSet;
 use crate::condition::{PreparedFilter, TimeLimit};
-use crate::filter::Filter;
-use crate::id::{FieldId, GAP, TermOrdinal};
-use crate::index::{DocumentAddress, Snapshot};
 use crate::query::expand::Expansion;
 use crate::query::options::NOT_SEARCHED;
 use crate::query::{Excluded, Node, QueryGraph, SegmentQuery, TermKind};
@@ -150,7 +150,7 @@ fn seen(
 ) -> Result<Result<DocumentAddress, Standing>, SearchError> {
     let imposed = request.explain.as_ref().and_then(|explain| explain.imposed.as_ref());
     let Some(address) = snapshot.find(id) else {
-        let was_there = |view: &crate::index::SegmentView| view.reader.keys().get(id.as_bytes()).is_some();
+        let was_there = |view: &lamina_index::index::SegmentView| view.reader.keys().get(id.as_bytes()).is_some();
         // What a caller may not see is not known to have been there.
         let was_seen = imposed.is_none() && snapshot.segments.iter().any(was_there);
         return Ok(Err(if was_seen { Standing::Deleted } else { Standing::Unknown }));

@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use lamina_index::index::settings::RankingRule;
+use lamina_index::index::{SegmentView, Snapshot};
+use lamina_segment::bits::DocSet;
+use lamina_segment::segment::SegmentReader;
+use lamina_text::id::DocId;
+
 use super::{Limit, SearchError, SearchRequest, SearchResult};
-use crate::bits::DocSet;
 use crate::boost::{Boosts, SegmentBoosts};
 use crate::condition::{PreparedFilter, TimeLimit};
-use crate::id::DocId;
-use crate::index::settings::RankingRule;
-use crate::index::{SegmentView, Snapshot};
-use crate::segment::SegmentReader;
 use crate::sort::{ElementColumns, ElementSorts, SortCriterion, SortError};
 
 /// A filter gets at least this long, however short the time budget: what has few conditions is then always evaluated, also

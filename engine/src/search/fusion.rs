@@ -1,9 +1,9 @@
 //! How the lists by words and by nearness become one.
 
 use hashbrown::{HashMap, HashSet};
+use lamina_index::index::DocumentAddress;
 
 use super::Hit;
-use crate::index::DocumentAddress;
 use crate::rank::{FusedArm, ScoreDetail};
 
 /// How two lists are merged.

@@ -4,6 +4,10 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use hashbrown::HashSet;
+use lamina_index::index::settings::RankingRule;
+use lamina_index::index::{DocumentAddress, Snapshot};
+use lamina_segment::bits::DocSet;
+use lamina_text::id::DocId;
 
 use super::boosting::{HitBoosts, rules};
 use super::explain::{Explanation, Standing};
@@ -13,11 +17,7 @@ use super::semantic::SemanticQuery;
 use super::weighted::{compare, groups};
 use super::whole_values::with_whole_value;
 use super::{Hit, Limit, SearchError, SearchRequest, SearchResult, distinct, search};
-use crate::bits::DocSet;
 use crate::boost::Boosts;
-use crate::id::DocId;
-use crate::index::settings::RankingRule;
-use crate::index::{DocumentAddress, Snapshot};
 use crate::query::resolve::resolve;
 use crate::rank::merge::Distinct;
 

@@ -1,7 +1,8 @@
 //! The forms under which the words of a query may stand in a text, for highlighting.
 
+use lamina_text::id::TermOrdinal;
+
 use crate::highlight::MatchingTerms;
-use crate::id::TermOrdinal;
 use crate::query::{QueryGraph, SegmentQuery};
 
 /// Collects them over all segments. Cost: one dictionary look-up per misspelt form.

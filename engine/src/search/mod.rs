@@ -6,6 +6,8 @@ mod any;
 mod boost_tests;
 mod boosting;
 #[cfg(test)]
+mod damage_tests;
+#[cfg(test)]
 mod element_tests;
 mod explain;
 mod filtering;
@@ -28,16 +30,17 @@ mod word_tests;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lamina_index::index::settings::{AvailableAttributes, BoostRule, RankingRule};
+use lamina_index::index::{DocumentAddress, IndexError, SegmentView, Snapshot};
+use lamina_segment::bits::DocSet;
+use lamina_text::filter::Filter;
+use lamina_text::text::Language;
 use rayon::prelude::*;
 use thiserror::Error;
 
-use crate::bits::DocSet;
 use crate::boost::BoostError;
 use crate::condition::ConditionError;
-use crate::filter::Filter;
 use crate::highlight::MatchingTerms;
-use crate::index::settings::{AvailableAttributes, BoostRule, RankingRule};
-use crate::index::{DocumentAddress, IndexError, SegmentView, Snapshot};
 use crate::query::parser::{QUESTION_TERMS_MAX, TERMS_MAX};
 use crate::query::resolve::{NotSearchable, query_languages, resolve};
 use crate::query::split::choose_splits;
@@ -49,7 +52,6 @@ use crate::rank::merge::{Distinct, RankedHit, RankedList, Wanted, merge};
 use crate::rank::plan::Plan;
 use crate::rank::{RuleCandidates, ScoreDetail, SearchThresholds};
 use crate::sort::{SegmentSort, SortCriterion, SortError, check_sortable};
-use crate::text::Language;
 
 use explain::{Clock, Explainer};
 use filtering::Filtering;

@@ -1,13 +1,14 @@
 //! Searches by vectors alone, and by those of a document.
 
+use lamina_index::index::settings::RankingRule;
+use lamina_index::index::{DocumentAddress, IndexError, Snapshot};
+
 use super::boosting::{HitBoosts, rules};
 use super::fusion::FUSED_HITS;
 use super::semantic::{SemanticQuery, search_by_vectors};
 use super::weighted::{compare, groups};
 use super::{Limit, SearchError, SearchRequest, SearchResult, of_sound};
 use crate::boost::Boosts;
-use crate::index::settings::RankingRule;
-use crate::index::{DocumentAddress, IndexError, Snapshot};
 use crate::vector::Pairing;
 
 /// Searches by nearness. The text of the request is not looked at, its other parameters are.

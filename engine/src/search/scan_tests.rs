@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use lamina_text::text::same_facet_number;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -10,7 +11,6 @@ use serde_json::Value;
 use super::*;
 use crate::facet::{FacetField, Listing, distribution};
 use crate::oracle::{Corpus, Facts, documents, matches, normal, settings, sort_documents};
-use crate::text::same_facet_number;
 
 const FILTERS: [&str; 11] = [
     "big > 9007199254740992 OR big IN [-9223372036854775807, red]",

@@ -3,15 +3,15 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use lamina_index::index::settings::{Distribution, RankingRule};
+use lamina_index::index::{DocumentAddress, Snapshot};
+use lamina_segment::bits::DocSet;
+use lamina_text::id::DocId;
 use rayon::prelude::*;
 
 use super::explain::{Clock, Explanation, Standing, explain_near};
 use super::filtering::time_limit;
 use super::{Hit, Limit, SearchError, SearchRequest, SearchResult, distinct, documents, matching_universe};
-use crate::bits::DocSet;
-use crate::id::DocId;
-use crate::index::settings::{Distribution, RankingRule};
-use crate::index::{DocumentAddress, Snapshot};
 use crate::rank::merge::Distinct;
 use crate::rank::{AppliedRule, RuleCandidates, ScoreDetail, SearchThresholds, global_score};
 use crate::sort::{ElementColumns, ElementSorts, SegmentSort, SortCriterion, SortError, check_sortable};
@@ -320,7 +320,7 @@ impl Entry {
 /// The candidates of a segment with their nearness; only the best where `keeps` says how many are enough.
 fn entries(
     segment: usize,
-    vectors: Option<&crate::segment::Vectors>,
+    vectors: Option<&lamina_segment::segment::Vectors>,
     compared: &Compared<'_>,
     docs: &DocSet,
     keeps: Option<usize>,

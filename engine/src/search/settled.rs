@@ -2,11 +2,11 @@
 //! which words its text has.
 
 use hashbrown::HashMap;
+use lamina_index::index::{DocumentAddress, Snapshot};
+use lamina_segment::bits::DocSet;
 
 use super::filtering::Filtering;
 use super::{SearchError, SearchRequest};
-use crate::bits::DocSet;
-use crate::index::{DocumentAddress, Snapshot};
 use crate::query::resolve::{query_languages, resolve};
 use crate::query::{ParseOptions, QueryOptions, TermKind, parse_query};
 

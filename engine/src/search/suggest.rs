@@ -2,17 +2,17 @@
 //! that a document shows count: one that passes the filter, in a field that is searched and displayed.
 
 use hashbrown::{HashMap, HashSet};
+use lamina_index::index::Snapshot;
+use lamina_segment::bits::DocSet;
+use lamina_text::id::TermOrdinal;
+use lamina_text::text::Token;
 
 use super::filtering::Filtering;
 use super::{SearchError, SearchRequest, of_sound, per_segment};
-use crate::bits::DocSet;
-use crate::id::TermOrdinal;
-use crate::index::Snapshot;
 use crate::query::options::NOT_SEARCHED;
 use crate::query::parser::TERMS_MAX;
 use crate::query::resolve::{query_languages, resolve};
 use crate::query::{Node, ParseOptions, QueryGraph, QueryOptions, SegmentQuery, TermKind, parse_query};
-use crate::text::Token;
 
 /// Words of a segment that are looked at for one beginning, in alphabetical order: single letters have more, and say little.
 const TERMS_LOOKED_AT: usize = 50_000;
@@ -260,7 +260,7 @@ mod tests {
     }
 
     fn asked(query: &str, filter: Option<&str>) -> SearchRequest {
-        let filter = filter.and_then(|text| crate::filter::Filter::parse(text).unwrap());
+        let filter = filter.and_then(|text| lamina_text::filter::Filter::parse(text).unwrap());
         SearchRequest { query: Some(query.into()), filter, ..SearchRequest::default() }
     }
 

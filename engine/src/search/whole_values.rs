@@ -1,14 +1,14 @@
 //! Hits of which a field is the query: what people look up by its number or its name.
 
 use hashbrown::HashSet;
+use lamina_index::index::{DocumentAddress, Snapshot};
+use lamina_segment::segment::SegmentReader;
+use lamina_text::id::{GAP, TermOrdinal};
+use lamina_text::text::TokenKind;
 
 use super::{Hit, SearchRequest};
-use crate::id::{GAP, TermOrdinal};
-use crate::index::{DocumentAddress, Snapshot};
 use crate::query::QueryOptions;
 use crate::query::options::NOT_SEARCHED;
-use crate::segment::SegmentReader;
-use crate::text::TokenKind;
 
 /// What more documents have as a value is no number or name of them, but a kind.
 const WHOLE_MAX: usize = 10;

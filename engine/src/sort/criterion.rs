@@ -1,11 +1,11 @@
 //! `field:asc`, `_geoPoint(lat, lng):desc`: what a request can be sorted by.
 
+use lamina_index::index::settings::{AvailableAttributes, RankingRule, Settings};
+use lamina_segment::document::FieldMapSnapshot;
+use lamina_text::filter::{Coordinates, CoordinatesError, ElementField, FilterError};
 use thiserror::Error;
 
 use crate::condition::{ConditionError, ElementValues};
-use crate::document::FieldMapSnapshot;
-use crate::filter::{Coordinates, CoordinatesError, ElementField, FilterError};
-use crate::index::settings::{AvailableAttributes, RankingRule, Settings};
 
 /// What is compared.
 #[derive(Clone, Debug, PartialEq)]

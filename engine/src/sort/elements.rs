@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use lamina_index::index::{SegmentView, Snapshot};
+use lamina_segment::bits::DocSet;
+use lamina_segment::segment::Column;
+
 use super::criterion::SortCriterion;
-use crate::bits::DocSet;
 use crate::condition::{ConditionError, ElementValues, OutOfTime, TimeLimit};
-use crate::index::{SegmentView, Snapshot};
-use crate::segment::Column;
 
 /// The columns of one segment, with the places of their criteria.
 pub type ElementColumns = Vec<(usize, Arc<Column>)>;

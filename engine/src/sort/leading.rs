@@ -1,12 +1,13 @@
 //! The documents that lead a sorted list, without looking at the others.
 
+use lamina_segment::bits::DocSet;
+use lamina_segment::segment::{Column, Geo};
+use lamina_text::filter::Coordinates;
+use lamina_text::id::DocId;
+
 use super::criterion::{SortCriterion, SortTarget};
 use super::segment_sort::{SegmentSort, Source, ordinal};
-use crate::bits::DocSet;
-use crate::filter::Coordinates;
 use crate::geo::{Circle, Extreme, Region, nearest, opposite};
-use crate::id::DocId;
-use crate::segment::{Column, Geo};
 
 /// Distances are compared in whole metres: what is this much farther may still be as near.
 const SAME_DISTANCE_M: f64 = 1.0;

@@ -3,13 +3,14 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use lamina_index::index::{SegmentView, Snapshot};
+use lamina_segment::segment::{Column, Geo};
+use lamina_text::id::DocId;
+
 use super::SortedValue;
 use super::criterion::{SortCriterion, SortTarget};
 use super::elements::ElementColumns;
 use crate::geo::distance_m;
-use crate::id::DocId;
-use crate::index::{SegmentView, Snapshot};
-use crate::segment::{Column, Geo};
 
 /// Key of documents without a value: last in both directions.
 const MISSING: u64 = u64::MAX;

@@ -6,22 +6,36 @@ use std::fs;
 use super::{Source, none, sources};
 use crate::server::repository;
 
-/// The engine's modules from the bottom up. A module uses those of lower layers, and itself; within a layer only where
-/// `true` says so.
-const ENGINE_LAYERS: [(&[&str], bool); 13] = [
-    (&["id", "runtime"], false),
-    (&["bits", "storage"], true),
-    (&["text", "document", "filter"], true),
-    (&["segment"], false),
-    (&["caches"], false),
-    (&["index"], false),
-    (&["geo", "vector"], false),
-    (&["condition"], false),
-    (&["facet", "sort", "highlight"], false),
-    (&["boost"], false),
-    (&["query"], false),
-    (&["rank"], false),
-    (&["search"], false),
+/// The crates of the engine from the bottom up, each with its modules from the bottom up. A module uses those of lower layers, and
+/// itself; within a layer only where `true` says so.
+const ENGINE_CRATES: [(&str, &str, &Layers<'_>, &[&str]); 4] = [
+    ("lamina-text", "engine/text", &[(&["id"], false), (&["text", "filter"], true)], &[]),
+    (
+        "lamina-segment",
+        "engine/segment",
+        &[(&["bits", "storage"], true), (&["document"], false), (&["segment"], false)],
+        &["text"],
+    ),
+    (
+        "lamina-index",
+        "engine/index",
+        &[(&["runtime"], false), (&["caches"], false), (&["index"], false)],
+        &["text", "segment"],
+    ),
+    (
+        "lamina-engine",
+        "engine",
+        &[
+            (&["geo", "vector"], false),
+            (&["condition"], false),
+            (&["facet", "sort", "highlight"], false),
+            (&["boost"], false),
+            (&["query"], false),
+            (&["rank"], false),
+            (&["search"], false),
+        ],
+        &["text", "segment", "index"],
+    ),
 ];
 
 /// The crates of the server from the bottom up, with the crates of the workspace that each uses.
@@ -101,7 +115,11 @@ fn modules_of_the_crate(source: &Source) -> Vec<(usize, String)> {
 
 #[test]
 fn engine_modules_use_only_what_is_below_them() {
-    none(upward_uses(&sources("rs"), "engine/src/", &ENGINE_LAYERS, &["lib", "error"]));
+    let sources = sources("rs");
+    let of_crate = |(_, folder, layers, _): &(_, &str, &Layers<'_>, _)| {
+        upward_uses(&sources, &format!("{folder}/src/"), layers, &["lib", "oracle"])
+    };
+    none(ENGINE_CRATES.iter().flat_map(of_crate).collect());
 }
 
 #[test]
@@ -143,21 +161,29 @@ fn upward_uses_are_found() {
     assert_eq!(upward_uses(&sources[2..3], "server/src/", &layers, &[]), [""; 0]);
 }
 
-#[test]
-fn crates_use_only_what_is_above_them() {
-    for (at, (name, folder, uses)) in SERVER_CRATES.iter().enumerate() {
+/// Compares manifests with what crates may use. `free` are crates that all of them may use.
+fn check_crates<'a>(crates: impl Iterator<Item = (&'a str, &'a str, &'a [&'a str])>, top: &str, free: &[&str]) {
+    let mut above: Vec<&str> = free.to_vec();
+    let mut count = 0;
+    for (name, folder, uses) in crates {
         let manifest = fs::read_to_string(repository().join(folder).join("Cargo.toml")).expect("a manifest");
         let manifest: toml::Table = manifest.parse().expect("TOML");
-        assert_eq!(manifest["package"]["name"].as_str(), Some(*name));
+        assert_eq!(manifest["package"]["name"].as_str(), Some(name));
         let used = manifest["dependencies"].as_table().expect("a table").keys();
         let used: BTreeSet<&str> = used.filter_map(|name| name.strip_prefix("lamina-")).collect();
         assert_eq!(used, uses.iter().copied().collect(), "{folder}");
-        let above: Vec<&str> =
-            SERVER_CRATES[..at].iter().map(|(name, ..)| name.trim_start_matches("lamina-")).collect();
-        assert!(uses.iter().all(|name| *name == "engine" || above.contains(name)), "{folder}: from the bottom up");
+        assert!(uses.iter().all(|name| above.contains(name)), "{folder}: from the bottom up");
+        above.push(name.trim_start_matches("lamina-"));
+        count += 1;
     }
-    let folders = fs::read_dir(repository().join("server")).expect("a folder").map(|entry| entry.unwrap().path());
-    assert_eq!(folders.filter(|folder| folder.join("Cargo.toml").exists()).count() + 1, SERVER_CRATES.len());
+    let folders = fs::read_dir(repository().join(top)).expect("a folder").map(|entry| entry.unwrap().path());
+    assert_eq!(folders.filter(|folder| folder.join("Cargo.toml").exists()).count() + 1, count, "crates below {top}");
+}
+
+#[test]
+fn crates_use_only_what_is_above_them() {
+    check_crates(ENGINE_CRATES.iter().map(|(name, folder, _, uses)| (*name, *folder, *uses)), "engine", &[]);
+    check_crates(SERVER_CRATES.iter().copied(), "server", &["engine"]);
 }
 
 /// The map shows the same crates as the test, in the same order.
@@ -209,20 +235,31 @@ fn the_map_shows_the_floors_of_the_server() {
     assert_eq!(shown, there, "ARCHITECTURE.md shows SERVER_FLOORS with their modules");
 }
 
-/// The map lists the modules of the engine, each behind those that it uses.
+/// The map lists the modules of the engine, each behind those that it uses, with its crate.
 #[test]
 fn the_map_lists_the_modules_of_the_engine() {
     let map = fs::read_to_string(repository().join("ARCHITECTURE.md")).expect("the map");
     let table =
-        map.split("`engine/`, the library.").nth(1).and_then(|rest| rest.split("`server/` is nine crates").next());
-    let rows = table.expect("the table").lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
-    let shown: Vec<&str> = rows.collect();
-    let layer = |module: &str| ENGINE_LAYERS.iter().position(|(modules, _)| modules.contains(&module));
-    let layers: Vec<usize> =
-        shown.iter().map(|module| layer(module).unwrap_or_else(|| panic!("no {module}"))).collect();
-    assert!(layers.is_sorted(), "{shown:?}");
-    let all: BTreeSet<&str> = ENGINE_LAYERS.iter().flat_map(|(modules, _)| modules.iter().copied()).collect();
-    assert_eq!(shown.into_iter().collect::<BTreeSet<_>>(), all);
+        map.split("`engine/`, the library").nth(1).and_then(|rest| rest.split("`server/` is nine crates").next());
+    let rows = table.expect("the table").lines().filter_map(|line| line.strip_prefix("| `"));
+    let shown: Vec<(&str, &str)> = rows
+        .map(|row| {
+            let mut names = row.split('`').step_by(2);
+            (names.next().expect("a crate"), names.next().expect("a module"))
+        })
+        .collect();
+    let place = |(crate_name, module): &(&str, &str)| {
+        let at = ENGINE_CRATES.iter().position(|(name, ..)| name == crate_name);
+        let at = at.unwrap_or_else(|| panic!("no {crate_name}"));
+        let layer = ENGINE_CRATES[at].2.iter().position(|(modules, _)| modules.contains(module));
+        (at, layer.unwrap_or_else(|| panic!("no {module}")))
+    };
+    let places: Vec<(usize, usize)> = shown.iter().map(place).collect();
+    assert!(places.is_sorted(), "{shown:?}");
+    let all = ENGINE_CRATES.iter().flat_map(|(name, _, layers, _)| {
+        layers.iter().flat_map(move |(modules, _)| modules.iter().map(move |module| (*name, *module)))
+    });
+    assert_eq!(shown.into_iter().collect::<BTreeSet<_>>(), all.collect());
 }
 
 /// Crates whose files use each other in one direction only. A file in the folder of another one may use that one's items: the other

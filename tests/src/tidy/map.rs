@@ -11,7 +11,7 @@ fn map() -> String {
 
 /// Paths that the map gives as examples of what a newcomer adds: an example that is there already is none.
 const ADDED_BY_EXAMPLE: [&str; 3] = [
-    "engine/src/index/settings/blocked_words.rs",
+    "engine/index/src/index/settings/blocked_words.rs",
     "server/protocol/src/wire/settings/blocked_words.rs",
     "server/src/api/terms.rs",
 ];

@@ -5,8 +5,7 @@ use std::fmt;
 use jiff::civil::Date;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use jiff::{Timestamp, ToSpan};
-
-use crate::text::{self, Moment, NANOS_PER_SECOND, Precision, SECONDS_PER_DAY};
+use lamina_text::text::{self, Moment, NANOS_PER_SECOND, Precision, SECONDS_PER_DAY};
 
 /// Intervals of a calendar in a time zone.
 #[derive(Clone, Debug, PartialEq)]

@@ -11,6 +11,12 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
+use lamina_index::index::settings::GEO_FIELD;
+use lamina_index::index::{SegmentView, Snapshot};
+use lamina_segment::bits::DocSet;
+use lamina_segment::segment::Column;
+use lamina_text::filter::{Coordinates, ElementField, attribute_of};
+use lamina_text::text::{Moment, NANOS_PER_SECOND};
 use rayon::prelude::*;
 
 pub use calendar::{Calendar, UnknownTimeZone};
@@ -21,13 +27,7 @@ use tally::Tally;
 use super::FacetError;
 use super::select::{FacetField, check_one};
 use super::values::{columns, summed};
-use crate::bits::DocSet;
 use crate::condition::TimeLimit;
-use crate::filter::{Coordinates, ElementField, attribute_of};
-use crate::index::settings::GEO_FIELD;
-use crate::index::{SegmentView, Snapshot};
-use crate::segment::Column;
-use crate::text::{Moment, NANOS_PER_SECOND};
 
 /// Ranges of one measure.
 pub const RANGES_MAX: usize = 100;

@@ -1,12 +1,13 @@
 //! What is counted in one segment.
 
+use lamina_segment::bits::DocSet;
+use lamina_segment::segment::{Column, Geo};
+use lamina_text::filter::Coordinates;
+
 use super::{BUCKETS_MAX, Key, Measure, RANGES_MAX, Scale, too_many_buckets};
-use crate::bits::DocSet;
 use crate::facet::FacetError;
 use crate::facet::count::{ValueCount, count_values};
-use crate::filter::Coordinates;
 use crate::geo::distance_m;
-use crate::segment::{Column, Geo};
 
 /// Counts of one segment, or of several.
 #[derive(Debug, Default)]

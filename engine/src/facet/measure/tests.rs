@@ -1,13 +1,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use lamina_index::index::DocumentAddress;
+use lamina_text::text::NANOS_PER_SECOND;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::index::DocumentAddress;
 use crate::oracle::Corpus;
-use crate::text::NANOS_PER_SECOND;
 
 fn settings() -> Value {
     json!({ "filterableAttributes": ["price", "when", "_geo", "absent"] })
@@ -104,7 +104,7 @@ impl Document {
 }
 
 fn date(seconds: i64, written: Written) -> Value {
-    let text = |seconds: i64| crate::text::local_text(i128::from(seconds) * NANOS_PER_SECOND).unwrap();
+    let text = |seconds: i64| lamina_text::text::local_text(i128::from(seconds) * NANOS_PER_SECOND).unwrap();
     match written {
         Written::Text { offset_minutes } => {
             let sign = if offset_minutes < 0 { '-' } else { '+' };
@@ -171,7 +171,7 @@ fn day_of(text: &str) -> i64 {
 /// UTC. There was none in 1970.
 fn offset_in_paris(seconds: i64) -> i64 {
     let year: i64 =
-        crate::text::local_text(i128::from(seconds) * NANOS_PER_SECOND).expect("a date")[..4].parse().unwrap();
+        lamina_text::text::local_text(i128::from(seconds) * NANOS_PER_SECOND).expect("a date")[..4].parse().unwrap();
     let change = |last_day: &str| {
         let day = day_of(&format!("{year}-{last_day}"));
         (day - (day - 3).rem_euclid(7)) * 86_400 + 3600
@@ -191,7 +191,7 @@ fn first_day(unit: &str, day: i64) -> i64 {
         "day" => day,
         "week" => day - (day - 4).rem_euclid(7),
         _ => {
-            let text = crate::text::local_text(i128::from(day) * 86_400 * NANOS_PER_SECOND).expect("a date");
+            let text = lamina_text::text::local_text(i128::from(day) * 86_400 * NANOS_PER_SECOND).expect("a date");
             let (length, rest) = if unit == "month" { (7, "-01") } else { (4, "-01-01") };
             day_of(&format!("{}{rest}", &text[..length]))
         }

@@ -9,10 +9,11 @@
 //! The [`bounds`](crate::rank::bounds) of the rules are of another kind: least costs rather than largest scores, in two bytes that
 //! order like keys, and what has the best of them is listed in pieces. Neither could have the arrays of the other.
 
+use lamina_segment::bits::DocSet;
+use lamina_segment::bits::kernels::{add_where, next_reaching, share, share_each};
+use lamina_text::id::DocId;
+
 use super::ceilings::{Ceilings, RARITIES};
-use crate::bits::DocSet;
-use crate::bits::kernels::{add_where, next_reaching, share, share_each};
-use crate::id::DocId;
 
 /// Documents that are looked at together.
 const CHUNK: usize = 64;

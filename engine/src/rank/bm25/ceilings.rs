@@ -10,12 +10,13 @@
 
 use std::sync::Arc;
 
+use lamina_index::index::SegmentView;
+use lamina_index::runtime::Urgency;
+use lamina_segment::bits::kernels::share;
+use lamina_segment::segment::SegmentReader;
+use lamina_text::id::{DocId, FIRST_TERM, FieldId, TermOrdinal};
+
 use super::statistics::{Formula, Statistics};
-use crate::bits::kernels::share;
-use crate::id::{DocId, FIRST_TERM, FieldId, TermOrdinal};
-use crate::index::SegmentView;
-use crate::runtime::Urgency;
-use crate::segment::SegmentReader;
 
 /// Words in less than one document in so many have the ceilings of this rarity, those that are rarer included. The rarest
 /// first; words that are more frequent than the last have none.

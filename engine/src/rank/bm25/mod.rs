@@ -26,6 +26,11 @@ mod statistics;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
+use lamina_index::index::SegmentView;
+use lamina_index::index::settings::BoostRule;
+use lamina_segment::bits::{BitsetBuilder, DocSet};
+use lamina_segment::segment::SegmentReader;
+use lamina_text::id::DocId;
 use rayon::prelude::*;
 
 use self::bounds::{Bounds, Part, Scale, Share};
@@ -33,10 +38,6 @@ use self::ceilings::{ceilings, rarity};
 use self::readings::{Pair, Reading, Readings, rarity_of};
 use self::scorer::{Lookup, Scorer};
 use self::statistics::Formula;
-use crate::bits::{BitsetBuilder, DocSet};
-use crate::id::DocId;
-use crate::index::SegmentView;
-use crate::index::settings::BoostRule;
 use crate::query::SegmentQuery;
 use crate::query::graph::{Node, QueryGraph};
 use crate::rank::context::SegmentInput;
@@ -48,7 +49,6 @@ use crate::rank::order::{EntryOrder, complete_unsorted, is_unsorted};
 use crate::rank::plan::{Plan, PlannedRule};
 use crate::rank::score::ScoreDetail;
 use crate::rank::top_k::{Entry, KeyPart, TopK};
-use crate::segment::SegmentReader;
 
 pub(crate) use readings::is_doubtful;
 pub(crate) use statistics::Statistics;

@@ -10,11 +10,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+use lamina_index::caches::FormDocs;
+use lamina_segment::bits::DocSet;
+use lamina_text::id::TermOrdinal;
 
 use super::statistics::Statistics;
-use crate::bits::DocSet;
-use crate::caches::FormDocs;
-use crate::id::TermOrdinal;
 use crate::query::SegmentQuery;
 use crate::query::graph::{Node, QueryGraph};
 

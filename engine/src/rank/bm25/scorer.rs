@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
+use lamina_segment::segment::{TokensOfDoc, WantedTerms};
+use lamina_text::id::{FieldId, GAP, TermOrdinal};
+
 use super::readings::{COMPLETION, ONE_TYPO, Readings};
 use super::statistics::{Formula, Statistics};
-use crate::id::{FieldId, GAP, TermOrdinal};
 use crate::query::SegmentQuery;
 use crate::query::options::QueryOptions;
-use crate::segment::{TokensOfDoc, WantedTerms};
 
 /// Enough that nearly all slots are empty.
 const SLOTS: usize = 4096;

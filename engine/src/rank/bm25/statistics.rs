@@ -1,13 +1,13 @@
 //! What the formula needs to know of a snapshot as a whole: sums over its live documents, so that neither the number of
 //! segments nor deleted documents change a score.
 
+use lamina_index::index::Snapshot;
+use lamina_index::index::settings::{Bm25, lineage};
+use lamina_segment::segment::FieldLengths;
+use lamina_text::id::FieldId;
 use rayon::prelude::*;
 
-use crate::id::FieldId;
-use crate::index::Snapshot;
-use crate::index::settings::{Bm25, lineage};
 use crate::query::options::{NOT_SEARCHED, QueryOptions};
-use crate::segment::FieldLengths;
 
 /// Rare words say more than their logarithm: in a whole question, most words are frequent and say nothing, and
 /// together they outweigh the few that it is about. Does what a list of stop words does, in any language.

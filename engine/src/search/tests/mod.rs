@@ -5,15 +5,17 @@ mod documents_read;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use lamina_index::index::{
+    CommitNote, Index, IndexOptions, Operation, Payload, Progress, SettingsPatch, Upsert, WriteMethod,
+};
+use lamina_segment::segment::ListThresholds;
+use lamina_segment::storage::MemoryDirectory;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::facet::{Listing, distributions, select_facets};
-use crate::index::{CommitNote, Index, IndexOptions, Operation, Payload, Progress, SettingsPatch, Upsert, WriteMethod};
 use crate::rank::AppliedRule;
-use crate::segment::ListThresholds;
 use crate::sort::SortTarget;
-use crate::storage::MemoryDirectory;
 
 pub(super) fn index(settings: Value, batches: &[&[Value]]) -> Index {
     let options = IndexOptions { list_thresholds: ListThresholds::SMALL, ..IndexOptions::default() };
@@ -220,7 +222,7 @@ fn words_that_are_left_out_by_frequency_are_left_out_in_every_way() {
 fn nearness_explains_its_stages() {
     let snapshot = square().snapshot();
     let near = || SemanticQuery::new("e", vec![1.0, 0.0]);
-    let filter = crate::filter::Filter::from_json(&json!("id < 5")).unwrap();
+    let filter = lamina_text::filter::Filter::from_json(&json!("id < 5")).unwrap();
     let explain = Some(Explain::default());
     let request = SearchRequest { query: Some("fox".into()), filter, explain, ..small_parts() };
     let explanation = search_semantic(&snapshot, &request, &near()).unwrap().explanation.expect("asked for");
@@ -302,7 +304,7 @@ fn rules_report_what_came_to_them() {
 fn filters_sorts_and_sizes_count() {
     let snapshot = square().snapshot();
     let query = SemanticQuery::new("e", vec![1.0, 0.0]);
-    let filter = crate::filter::Filter::from_json(&json!("id > 1 AND id < 5")).unwrap();
+    let filter = lamina_text::filter::Filter::from_json(&json!("id > 1 AND id < 5")).unwrap();
     let filtered = SearchRequest { filter, ..small_parts() };
     assert_eq!(ids(&snapshot, &search_semantic(&snapshot, &filtered, &query).unwrap()), [4, 2, 3]);
     let sort = vec![SortCriterion::field("id", false)];
@@ -358,13 +360,13 @@ fn words_and_nearness_together() {
 fn a_hybrid_search_for_candidates_alone_has_those_of_both_lists() {
     let snapshot = square().snapshot();
     let near = || Some(SemanticQuery::new("e", vec![1.0, 0.0]));
-    let filter = crate::filter::Filter::from_json(&json!("id != 4")).unwrap();
+    let filter = lamina_text::filter::Filter::from_json(&json!("id != 4")).unwrap();
     let request = |exhaustive| {
         let filter = filter.clone();
         SearchRequest { query: Some("fox".into()), filter, limit: 0, exhaustive, ..small_parts() }
     };
     let found = search_hybrid(&snapshot, &request(true), 0.5, Fusion::Score, near).unwrap().result;
-    let candidates: u32 = found.candidates.iter().map(crate::bits::DocSet::len).sum();
+    let candidates: u32 = found.candidates.iter().map(lamina_segment::bits::DocSet::len).sum();
     assert_eq!((found.total, candidates, found.hits.len()), (4, 4, 0));
     // Without an embedder that answers, those of the words.
     assert_eq!(search_hybrid(&snapshot, &request(true), 0.5, Fusion::Score, || None).unwrap().result.total, 2);
@@ -395,7 +397,7 @@ fn totals_of_a_hybrid_search_are_of_both_lists() {
         let counts = counted[0].values.iter().map(|(_, count)| *count).collect::<Vec<_>>();
         (ids(&snapshot, &found.result), found.result.total, counts)
     };
-    let filter = |filter: &str| crate::filter::Filter::from_json(&json!(filter)).unwrap();
+    let filter = |filter: &str| lamina_text::filter::Filter::from_json(&json!(filter)).unwrap();
     assert_eq!(both(small_parts()), (vec![2, 1, 3, 4, 5], 5, vec![2, 2, 1]));
     assert_eq!(both(SearchRequest { filter: filter("kind != a"), ..small_parts() }).1, 3);
     let near_enough = SearchRequest { score_threshold: Some(0.6), exhaustive: true, ..small_parts() };

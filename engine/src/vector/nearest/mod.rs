@@ -1,9 +1,10 @@
 //! Approximate search in large segments: codes say which vectors may be near, the vectors themselves say which are.
 
+use lamina_segment::bits::{BitsetBuilder, DocSet};
+use lamina_segment::segment::{VectorCodes, Vectors};
+use lamina_text::id::DocId;
+
 use super::scan::{Pairing, QueryVector, similarities};
-use crate::bits::{BitsetBuilder, DocSet};
-use crate::id::DocId;
-use crate::segment::{VectorCodes, Vectors};
 
 /// More hits than this are found by comparing all.
 const COUNT_MAX: usize = 1000;

@@ -1,12 +1,13 @@
 //! Against comparing everything.
 
-use super::*;
-use crate::id::SegmentId;
-use crate::segment::{
+use lamina_segment::segment::{
     ListThresholds, MergeInput, MergeOptions, SegmentReader, SegmentWriter, SegmentWriterOptions, VectorShape,
     VectorState, merge,
 };
-use crate::storage::MemoryDirectory;
+use lamina_segment::storage::MemoryDirectory;
+use lamina_text::id::SegmentId;
+
+use super::*;
 
 const DIMENSIONS: usize = 48;
 const WANTED: usize = 10;

@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
-use crate::bits::{DocSet, kernels};
-use crate::id::DocId;
-use crate::segment::{VectorShape, Vectors};
+use lamina_segment::bits::{DocSet, kernels};
+use lamina_segment::segment::{VectorShape, Vectors};
+use lamina_text::id::DocId;
 
 /// A direction that documents are compared with.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 use super::*;
-use crate::id::SegmentId;
-use crate::segment::{SegmentReader, SegmentWriter, SegmentWriterOptions, VectorState};
-use crate::storage::MemoryDirectory;
+use lamina_segment::segment::{SegmentReader, SegmentWriter, SegmentWriterOptions, VectorState};
+use lamina_segment::storage::MemoryDirectory;
+use lamina_text::id::SegmentId;
 use proptest::prelude::*;
 
 fn segment(binary: bool, documents: &[Vec<Vec<f32>>]) -> SegmentReader {

@@ -1,0 +1,152 @@
+//! The settings of an index: resolved values with their defaults, patches, and what a change of them costs.
+//!
+//! A setting is defined in one file, by a [`Definition`], and is a line of the list in [`list`]: from that list follow the
+//! types that hold all settings, their defaults, their stored form, and what a change has to write anew. Shapes and bounds of
+//! what users send are checked by the server; here remain the rules that depend on the stored values.
+
+mod attribute_list;
+mod attribute_pattern;
+mod available;
+mod bm25;
+mod boost;
+mod change;
+mod chat;
+mod completions;
+mod definition;
+mod distinct;
+mod embedder;
+mod embedders;
+mod expiry;
+mod facet_search;
+mod faceting;
+mod filterable;
+mod foreign_key;
+mod list;
+mod localized;
+mod matching_strategy;
+mod pagination;
+mod patch;
+mod prefix_search;
+mod proximity_precision;
+mod ranking_rule;
+mod rerankers;
+mod resolved;
+mod search_cutoff;
+mod sortable;
+mod stop_words;
+mod synonyms;
+#[cfg(test)]
+pub(super) mod tests;
+mod typo_tolerance;
+mod word_boundaries;
+mod word_forms;
+
+use thiserror::Error;
+
+pub use attribute_list::lineage;
+pub use attribute_list::{AttributeList, covers};
+pub use attribute_pattern::AttributePattern;
+pub use available::AvailableAttributes;
+pub use bm25::{Bm25, Bm25Patch};
+pub use boost::{
+    BOOSTS_MAX, Boost, BoostFunction, BoostRule, Decay, DecayFunction, FieldBoost, FilterBoost, InvalidBoost, Origin,
+    decay_functions, functions,
+};
+pub use change::SettingsChange;
+pub use completions::{Completions, CompletionsPatch};
+pub use definition::{Definition, Effect};
+pub use embedder::{
+    DEFAULT_TEMPLATE, DEFAULT_TEMPLATE_BYTES_MAX, DIMENSIONS_MAX, Distribution, EmbedderSettings, FRAGMENTS_MAX,
+    INDEXING_FRAGMENTS, SEARCH_FRAGMENTS, fragments_of,
+};
+pub use faceting::{FacetOrder, Faceting, FacetingPatch};
+pub use filterable::is_listed_by_name;
+use filterable::uses_values;
+pub use filterable::{
+    FilterOperators, FilterableAttribute, FilterableFeatures, FilterablePatterns, filterable_features,
+};
+pub use foreign_key::ForeignKey;
+pub use list::STORED_VERSION;
+pub use list::{SettingId, Settings, SettingsPatch};
+pub use localized::{LocalizedAttributes, locales_of};
+pub use matching_strategy::MatchingStrategy;
+pub use pagination::{Pagination, PaginationPatch};
+pub use patch::Setting;
+pub use prefix_search::PrefixSearch;
+pub use proximity_precision::ProximityPrecision;
+pub use ranking_rule::{RankingRule, UnknownRankingRule};
+pub use resolved::KnownForms;
+pub use resolved::{ALTERNATIVES_MAX, ResolvedSettings};
+pub use search_cutoff::DEFAULT_SEARCH_CUTOFF_MS;
+pub use typo_tolerance::{MinWordSizeForTypos, MinWordSizeForTyposPatch, TypoTolerance, TypoTolerancePatch};
+pub use word_forms::{WordForms, WordFormsPatch};
+
+/// The field that holds a document's position.
+pub const GEO_FIELD: &str = "_geo";
+/// The field that holds a document's shapes.
+pub const GEOJSON_FIELD: &str = "_geojson";
+/// The field that holds a document's own vectors.
+pub const VECTORS_FIELD: &str = "_vectors";
+
+/// A patch that contradicts the stored settings.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SettingsError {
+    #[error("a word accepts two typos from {two_typos} characters but one typo only from {one_typo}")]
+    TypoSizesInverted { one_typo: u8, two_typos: u8 },
+}
+
+impl Settings {
+    /// What may be done with `field` in filters; `None` when it is not filterable.
+    pub fn filterable(&self, field: &str) -> Option<FilterableFeatures> {
+        filterable_features(&self.filterable_attributes, field)
+    }
+
+    /// Whether templates read that the top-level `field` is searchable.
+    pub fn is_searchable_to_templates(&self, field: &str) -> bool {
+        !covers(VECTORS_FIELD, field) && self.searchable_attributes.selects(field)
+    }
+
+    /// Whether requests may sort by `field` (dotted path): it or an ancestor is listed.
+    pub fn is_sortable(&self, field: &str) -> bool {
+        lineage(field).any(|name| self.sortable_attributes.contains(name))
+    }
+
+    /// Whether positions are read from documents, which also makes malformed ones an error.
+    pub fn uses_geo(&self) -> bool {
+        is_listed_by_name(&self.filterable_attributes, GEO_FIELD)
+            || self.sortable_attributes.contains(GEO_FIELD)
+            || self.boosts().any(|rule| rule.field() == Some(GEO_FIELD))
+    }
+
+    /// The boosts among the ranking rules.
+    pub fn boosts(&self) -> impl Iterator<Item = &BoostRule> {
+        self.ranking_rules.iter().filter_map(RankingRule::boost)
+    }
+
+    /// Whether shapes are read from documents, which also makes malformed ones an error.
+    pub(crate) fn uses_shapes(&self) -> bool {
+        is_listed_by_name(&self.filterable_attributes, GEOJSON_FIELD)
+    }
+
+    /// Whether segments hold a column of `field`: it is filterable or open to facet search, sortable, the distinct attribute (or
+    /// one of its children), the expiry attribute, or a custom ranking rule orders by it.
+    pub fn needs_column(&self, field: &str) -> bool {
+        !is_reserved(field)
+            && (uses_values(&self.filterable_attributes, field)
+                || self.is_sortable(field)
+                || self.distinct_attribute.as_deref().is_some_and(|distinct| covers(distinct, field))
+                || self.expiry_attribute.as_deref() == Some(field)
+                || self.ranking_rules.iter().filter_map(RankingRule::field).any(|name| covers(name, field)))
+    }
+}
+
+/// Whether `field` has a meaning of its own (`_geo`, `_geojson`, `_vectors`) and no column is made of it.
+pub fn is_reserved(field: &str) -> bool {
+    covers(GEO_FIELD, field) || !has_text(field)
+}
+
+/// Whether the words of `field` can be searched at all, whatever the searchable attributes.
+pub fn has_text(field: &str) -> bool {
+    !covers(VECTORS_FIELD, field) && !covers(GEOJSON_FIELD, field)
+}

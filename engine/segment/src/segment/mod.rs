@@ -1,0 +1,94 @@
+//! A segment: one write-once file that holds a share of an index's documents in every form the engine needs.
+//!
+//! | question | section | module |
+//! |---|---|---|
+//! | which terms are there, in order | terms | [`Terms`] |
+//! | which documents hold a term, in which fields | postings | [`Postings`] |
+//! | what does a document say, word by word | tokens | [`TokenColumn`] |
+//! | which values does a field have | columns, geo, shapes | [`Columns`], [`Geo`], [`Shapes`] |
+//! | which vectors has a document | vectors | [`Vectors`] |
+//! | which vectors may be near another one | vector codes | [`VectorCodes`] |
+//! | what was the document | store | [`Store`] |
+//! | what did it get since | patches | [`Patches`] |
+//! | which document has this primary key | keys | [`Keys`] |
+//!
+//! [`SegmentWriter`] gathers documents in memory and writes the file once; [`SegmentReader`] is a view over the mapped
+//! file that keeps almost nothing on the heap; [`merge()`] streams several segments into one. The byte layout is
+//! described in `segment-format.md`.
+//!
+//! Documents are numbered `0..doc_count` in ascending order of their [`InternalId`](lamina_text::id::InternalId).
+//!
+//! **Damage.** Opening checks structure and the checksums of what other crates walk unchecked (the fst dictionaries).
+//! Accessors are total functions: bytes that were damaged later give wrong, missing or cut values, or an error where
+//! they return one, but no panic; [`SegmentReader::verify`] re-reads everything and names the damaged section.
+
+mod boxes;
+mod checked_blocks;
+mod columns;
+mod comparison;
+#[cfg(test)]
+mod damage_tests;
+mod error;
+mod format;
+#[cfg(test)]
+mod format_tests;
+mod geo;
+mod health;
+mod info;
+mod keys;
+mod merge;
+mod meta;
+mod neighbours;
+#[cfg(test)]
+mod number_tests;
+mod patches;
+mod postings;
+mod reader;
+mod salvage;
+mod shapes;
+mod store;
+mod terms;
+#[cfg(test)]
+mod tests;
+mod thresholds;
+mod tokens;
+mod vector_codes;
+mod vectors;
+mod verify;
+mod writer;
+
+/// Version of the format that is written, and the newest that is read.
+pub const FORMAT: u32 = format::VERSION;
+pub use format::{COMPARED_AT_OPENING_MAX, DOCS_MAX};
+
+pub use boxes::{BoxRelation, GeoBox};
+pub use columns::ColumnsBuilder;
+pub use columns::{Column, ColumnFileWriter, Columns};
+pub use columns::{write_patch_file, write_vector_file};
+pub use comparison::{ComparedFile, Comparison, Piece, PieceSum};
+pub use error::SegmentError;
+pub use geo::Geo;
+pub use health::{Damaged, Health};
+pub use keys::Keys;
+pub use merge::{DocMap, MergeInput, MergeOptions, MergeStep, MergeWatch, Merged, merge};
+pub use meta::{ColumnFileMeta, FileMeta, SegmentMeta, TextFields};
+pub use neighbours::Known;
+pub use patches::{Layer, is_plain_number};
+pub use patches::{NewLayer, NewPatches, PatchValue, Patches};
+pub use postings::{BlockCodes, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
+pub use postings::{FieldSets, Postings};
+pub use reader::SegmentReader;
+pub use reader::store_bytes_of_file;
+pub use salvage::Salvage;
+pub use salvage::meta_of_files;
+pub use shapes::Shapes;
+pub use store::{Store, StoreDictionary};
+pub use terms::Terms;
+pub use terms::{Beginning, NearBeginnings};
+pub use thresholds::ListThresholds;
+pub use tokens::{FieldLength, FieldLengths, Run, TokenColumn, TokensOfDoc};
+pub use tokens::{Nearest, Sequence, Span, WantedTerms};
+pub use vector_codes::{CodedQuery, VectorCodes};
+pub use vectors::fragments_hash;
+pub use vectors::{DIMENSIONS_MAX, StoredVectors, VectorShape, VectorState, Vectors, VectorsBuilder};
+pub use writer::{SegmentWriter, SegmentWriterOptions, TwoThreads};

@@ -1,0 +1,342 @@
+//! Reads posting lists.
+
+use super::block::{PostingBlock, Unpacked, Zones};
+use super::codes::Codes;
+use super::numbers::{BlockNumbers, MarkNumbers};
+use super::{BLOCK_LEN, Block, DENSE, ENTRY_BYTES, Form, ZONE_BITS, bitset_bytes};
+use crate::bits::bitpack::{packed_bytes, unpack};
+use crate::bits::little_endian::read_u32;
+use crate::bits::{BitsetBuilder, DocSet};
+use bitpacking::{BitPacker, BitPacker4x};
+use lamina_text::id::DocId;
+
+/// Documents of a word of a bitset.
+const WORD_DOCS: usize = u64::BITS as usize;
+
+/// A posting list in the bytes of its section (`bytes` starts at the list and may reach beyond it).
+#[derive(Clone, Copy)]
+pub(crate) struct List<'a> {
+    bytes: &'a [u8],
+    doc_freq: usize,
+    doc_count: u32,
+    form: Form,
+}
+
+/// Where a block is and how it is packed.
+struct Layout<'a> {
+    docs: &'a [u8],
+    doc_width: u8,
+    codes: Codes,
+    code_bits: &'a [u8],
+    zones: Zones<'a>,
+    end: usize,
+}
+
+impl<'a> List<'a> {
+    pub(crate) fn new(bytes: &'a [u8], doc_freq: u32, doc_count: u32) -> List<'a> {
+        List { bytes, doc_freq: doc_freq as usize, doc_count, form: Form::of(doc_freq as usize, doc_count) }
+    }
+
+    /// A list that [`super::put_plain_list`] wrote.
+    pub(crate) fn plain(bytes: &'a [u8], doc_freq: u32, doc_count: u32) -> List<'a> {
+        List { bytes, doc_freq: doc_freq as usize, doc_count, form: Form::PLAIN }
+    }
+
+    /// Number of documents.
+    pub(crate) fn len(&self) -> u32 {
+        self.doc_freq as u32
+    }
+
+    fn is_dense(&self) -> bool {
+        self.bytes.first() == Some(&DENSE)
+    }
+
+    fn full_blocks(&self) -> usize {
+        self.doc_freq / BLOCK_LEN
+    }
+
+    /// Where the first block is.
+    fn blocks_at(&self) -> usize {
+        if self.full_blocks() == 0 || !self.form.has_entries { 0 } else { 1 + self.full_blocks() * ENTRY_BYTES }
+    }
+
+    fn layout(&self, at: usize, count: usize) -> Option<Layout<'a>> {
+        let bytes = self.bytes;
+        let doc_width = *bytes.get(at)?;
+        if doc_width > 32 {
+            return None;
+        }
+        let mut at = at + 1;
+        let codes = Codes::read(bytes, &mut at)?;
+        let codes_at = at + packed_bytes(count, doc_width);
+        let zones_at = codes_at + codes.bytes(count);
+        let end = zones_at + self.zone_bytes(count);
+        Some(Layout {
+            docs: bytes.get(at..codes_at)?,
+            doc_width,
+            codes,
+            code_bits: bytes.get(codes_at..zones_at)?,
+            zones: bytes.get(zones_at..end)?,
+            end,
+        })
+    }
+
+    fn zone_bytes(&self, count: usize) -> usize {
+        if self.form.has_zones { packed_bytes(count, ZONE_BITS) } else { 0 }
+    }
+
+    /// Calls `f` with the documents of each block and where the rest of it is. `skip` says whether a full block with this
+    /// last document can be left out.
+    #[inline]
+    fn walk(&self, mut skip: impl FnMut(DocId) -> bool, mut f: impl FnMut(&[DocId], &Layout<'_>)) {
+        let mut docs: Block = [0; BLOCK_LEN];
+        let mut at = self.blocks_at();
+        let blocks_at = at;
+        let mut previous = None;
+        let packer = BitPacker4x::new();
+        for block in 0..self.full_blocks() {
+            if self.form.has_entries {
+                let entry = 1 + block * ENTRY_BYTES;
+                let (Some(last), Some(end)) = (read_u32(self.bytes, entry), read_u32(self.bytes, entry + 4)) else {
+                    return;
+                };
+                if skip(last) {
+                    at = blocks_at + end as usize;
+                    previous = Some(last);
+                    continue;
+                }
+            }
+            let Some(layout) = self.layout(at, BLOCK_LEN) else { return };
+            packer.decompress_strictly_sorted(previous, layout.docs, &mut docs, layout.doc_width);
+            if !self.are_inside(&docs) {
+                return;
+            }
+            f(&docs, &layout);
+            at = layout.end;
+            previous = Some(docs[BLOCK_LEN - 1]);
+        }
+        let rest = self.doc_freq % BLOCK_LEN;
+        if rest == 0 {
+            return;
+        }
+        let Some(layout) = self.layout(at, rest) else { return };
+        let mut next = previous.map_or(0, |p: u32| p.wrapping_add(1));
+        let mut i = 0;
+        unpack(layout.docs, rest, layout.doc_width, |gap| {
+            let doc = next.wrapping_add(gap);
+            next = doc.wrapping_add(1);
+            docs[i % BLOCK_LEN] = doc;
+            i += 1;
+        });
+        if self.are_inside(&docs[..rest]) {
+            f(&docs[..rest], &layout);
+        }
+    }
+
+    /// Only a damaged list has documents that the segment has not.
+    fn are_inside(&self, docs: &[DocId]) -> bool {
+        docs.iter().fold(0, |most, &doc| most.max(doc)) < self.doc_count
+    }
+
+    fn bitset(&self) -> &'a [u8] {
+        let bytes = self.bytes.get(1..).unwrap_or_default();
+        bytes.get(..bitset_bytes(self.doc_count)).unwrap_or_default()
+    }
+
+    /// The codes and zones of the block of a bitset that begins at `at`, where the next one does then.
+    fn dense_block(&self, at: &mut usize, count: usize) -> (Codes, &'a [u8], Zones<'a>) {
+        let codes = Codes::read(self.bytes, at).unwrap_or(Codes::All(0));
+        let code_bits = self.bytes.get(*at..).unwrap_or_default();
+        let zones_at = *at + codes.bytes(count);
+        *at = zones_at + self.zone_bytes(count);
+        (codes, code_bits, self.bytes.get(zones_at..*at).unwrap_or_default())
+    }
+
+    /// Calls `f` with the blocks of a bitset.
+    fn walk_dense(&self, mut f: impl FnMut(PostingBlock<'_>)) {
+        let mut at = 1 + bitset_bytes(self.doc_count);
+        let mut unpacked = Unpacked::new();
+        let mut block = |docs: &[DocId]| {
+            let (codes, code_bits, zones) = self.dense_block(&mut at, docs.len());
+            f(unpacked.block(docs, codes, code_bits, zones));
+        };
+        // Room for what a word adds to a block that is nearly full: nothing is asked for each bit.
+        let mut docs = [0; 2 * BLOCK_LEN];
+        let (mut used, mut left) = (0, self.doc_freq);
+        let mut first: DocId = 0;
+        for chunk in self.bitset().as_chunks::<8>().0 {
+            let mut word = u64::from_le_bytes(*chunk);
+            // A damaged bitset may have more documents than were announced, or than there are.
+            while word.count_ones() as usize > left || (word != 0 && first + word.ilog2() >= self.doc_count) {
+                word &= !(1 << word.ilog2());
+            }
+            left -= word.count_ones() as usize;
+            while word != 0 {
+                docs[used % (2 * BLOCK_LEN)] = first + word.trailing_zeros();
+                used += 1;
+                word &= word - 1;
+            }
+            if used >= BLOCK_LEN {
+                block(&docs[..BLOCK_LEN]);
+                docs.copy_within(BLOCK_LEN..2 * BLOCK_LEN, 0);
+                used -= BLOCK_LEN;
+            }
+            first += u64::BITS;
+        }
+        if used > 0 {
+            block(&docs[..used]);
+        }
+    }
+
+    /// Calls `f` with the blocks of the list.
+    #[inline]
+    pub(crate) fn for_each_block(&self, mut f: impl FnMut(PostingBlock<'_>)) {
+        if self.is_dense() {
+            return self.walk_dense(f);
+        }
+        let mut unpacked = Unpacked::new();
+        self.walk(|_| false, |docs, layout| f(unpacked.block(docs, layout.codes, layout.code_bits, layout.zones)));
+    }
+
+    /// Calls `f` for each posting with the slot of its document and the number that the table has for it.
+    pub(crate) fn for_each_number(&self, table: &MarkNumbers, slots: &mut [u16], f: impl Fn(&mut u16, u16)) {
+        let mut block = BlockNumbers::new(table);
+        if self.is_dense() {
+            return self.for_each_number_of_bitset(block, slots, f);
+        }
+        self.walk(
+            |_| false,
+            |docs, layout| {
+                let numbers = block.of(docs.len(), layout.codes, layout.code_bits, layout.zones);
+                for (&doc, &number) in docs.iter().zip(numbers) {
+                    if let Some(slot) = slots.get_mut(doc as usize) {
+                        f(slot, number);
+                    }
+                }
+            },
+        );
+    }
+
+    fn for_each_number_of_bitset(&self, mut block: BlockNumbers<'_>, slots: &mut [u16], f: impl Fn(&mut u16, u16)) {
+        let (mut at, mut left) = (1 + bitset_bytes(self.doc_count), self.doc_freq);
+        // Those of a block and the last ones before it: always enough for a word, unless the list ends.
+        let mut numbers = [0; WORD_DOCS + BLOCK_LEN];
+        let (mut used, mut end) = (0, 0);
+        let (chunks, rest) = slots.as_chunks_mut::<WORD_DOCS>();
+        let mut last = [0; WORD_DOCS];
+        last[..rest.len()].copy_from_slice(rest);
+        let chunks = chunks.iter_mut().chain(std::iter::once(&mut last));
+        for (bits, slots) in self.bitset().as_chunks::<8>().0.iter().zip(chunks) {
+            if end - used < WORD_DOCS && left > 0 {
+                numbers.copy_within(used..end, 0);
+                (used, end) = (0, end - used);
+                let count = left.min(BLOCK_LEN);
+                let (codes, code_bits, zones) = self.dense_block(&mut at, count);
+                numbers[end..end + count].copy_from_slice(block.of(count, codes, code_bits, zones));
+                end += count;
+                left -= count;
+            }
+            let mut word = u64::from_le_bytes(*bits);
+            let mut rest = numbers[used..end].iter();
+            while word != 0
+                && let Some(&number) = rest.next()
+            {
+                f(&mut slots[word.trailing_zeros() as usize % WORD_DOCS], number);
+                word &= word - 1;
+            }
+            used = end - rest.len();
+        }
+        rest.copy_from_slice(&last[..rest.len()]);
+    }
+
+    /// Calls `f(doc, code, zone)` for each posting.
+    pub(crate) fn for_each(&self, mut f: impl FnMut(DocId, u32, u8)) {
+        self.for_each_block(|block| block.for_each(&mut f));
+    }
+
+    /// Adds all documents.
+    pub(crate) fn add_to(&self, set: &mut BitsetBuilder) {
+        if self.is_dense() {
+            return set.insert_bitset_bytes(self.bitset());
+        }
+        self.walk(|_| false, |docs, _| set.insert_all(docs));
+    }
+
+    /// Appends all documents, ascending.
+    pub(crate) fn docs(&self, out: &mut Vec<DocId>) {
+        if self.is_dense() {
+            return for_each_bit(self.bitset(), |doc| out.push(doc));
+        }
+        self.walk(|_| false, |docs, _| out.extend_from_slice(docs));
+    }
+
+    /// The documents as a set in the smaller form.
+    pub(crate) fn to_set(self) -> DocSet {
+        if self.doc_freq as u64 * 32 >= u64::from(self.doc_count) {
+            let mut set = BitsetBuilder::new(self.doc_count);
+            self.add_to(&mut set);
+            return set.finish();
+        }
+        let mut docs = Vec::with_capacity(self.doc_freq.min(self.doc_count as usize));
+        self.docs(&mut docs);
+        // Only a damaged list is out of order or out of range; every set must ascend all the same.
+        if docs.is_sorted_by(|a, b| a < b) && docs.last().is_none_or(|&last| last < self.doc_count) {
+            DocSet::from_sorted(docs)
+        } else {
+            docs.into_iter().filter(|&doc| doc < self.doc_count).collect()
+        }
+    }
+
+    /// Appends the documents that are also in `wanted` (ascending), leaving out blocks between them if the list can.
+    pub(crate) fn docs_among(&self, wanted: &[DocId], out: &mut Vec<DocId>) {
+        if self.is_dense() {
+            let bits = self.bitset();
+            out.extend(wanted.iter().filter(|&&doc| has_bit(bits, doc)));
+            return;
+        }
+        let rest = std::cell::Cell::new(wanted);
+        let skip = |last: DocId| rest.get().first().is_none_or(|&next| next > last);
+        self.walk(skip, |docs, _| {
+            let mut wanted = rest.get();
+            let mut i = 0;
+            while let Some(&want) = wanted.first() {
+                while i < docs.len() && docs[i] < want {
+                    i += 1;
+                }
+                match docs.get(i) {
+                    None => break,
+                    Some(&doc) if doc == want => out.push(doc),
+                    Some(_) => {}
+                }
+                wanted = &wanted[1..];
+            }
+            rest.set(wanted);
+        });
+    }
+
+    /// Whether the list is as the format says: ascending, inside the segment, as many as announced.
+    pub(crate) fn is_valid(&self, code_count: u32) -> bool {
+        let (mut count, mut next, mut valid) = (0, 0, true);
+        self.for_each(|doc, code, _| {
+            valid &= doc >= next && doc < self.doc_count && code < code_count;
+            next = doc.wrapping_add(1);
+            count += 1;
+        });
+        valid && count == self.doc_freq
+    }
+}
+
+fn has_bit(bits: &[u8], doc: DocId) -> bool {
+    bits.get(doc as usize / 8).is_some_and(|byte| byte >> (doc % 8) & 1 == 1)
+}
+
+/// Calls `f` with each set bit of a little-endian bitset.
+fn for_each_bit(bits: &[u8], mut f: impl FnMut(DocId)) {
+    for (index, chunk) in bits.as_chunks::<8>().0.iter().enumerate() {
+        let mut word = u64::from_le_bytes(*chunk);
+        while word != 0 {
+            f(index as u32 * 64 + word.trailing_zeros());
+            word &= word - 1;
+        }
+    }
+}
