@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::server::{Server, UNREACHABLE};
 
 /// What a field that must be there can hold, wherever it stands.
-fn example(field: &str) -> Value {
+pub(crate) fn example(field: &str) -> Value {
     match field {
         "indexes" => json!(["films", "books"]),
         "id" => json!(1),
@@ -63,7 +63,7 @@ fn candidates() -> Vec<Value> {
 }
 
 /// JSON Schema, as much of it as the description uses.
-struct Schemas<'a>(&'a Value);
+pub(crate) struct Schemas<'a>(pub(crate) &'a Value);
 
 impl<'a> Schemas<'a> {
     fn resolved(&self, schema: &'a Value) -> &'a Value {
@@ -77,7 +77,7 @@ impl<'a> Schemas<'a> {
     }
 
     /// Whether `value` is what `schema` says. What it can't check, such as whether a date is one, it takes for right.
-    fn admits(&self, schema: &'a Value, value: &Value) -> bool {
+    pub(crate) fn admits(&self, schema: &'a Value, value: &Value) -> bool {
         let schema = self.resolved(schema);
         schema.as_object().expect("a schema").iter().all(|(keyword, says)| match keyword.as_str() {
             "type" => self.is_of(says, value),
@@ -130,7 +130,7 @@ impl<'a> Schemas<'a> {
     }
 
     /// The schema and its alternatives, resolved.
-    fn alternatives(&self, schema: &'a Value) -> Vec<&'a Value> {
+    pub(crate) fn alternatives(&self, schema: &'a Value) -> Vec<&'a Value> {
         let schema = self.resolved(schema);
         let others = schema["anyOf"].as_array().into_iter().flatten();
         std::iter::once(schema).chain(others.flat_map(|other| self.alternatives(other))).collect()

@@ -1,4 +1,4 @@
-//! Features as they are described: requests, and answers that were worked out by hand from the description (`tests/golden`, a file
+//! Features as they are described: requests, and answers that were worked out by hand from the description (`tests/golden/features`, a file
 //! for each feature).
 
 use std::collections::HashMap;
@@ -112,7 +112,7 @@ impl Stage {
 
 #[test]
 fn answers_are_those_that_were_worked_out_by_hand() {
-    let folder = repository().join("tests/golden");
+    let folder = repository().join("tests/golden/features");
     let entries = std::fs::read_dir(&folder).expect("a folder");
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("readable").path()).collect();
     files.sort();

@@ -139,7 +139,8 @@ fn keys_need_a_master_key() {
     server.send(basic).refused(401, "missing_authorization_header");
 }
 
-const PLAIN: [&str; 44] = [
+/// All actions that are no wildcards.
+pub(crate) const PLAIN: [&str; 44] = [
     "search",
     "documents.add",
     "documents.get",

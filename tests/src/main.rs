@@ -69,6 +69,7 @@ mod places;
 mod points_in_time;
 mod questions;
 mod receiver;
+mod records;
 mod repairs;
 mod replicas;
 mod replication;
