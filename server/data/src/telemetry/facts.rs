@@ -2,8 +2,8 @@
 //! "there was one", but for the name of a primary key that was given and the languages of a search.
 
 use lamina_engine::index::SettingsPatch;
-use lamina_engine::search::MatchingStrategy;
-use lamina_protocol::wire::search::{SearchQuery, Window};
+use lamina_protocol::wire::filter::mentions;
+use lamina_protocol::wire::search::{Figure, SearchQuery, figures};
 use serde_json::Value;
 
 use super::RequestFacts;
@@ -130,171 +130,33 @@ pub enum Facts {
 /// What is remembered of a search: no text of it.
 #[derive(Clone, Debug)]
 pub struct SearchFacts {
-    term_count: usize,
-    uses_negative: bool,
-    window: Window,
-    matching: Option<MatchingStrategy>,
-    sort: Option<(bool, usize)>,
-    filter: Option<FilterFacts>,
-    facet_count: Option<usize>,
-    shows_more_than_facets: bool,
-    has_distinct: bool,
-    languages: Vec<&'static str>,
-    retrieved: Option<usize>,
-    highlighted: Option<usize>,
-    cropped: Option<usize>,
-    has_own_tags: [bool; 4],
-    shows_positions: bool,
-    shows_scores: [bool; 3],
-    has_search_on: bool,
-    vector_size: Option<usize>,
-    has_media: bool,
-    retrieves_vectors: bool,
-    has_hybrid: bool,
-    has_own_ratio: bool,
-    has_point: bool,
+    /// By dotted names.
+    figures: Vec<(&'static str, Figure)>,
     is_degraded: bool,
-}
-
-#[derive(Clone, Debug)]
-struct FilterFacts {
-    is_array: bool,
-    uses: [bool; 3],
 }
 
 /// How often `pointInTime` was asked for.
 const POINTS: &str = "point_in_time.total_number_of_uses";
 
-const GEO_RADIUS: &str = "_geoRadius";
-const GEO_BOX: &str = "_geoBoundingBox";
 const VECTORS: &str = "_vectors";
-
-/// Whether the word stands anywhere in the filter.
-fn filter_holds(filter: &Value, word: &str) -> bool {
-    match filter {
-        Value::String(text) => text.contains(word),
-        Value::Array(parts) => parts.iter().any(|part| filter_holds(part, word)),
-        _ => false,
-    }
-}
 
 impl SearchFacts {
     pub fn of(query: &SearchQuery, is_degraded: bool) -> SearchFacts {
-        let default = SearchQuery::default();
-        let text = query.text().unwrap_or_default();
-        SearchFacts {
-            term_count: text.split_whitespace().count(),
-            uses_negative: text.split_whitespace().any(|word| word.len() > 1 && word.starts_with('-')),
-            window: query.window(),
-            matching: query.matching_strategy,
-            sort: query.sort.as_ref().map(|sort| (sort.iter().any(|one| one.starts_with("_geoPoint")), sort.len())),
-            filter: query.filter.as_ref().map(|filter| FilterFacts {
-                is_array: filter.is_array(),
-                uses: [GEO_BOX, GEO_RADIUS, VECTORS].map(|word| filter_holds(filter, word)),
-            }),
-            facet_count: query.facets.as_ref().map(Vec::len),
-            shows_more_than_facets: query.facets.is_some() && (query.q.is_some() || query.filter.is_some()),
-            has_distinct: query.distinct.is_some(),
-            languages: query.locales.iter().map(|language| language.code()).collect(),
-            retrieved: query.attributes_to_retrieve.as_ref().map(Vec::len),
-            highlighted: query.attributes_to_highlight.as_ref().map(Vec::len),
-            cropped: query.attributes_to_crop.as_ref().map(Vec::len),
-            has_own_tags: [
-                query.highlight_pre_tag != default.highlight_pre_tag,
-                query.highlight_post_tag != default.highlight_post_tag,
-                query.crop_length != default.crop_length,
-                query.crop_marker != default.crop_marker,
-            ],
-            shows_positions: query.show_matches_position,
-            shows_scores: [
-                query.show_ranking_score,
-                query.show_ranking_score_details,
-                query.ranking_score_threshold.is_some(),
-            ],
-            has_search_on: query.attributes_to_search_on.is_some(),
-            vector_size: query.vector.as_ref().map(Vec::len),
-            has_media: query.media.is_some(),
-            retrieves_vectors: query.retrieve_vectors,
-            has_hybrid: query.hybrid.is_some(),
-            has_own_ratio: query
-                .hybrid
-                .as_ref()
-                .is_some_and(|hybrid| hybrid.semantic_ratio != lamina_protocol::wire::search::Hybrid::DEFAULT_RATIO),
-            has_point: query.point_in_time.is_some(),
-            is_degraded,
-        }
+        SearchFacts { figures: figures(query), is_degraded }
     }
 
     fn add_to(&self, event: &mut Aggregate) {
-        self.add_what_is_asked(event);
-        self.add_what_is_shown(event);
-    }
-
-    /// Words, pages, order and filter.
-    fn add_what_is_asked(&self, event: &mut Aggregate) {
-        event.max("q.max_terms_number", self.term_count);
-        event.count("requests.total_used_negative_operator", self.uses_negative.into());
         event.count("requests.total_degraded", self.is_degraded.into());
-        let (navigation, limit, offset) = match self.window {
-            Window::Offset { offset, limit } => ("estimated", limit, offset),
-            Window::Page { page, hits_per_page } => {
-                ("exhaustive", hits_per_page, page.saturating_sub(1).saturating_mul(hits_per_page))
+        for (name, figure) in &self.figures {
+            match figure {
+                Figure::Count(number) => event.count(name, *number),
+                Figure::Max(number) => event.max(name, *number),
+                Figure::Any(is_so) => event.any(name, *is_so),
+                Figure::Average(number) => event.average(name, *number),
+                Figure::Most(word) => event.most(name, word),
+                Figure::Words(words) => words.iter().for_each(|word| event.text(name, word)),
             }
-        };
-        event.most("pagination.most_used_navigation", navigation);
-        event.max("pagination.max_limit", limit);
-        event.max("pagination.max_offset", offset);
-        event.most(
-            "matching_strategy.most_used_strategy",
-            match self.matching {
-                None | Some(MatchingStrategy::Last) => "last",
-                Some(MatchingStrategy::All) => "all",
-                Some(MatchingStrategy::Frequency) => "frequency",
-                Some(MatchingStrategy::Any) => "any",
-            },
-        );
-        if let Some((has_geo, count)) = self.sort {
-            event.any("sort.with_geoPoint", has_geo);
-            event.average("sort.avg_criteria_number", count as f64);
         }
-        if let Some(filter) = &self.filter {
-            let [in_box, in_radius, on_vectors] = filter.uses;
-            event.any("filter.with_geoBoundingBox", in_box);
-            event.any("filter.with_geoRadius", in_radius);
-            event.any("filter.on_vectors", on_vectors);
-            event.most("filter.most_used_syntax", if filter.is_array { "array" } else { "string" });
-        }
-        if let Some(count) = self.facet_count {
-            event.average("facets.avg_facets_number", count as f64);
-            event.count("facets.total_distinct_facet_count", count as u64);
-            event.any("facets.additional_search_parameters_provided", self.shows_more_than_facets);
-        }
-        event.any("distinct", self.has_distinct);
-        event.count("attributes_to_search_on.total_number_of_uses", self.has_search_on.into());
-        event.max("vector.max_vector_size", self.vector_size.unwrap_or(0));
-        event.any("hybrid.enabled", self.has_hybrid);
-        event.any("hybrid.semantic_ratio", self.has_own_ratio);
-        event.count("hybrid.total_media", self.has_media.into());
-        event.count(POINTS, self.has_point.into());
-        self.languages.iter().for_each(|language| event.text("locales", language));
-    }
-
-    /// Attributes, marks and scores of hits.
-    fn add_what_is_shown(&self, event: &mut Aggregate) {
-        event.max("formatting.max_attributes_to_retrieve", self.retrieved.unwrap_or(0));
-        event.max("formatting.max_attributes_to_highlight", self.highlighted.unwrap_or(0));
-        event.max("formatting.max_attributes_to_crop", self.cropped.unwrap_or(0));
-        let [pre_tag, post_tag, crop_length, crop_marker] = self.has_own_tags;
-        event.any("formatting.highlight_pre_tag", pre_tag);
-        event.any("formatting.highlight_post_tag", post_tag);
-        event.any("formatting.crop_length", crop_length);
-        event.any("formatting.crop_marker", crop_marker);
-        event.any("formatting.show_matches_position", self.shows_positions);
-        let [score, details, threshold] = self.shows_scores;
-        event.any("scoring.show_ranking_score", score);
-        event.any("scoring.show_ranking_score_details", details);
-        event.any("scoring.ranking_score_threshold", threshold);
-        event.any("vector.retrieve_vectors", self.retrieves_vectors);
     }
 }
 
@@ -306,9 +168,7 @@ impl Facts {
                 Facts::Documents { primary_key: upsert.primary_key.clone(), index_creation: upsert.may_create_index }
             }
             Content::Settings { patch, .. } => Facts::Settings(patch.clone()),
-            Content::DeleteByFilter { filter } => {
-                Facts::DeleteByFilter { filters_vectors: filter_holds(filter, VECTORS) }
-            }
+            Content::DeleteByFilter { filter } => Facts::DeleteByFilter { filters_vectors: mentions(filter, VECTORS) },
             Content::CreateIndex { primary_key } | Content::UpdateIndex { primary_key, .. } => {
                 Facts::Index { primary_key: primary_key.clone() }
             }
@@ -325,7 +185,7 @@ impl Facts {
 
     /// What a list of documents says.
     pub fn of_fetch(filter: Option<&Value>, retrieves_vectors: bool, limit: u64, offset: u64) -> Facts {
-        let filters_vectors = filter.is_some_and(|filter| filter_holds(filter, VECTORS));
+        let filters_vectors = filter.is_some_and(|filter| mentions(filter, VECTORS));
         Facts::Fetch { has_filter: filter.is_some(), filters_vectors, retrieves_vectors, limit, offset }
     }
 

@@ -29,3 +29,12 @@ pub fn check_contains(filter: &Filter, is_allowed: bool) -> ApiResult<()> {
         None => Ok(()),
     }
 }
+
+/// Returns whether a word stands anywhere in a filter.
+pub fn mentions(filter: &Value, word: &str) -> bool {
+    match filter {
+        Value::String(text) => text.contains(word),
+        Value::Array(parts) => parts.iter().any(|part| mentions(part, word)),
+        _ => false,
+    }
+}

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_base::timestamp::Timestamp;
 use lamina_engine::index::At as State;
 use lamina_engine::text::{Date, Precision};
 use serde_json::Value;
@@ -19,6 +20,14 @@ pub fn state(at: At<'_>) -> ApiResult<State> {
         Value::Number(number) if number.is_u64() => Ok(State::Generation(number.as_u64().unwrap_or(u64::MAX))),
         Value::String(text) => time(text).ok_or_else(|| at.invalid(not_a_state(text))),
         _ => Err(at.wrong_type(&[Kind::PositiveInteger, Kind::String])),
+    }
+}
+
+/// The state as [`state`] reads it.
+pub(super) fn written_state(state: State) -> Value {
+    match state {
+        State::Generation(number) => number.into(),
+        State::Time(time) => Timestamp::from(time).to_string().into(),
     }
 }
 

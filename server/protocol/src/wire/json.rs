@@ -104,10 +104,11 @@ fn kinds_text(kinds: &[Kind]) -> String {
     }
 }
 
-/// Where a value sits in the body: nothing at the root, else `.a.b[2].c`.
+/// Where a value sits in the body: nothing at the root, else `.a.b[2].c`. Or the parameter of a query string that it is of.
 #[derive(Clone, Copy, Debug)]
 enum Path<'a> {
     Root,
+    Parameter(&'a str),
     Field(&'a Path<'a>, &'a str),
     Index(&'a Path<'a>, usize),
 }
@@ -116,6 +117,7 @@ impl fmt::Display for Path<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Path::Root => Ok(()),
+            Path::Parameter(name) => f.write_str(name),
             Path::Field(parent, name) => write!(f, "{parent}.{name}"),
             Path::Index(parent, index) => write!(f, "{parent}[{index}]"),
         }
@@ -136,6 +138,11 @@ impl<'a> At<'a> {
         At { value, path: Path::Root, code: Code::BadRequest }
     }
 
+    /// The value that the text of a parameter of a query string stands for: messages name the parameter.
+    pub(super) fn of_parameter(name: &'a str, value: &'a Value) -> At<'a> {
+        At { value, path: Path::Parameter(name), code: Code::BadRequest }
+    }
+
     /// The same value, refused with `code`; what is inside inherits it.
     #[must_use]
     pub fn code(self, code: Code) -> At<'a> {
@@ -152,13 +159,30 @@ impl<'a> At<'a> {
         self.path.to_string()
     }
 
+    /// The name of the field or of the parameter whose value this is; empty for others.
+    pub(super) fn name(&self) -> &'a str {
+        match self.path {
+            Path::Field(_, name) | Path::Parameter(name) => name,
+            Path::Root | Path::Index(..) => "",
+        }
+    }
+
     /// Calls `visit` with each field in the order of the text; one that is not in `accepted` is refused on sight.
     pub fn fields(&self, accepted: &[&str], mut visit: impl FnMut(&str, At<'_>) -> ApiResult<()>) -> ApiResult<()> {
+        self.fields_by_place(accepted, |place, field| visit(accepted[place], field))
+    }
+
+    /// As [`At::fields`], but `visit` gets the place of the name in `accepted`.
+    pub(super) fn fields_by_place(
+        &self,
+        accepted: &[&str],
+        mut visit: impl FnMut(usize, At<'_>) -> ApiResult<()>,
+    ) -> ApiResult<()> {
         for (name, value) in self.object()? {
-            if !accepted.contains(&name.as_str()) {
+            let Some(place) = accepted.iter().position(|accepted| accepted == name) else {
                 return Err(self.unknown_field(name, accepted));
-            }
-            visit(name, At { value, path: Path::Field(&self.path, name), code: self.code })?;
+            };
+            visit(place, At { value, path: Path::Field(&self.path, name), code: self.code })?;
         }
         Ok(())
     }
@@ -268,7 +292,7 @@ impl<'a> At<'a> {
 
     /// ``Invalid value at `.x`: <reason>``
     pub fn invalid(&self, reason: impl fmt::Display) -> ApiError {
-        self.error(format!("Invalid value{}: {reason}", self.located("at")))
+        self.error(format!("Invalid value{}: {reason}", self.located("at", "in")))
     }
 
     /// ``Invalid value type at `.x`: expected <kinds>, but found <kind>: `<json>` ``
@@ -279,7 +303,7 @@ impl<'a> At<'a> {
         };
         self.error(format!(
             "Invalid value type{}: expected {}, but found {found}",
-            self.located("at"),
+            self.located("at", "for"),
             kinds_text(expected)
         ))
     }
@@ -288,7 +312,7 @@ impl<'a> At<'a> {
     pub fn unknown_value(&self, text: &str, accepted: &[&str]) -> ApiError {
         self.error(format!(
             "Unknown value `{text}`{}: {}expected one of {}",
-            self.located("at"),
+            self.located("at", "for"),
             suggest::did_you_mean(text, accepted),
             suggest::list(accepted)
         ))
@@ -298,7 +322,7 @@ impl<'a> At<'a> {
     pub fn unknown_field(&self, name: &str, accepted: &[&str]) -> ApiError {
         self.error(format!(
             "Unknown field `{name}`{}: {}expected one of {}",
-            self.located("inside"),
+            self.located("inside", "inside"),
             suggest::did_you_mean(name, accepted),
             suggest::list(accepted)
         ))
@@ -306,22 +330,24 @@ impl<'a> At<'a> {
 
     /// ``Missing field `x` inside `.y` ``
     pub fn missing_field(&self, name: &str) -> ApiError {
-        self.error(format!("Missing field `{name}`{}", self.located("inside")))
+        self.error(format!("Missing field `{name}`{}", self.located("inside", "inside")))
     }
 
     /// ``Immutable field `x`: expected one of …``
     pub fn immutable_field(&self, name: &str, accepted: &[&str]) -> ApiError {
         self.error(format!(
             "Immutable field `{name}`{}: expected one of {}",
-            self.located("inside"),
+            self.located("inside", "inside"),
             suggest::list(accepted)
         ))
     }
 
-    fn located(&self, preposition: &str) -> String {
+    /// The place in a message: behind `body` a place in a body, behind `query` a parameter of a query string.
+    fn located(&self, body: &str, query: &str) -> String {
         match self.path {
             Path::Root => String::new(),
-            path => format!(" {preposition} `{path}`"),
+            Path::Parameter(name) => format!(" {query} parameter `{name}`"),
+            path => format!(" {body} `{path}`"),
         }
     }
 }

@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::identifier::check_index_uid;
 use super::json::{At, required};
 use super::point_in_time::PointInTime;
-use super::search::{self, DEFAULT_LIMIT, FacetMeasure, SearchQuery, Window};
+use super::query_string::joined;
+use super::search::{self, FEDERATION_FIELDS, FacetMeasure, Place, SearchQuery, Window, personalize};
 
 /// The body of a multi-search.
 #[derive(Clone, Debug, PartialEq)]
@@ -167,11 +168,15 @@ impl MultiSearch {
         if federation.is_none()
             && let Some(position) = queries.iter().position(|asked| asked.is_personalized)
         {
-            return Err(search::personalization_unavailable().prefixed(format_args!("Inside `.queries[{position}]`: ")));
+            return Err(personalize::unavailable().prefixed(format_args!("Inside `.queries[{position}]`: ")));
         }
         Ok(MultiSearch { queries, federation, point_in_time })
     }
 }
+
+/// The fields of a query, in the order in which messages list them: those of a search between two of its own.
+const QUERY_FIELDS: [&str; search::FIELDS.len() + 2] = joined(OF_SEARCH, ["federationOptions"]);
+const OF_SEARCH: [&str; search::FIELDS.len() + 1] = joined(["indexUid"], search::FIELDS);
 
 impl IndexQuery {
     /// # Errors
@@ -187,24 +192,22 @@ impl IndexQuery {
     }
 
     fn read(at: At<'_>) -> ApiResult<IndexQuery> {
-        let accepted: Vec<&str> = ["indexUid"].into_iter().chain(search::FIELDS).chain(["federationOptions"]).collect();
         let (mut index_uid, mut options, mut paging_field) = (None, None, None);
         let (mut remote, mut query_position) = (None, None);
         let mut is_personalized = false;
         let mut query = SearchQuery::default();
-        at.given(&accepted, &["indexUid"], |name, field| {
-            let pages = ["offset", "limit", "page", "hitsPerPage"].contains(&name);
-            match name {
+        at.fields_by_place(&QUERY_FIELDS, |place, field| {
+            match QUERY_FIELDS[place] {
                 "indexUid" => index_uid = Some(field.code(Code::InvalidIndexUid).index_uid()?),
-                "personalize" => is_personalized = search::is_personalized(field)?,
+                _ if field.value().is_null() => {}
+                "personalize" => is_personalized = personalize::is_personalized(field)?,
                 "federationOptions" => {
                     let field = field.code(Code::InvalidMultiSearchFederationOptions);
-                    options =
-                        field.optional(|field| FederationOptions::read(field, &mut remote, &mut query_position))?;
+                    options = Some(FederationOptions::read(field, &mut remote, &mut query_position)?);
                 }
-                _ => {
-                    query.read_field(name, field)?;
-                    if pages {
+                name => {
+                    query.read_field(place - 1, field)?;
+                    if search::is_paging(name) {
                         paging_field.get_or_insert_with(|| name.to_owned());
                     }
                 }
@@ -245,33 +248,14 @@ impl FederationOptions {
     }
 }
 
-/// The fields of `federation`, in the order in which messages list them.
-const FEDERATION_FIELDS: [&str; 9] = [
-    "limit",
-    "offset",
-    "page",
-    "hitsPerPage",
-    "facetsByIndex",
-    "mergeFacets",
-    "distinct",
-    "showPerformanceDetails",
-    "personalize",
-];
-
 impl Federation {
     fn read(at: At<'_>) -> ApiResult<Federation> {
-        use Code::*;
-        let (mut limit, mut offset, mut page, mut hits_per_page) = (DEFAULT_LIMIT, 0, None, None);
-        let (mut facets_by_index, mut merge_facets, mut distinct) = (BTreeMap::new(), None, None);
-        let (mut show_performance_details, mut measures_by_index) = (false, BTreeMap::new());
+        let (mut facets_by_index, mut measures_by_index) = (BTreeMap::new(), BTreeMap::new());
+        let (mut merge_facets, mut list) = (None, SearchQuery::default());
         at.given(&FEDERATION_FIELDS, &[], |name, field| {
             match name {
-                "limit" => limit = size(field.code(InvalidSearchLimit))?,
-                "offset" => offset = size(field.code(InvalidSearchOffset))?,
-                "page" => page = field.code(InvalidSearchPage).optional(size)?,
-                "hitsPerPage" => hits_per_page = field.code(InvalidSearchHitsPerPage).optional(size)?,
                 "facetsByIndex" => {
-                    field.code(InvalidMultiSearchFacetsByIndex).entries(|uid, names| {
+                    field.code(Code::InvalidMultiSearchFacetsByIndex).entries(|uid, names| {
                         check_index_uid(uid).map_err(|reason| names.invalid(reason))?;
                         if let Some((names, measures)) = names.optional(facets)? {
                             facets_by_index.insert(uid.to_owned(), names);
@@ -281,24 +265,16 @@ impl Federation {
                     })?;
                 }
                 "mergeFacets" => {
-                    merge_facets = field.code(InvalidMultiSearchMergeFacets).optional(MergeFacets::read)?;
+                    merge_facets = field.code(Code::InvalidMultiSearchMergeFacets).optional(MergeFacets::read)?;
                 }
-                "distinct" => distinct = field.code(InvalidMultiSearchDistinct).optional(|f| f.string())?,
-                "showPerformanceDetails" => {
-                    show_performance_details = field.code(InvalidMultiSearchQueryShowPerformanceDetails).boolean()?;
-                }
-                // The same shape and the same refusal as in a search.
-                _ => SearchQuery::default().read_field(name, field)?,
+                // Of the merged list, with the meaning that they have in a search.
+                _ => list.read_field_of(Place::Federation, name, field)?,
             }
             Ok(())
         })?;
-        let window = match (page, hits_per_page) {
-            (None, None) => Window::Offset { offset, limit },
-            (page, hits_per_page) => {
-                Window::Page { page: page.unwrap_or(1), hits_per_page: hits_per_page.unwrap_or(DEFAULT_LIMIT) }
-            }
-        };
         measures_by_index.retain(|_, measures: &mut Vec<FacetMeasure>| !measures.is_empty());
+        let window = list.window();
+        let SearchQuery { distinct, show_performance_details, .. } = list;
         Ok(Federation { window, facets_by_index, measures_by_index, merge_facets, distinct, show_performance_details })
     }
 }
@@ -308,14 +284,7 @@ const MEASURES_MAX: usize = 50;
 
 /// Names, and objects that ask for more.
 fn facets(at: At<'_>) -> ApiResult<(Vec<String>, Vec<FacetMeasure>)> {
-    let (mut names, mut measures) = (Vec::new(), Vec::new());
-    at.list(|entry| {
-        match entry.value() {
-            Value::Object(_) => measures.push(FacetMeasure::read(entry)?),
-            _ => names.push(entry.string()?),
-        }
-        Ok(())
-    })?;
+    let (names, measures) = FacetMeasure::read_list(at)?;
     if measures.len() > MEASURES_MAX {
         return Err(at.invalid(format!("{} objects, and there may be {MEASURES_MAX} at most.", measures.len())));
     }

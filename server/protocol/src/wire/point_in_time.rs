@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use lamina_base::error::ApiResult;
+use lamina_base::error::{ApiResult, Code};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::json::At;
-use super::query_string::Parameter;
+use super::schema::{count, exactly, or_null, text};
+use super::search::parameters::{self, Given, TextField, TextFields};
 
 /// How long a view is kept after its last use, unless the request says otherwise.
 const KEEP_ALIVE: Duration = Duration::from_secs(60);
@@ -29,6 +31,9 @@ impl Default for PointInTime {
 }
 
 impl PointInTime {
+    /// Its fields as parameters of a query string.
+    pub(super) const TEXT_FIELDS: TextFields = TextFields { fields: &IN_QUERY_STRINGS, join };
+
     /// The object of a body.
     ///
     /// # Errors
@@ -37,15 +42,10 @@ impl PointInTime {
         let mut asked = PointInTime::default();
         at.fields(&["id", "keepAliveMs"], |name, field| {
             match name {
-                "id" => {
-                    asked.id = field.optional(|field| {
-                        let text = field.string()?;
-                        Uuid::parse_str(&text).map_err(|_| field.invalid(not_an_id(&text)))
-                    })?;
-                }
+                "id" => asked.id = field.optional(id)?,
                 _ => {
                     if let Some(millis) = field.optional(|field| field.positive_integer())? {
-                        asked.keep_alive = keep_alive(millis);
+                        asked.keep_alive = Duration::from_millis(millis).min(KEEP_ALIVE_MAX);
                     }
                 }
             }
@@ -53,30 +53,47 @@ impl PointInTime {
         })?;
         Ok(asked)
     }
-}
 
-/// The view that a parameter of a query string names; an empty one asks for a new view.
-pub(super) fn id(parameter: &Parameter<'_>) -> ApiResult<Option<Uuid>> {
-    match parameter.text()? {
-        "" => Ok(None),
-        text => Uuid::parse_str(text).map(Some).map_err(|_| parameter.invalid(not_an_id(text))),
+    /// The object as a body has it.
+    pub(super) fn written(self) -> Value {
+        json!({ "id": self.id, "keepAliveMs": u64::try_from(self.keep_alive.as_millis()).unwrap_or(u64::MAX) })
+    }
+
+    pub(super) fn schema() -> Value {
+        let id = json!({ "type": ["string", "null"], "format": "uuid" });
+        exactly([("id", id), ("keepAliveMs", or_null(count()))], &[])
     }
 }
 
-/// The time that a request asks for, within what is allowed.
-pub(super) fn keep_alive(millis: u64) -> Duration {
-    Duration::from_millis(millis).min(KEEP_ALIVE_MAX)
+const IN_QUERY_STRINGS: [TextField; 2] = [
+    TextField {
+        name: "pointInTime",
+        code: Code::InvalidSearchPointInTime,
+        // An empty one asks for a new view.
+        of_text: |parameter| Ok(Some(parameter.text()?).filter(|text| !text.is_empty()).into()),
+        check: |at| at.optional(id).map(drop),
+        schema: text,
+    },
+    TextField {
+        name: "pointInTimeKeepAliveMs",
+        code: Code::InvalidSearchPointInTime,
+        of_text: parameters::count,
+        check: |_| Ok(()),
+        schema: count,
+    },
+];
+
+fn join(given: &Given) -> ApiResult<Value> {
+    Ok(json!({ "id": given.value("pointInTime"), "keepAliveMs": given.value("pointInTimeKeepAliveMs") }))
 }
 
-fn not_an_id(text: &str) -> String {
-    format!("`{text}` is not a valid `id` of a point in time.")
+fn id(at: At<'_>) -> ApiResult<Uuid> {
+    let text = at.string()?;
+    Uuid::parse_str(&text).map_err(|_| at.invalid(format!("`{text}` is not a valid `id` of a point in time.")))
 }
 
 #[cfg(test)]
 mod tests {
-    use lamina_base::error::Code;
-    use serde_json::{Value, json};
-
     use super::*;
     use crate::wire::query_string::QueryString;
     use crate::wire::search::SearchQuery;

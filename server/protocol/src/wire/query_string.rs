@@ -74,8 +74,17 @@ impl QueryString {
         accepted: &[&str],
         mut visit: impl FnMut(&str, Parameter<'_>) -> ApiResult<()>,
     ) -> ApiResult<()> {
+        self.parameters_by_place(accepted, |place, parameter| visit(accepted[place], parameter))
+    }
+
+    /// As [`QueryString::parameters`], but `visit` gets the place of the name in `accepted`.
+    pub(super) fn parameters_by_place(
+        &self,
+        accepted: &[&str],
+        mut visit: impl FnMut(usize, Parameter<'_>) -> ApiResult<()>,
+    ) -> ApiResult<()> {
         for (name, values) in &self.parameters {
-            if !accepted.contains(&name.as_str()) {
+            let Some(place) = accepted.iter().position(|accepted| accepted == name) else {
                 return Err(ApiError::new(
                     Code::BadRequest,
                     format!(
@@ -84,8 +93,8 @@ impl QueryString {
                         suggest::list(accepted)
                     ),
                 ));
-            }
-            visit(name, Parameter { name, values, code: Code::BadRequest })?;
+            };
+            visit(place, Parameter { name, values, code: Code::BadRequest })?;
         }
         Ok(())
     }

@@ -6,7 +6,9 @@ use serde_json::Value;
 use super::identifier::document_id;
 use super::json::{self, At};
 use super::query_string::{self, QueryString};
-use super::search::DEFAULT_LIMIT;
+use super::search::{Place, SearchQuery};
+
+pub use super::search::SIMILAR_FIELDS as FIELDS;
 
 /// The parameters, checked for shape and bounds.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,103 +17,32 @@ pub struct SimilarQuery {
     pub id: String,
     /// Whose vectors are compared.
     pub embedder: String,
-    /// Hits skipped.
-    pub offset: usize,
-    /// Hits returned at most.
-    pub limit: usize,
-    /// An expression or arrays of them.
-    pub filter: Option<Value>,
-    /// `None`: all that are displayed.
-    pub attributes_to_retrieve: Option<Vec<String>>,
-    /// Whether hits show their vectors.
-    pub retrieve_vectors: bool,
-    /// Whether hits show their score.
-    pub show_ranking_score: bool,
-    /// Whether hits show how their score came about.
-    pub show_ranking_score_details: bool,
-    /// Whether the answer says how long each step took.
-    pub show_performance_details: bool,
-    /// From 0 to 1.
-    pub ranking_score_threshold: Option<f64>,
+    /// Which documents may be hits, which of the hits are shown, and what of them.
+    pub query: SearchQuery,
 }
 
-/// The fields, in the order in which messages list them.
-pub const FIELDS: [&str; 11] = [
-    "id",
-    "offset",
-    "limit",
-    "filter",
-    "embedder",
-    "attributesToRetrieve",
-    "retrieveVectors",
-    "showRankingScore",
-    "showRankingScoreDetails",
-    "showPerformanceDetails",
-    "rankingScoreThreshold",
-];
-
 impl SimilarQuery {
-    fn empty() -> SimilarQuery {
-        SimilarQuery {
-            id: String::new(),
-            embedder: String::new(),
-            offset: 0,
-            limit: DEFAULT_LIMIT,
-            filter: None,
-            attributes_to_retrieve: None,
-            retrieve_vectors: false,
-            show_ranking_score: false,
-            show_ranking_score_details: false,
-            show_performance_details: false,
-            ranking_score_threshold: None,
-        }
-    }
-
     /// Reads a body.
     ///
     /// # Errors
     /// The first thing wrong in the order of the text.
     pub fn from_body(body: &Value) -> ApiResult<SimilarQuery> {
-        use Code::*;
-        let (mut id, mut embedder, mut query) = (None, None, SimilarQuery::empty());
+        let (mut id, mut embedder, mut query) = (None, None, SearchQuery::default());
         let root = At::root(body);
         root.given(&FIELDS, &["id", "embedder"], |name, field| {
             match name {
                 "id" => {
-                    let field = field.code(InvalidSimilarId);
+                    let field = field.code(Code::InvalidSimilarId);
                     id = Some(document_id(field.value()).map_err(|reason| field.invalid(reason))?);
                 }
-                "embedder" => embedder = Some(field.code(InvalidSimilarEmbedder).string()?),
-                "offset" => query.offset = size(field.code(InvalidSimilarOffset).positive_integer()?),
-                "limit" => query.limit = size(field.code(InvalidSimilarLimit).positive_integer()?),
-                "filter" => query.filter = field.optional(|f| Ok(f.value().clone()))?,
-                "attributesToRetrieve" => {
-                    query.attributes_to_retrieve =
-                        field.code(InvalidSimilarAttributesToRetrieve).optional(|f| f.strings())?;
-                }
-                "retrieveVectors" => query.retrieve_vectors = field.code(InvalidSimilarRetrieveVectors).boolean()?,
-                "showRankingScore" => {
-                    query.show_ranking_score = field.code(InvalidSimilarShowRankingScore).boolean()?;
-                }
-                "showRankingScoreDetails" => {
-                    query.show_ranking_score_details = field.code(InvalidSimilarShowRankingScoreDetails).boolean()?;
-                }
-                "showPerformanceDetails" => {
-                    query.show_performance_details = field.code(InvalidSimilarShowPerformanceDetails).boolean()?;
-                }
-                _ => {
-                    let field = field.code(InvalidSimilarRankingScoreThreshold);
-                    query.ranking_score_threshold = field.optional(|f| {
-                        let number = f.number()?;
-                        threshold(number).map_err(|reason| f.invalid(reason))
-                    })?;
-                }
+                "embedder" => embedder = Some(field.code(Code::InvalidSimilarEmbedder).string()?),
+                _ => query.read_field_of(Place::Similar, name, field)?,
             }
             Ok(())
         })?;
-        query.id = json::required(id, &root, "id", BadRequest)?;
-        query.embedder = json::required(embedder, &root, "embedder", BadRequest)?;
-        Ok(query)
+        let id = json::required(id, &root, "id", Code::BadRequest)?;
+        let embedder = json::required(embedder, &root, "embedder", Code::BadRequest)?;
+        Ok(SimilarQuery { id, embedder, query })
     }
 
     /// Reads a query string.
@@ -119,59 +50,23 @@ impl SimilarQuery {
     /// # Errors
     /// The first thing wrong in the order of the text.
     pub fn from_parameters(parameters: &QueryString) -> ApiResult<SimilarQuery> {
-        use Code::*;
-        let (mut id, mut embedder, mut query) = (None, None, SimilarQuery::empty());
+        let (mut id, mut embedder, mut query) = (None, None, SearchQuery::default());
         parameters.parameters(&FIELDS, |name, parameter| {
             match name {
                 "id" => {
-                    let parameter = parameter.code(InvalidSimilarId);
+                    let parameter = parameter.code(Code::InvalidSimilarId);
                     let value = Value::String(parameter.text()?.to_owned());
                     id = Some(document_id(&value).map_err(|reason| parameter.invalid(reason))?);
                 }
-                "embedder" => embedder = Some(parameter.code(InvalidSimilarEmbedder).text()?.to_owned()),
-                "offset" => query.offset = size(parameter.code(InvalidSimilarOffset).positive_integer()?),
-                "limit" => query.limit = size(parameter.code(InvalidSimilarLimit).positive_integer()?),
-                "filter" => {
-                    let text = parameter.code(InvalidSimilarFilter).text()?.to_owned();
-                    query.filter = Some(super::search::filter_parameter(&text));
-                }
-                "attributesToRetrieve" => {
-                    let parameter = parameter.code(InvalidSimilarAttributesToRetrieve);
-                    query.attributes_to_retrieve = Some(parameter.strings()?);
-                }
-                "retrieveVectors" => {
-                    query.retrieve_vectors = parameter.code(InvalidSimilarRetrieveVectors).boolean()?;
-                }
-                "showRankingScore" => {
-                    query.show_ranking_score = parameter.code(InvalidSimilarShowRankingScore).boolean()?;
-                }
-                "showRankingScoreDetails" => {
-                    query.show_ranking_score_details =
-                        parameter.code(InvalidSimilarShowRankingScoreDetails).boolean()?;
-                }
-                "showPerformanceDetails" => {
-                    query.show_performance_details = parameter.code(InvalidSimilarShowPerformanceDetails).boolean()?;
-                }
-                _ => {
-                    let parameter = parameter.code(InvalidSimilarRankingScoreThreshold);
-                    let number = threshold(parameter.number()?).map_err(|reason| parameter.invalid(reason))?;
-                    query.ranking_score_threshold = Some(number);
-                }
+                "embedder" => embedder = Some(parameter.code(Code::InvalidSimilarEmbedder).text()?.to_owned()),
+                _ => query.read_text_of(Place::Similar, name, parameter)?,
             }
             Ok(())
         })?;
-        query.id = query_string::required(id, "id", BadRequest)?;
-        query.embedder = query_string::required(embedder, "embedder", BadRequest)?;
-        Ok(query)
+        let id = query_string::required(id, "id", Code::BadRequest)?;
+        let embedder = query_string::required(embedder, "embedder", Code::BadRequest)?;
+        Ok(SimilarQuery { id, embedder, query })
     }
-}
-
-fn threshold(number: f64) -> Result<f64, String> {
-    if (0.0..=1.0).contains(&number) { Ok(number) } else { Err(super::search::out_of_range("rankingScoreThreshold")) }
-}
-
-fn size(number: u64) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]
@@ -212,7 +107,7 @@ mod tests {
             assert_eq!(refused(json!({"id": 1, name: -1.5})).0, code, "{name}");
         }
         let read = SimilarQuery::from_body(&json!({"id": 143, "embedder": "e", "limit": 3})).unwrap();
-        assert_eq!((read.id.as_str(), read.limit), ("143", 3));
+        assert_eq!((read.id.as_str(), read.query.limit), ("143", 3));
     }
 
     #[test]
@@ -221,6 +116,6 @@ mod tests {
         assert_eq!(read("id=1").unwrap_err().message, "Missing parameter `embedder`");
         assert_eq!(read("id=1&embedder=e&limit=x").unwrap_err().code, Code::InvalidSimilarLimit);
         assert_eq!(read("id=a/b&embedder=e").unwrap_err().code, Code::InvalidSimilarId);
-        assert_eq!(read("id=1&embedder=e&filter=n%3E1").unwrap().filter, Some(json!("n>1")));
+        assert_eq!(read("id=1&embedder=e&filter=n%3E1").unwrap().query.filter, Some(json!("n>1")));
     }
 }

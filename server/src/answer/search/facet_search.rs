@@ -6,7 +6,7 @@ use lamina_engine::facet::{FacetHits, FacetSearchError, search_facet};
 use lamina_engine::search::{SearchRequest, SearchResult};
 use lamina_engine::text::Language;
 use lamina_protocol::wire::json::{At, required};
-use lamina_protocol::wire::search::SearchQuery;
+use lamina_protocol::wire::search::{SELECTING, SearchQuery};
 use serde_json::{Map, Value, json};
 
 use super::answer::report_degraded;
@@ -24,21 +24,6 @@ pub(crate) struct FacetSearch {
     /// The search that selects the documents whose values count.
     pub query: SearchQuery,
 }
-
-/// The parameters of a search that matter for the documents selected, and the state that they are selected in.
-pub(crate) const SELECTING: [&str; 11] = [
-    "q",
-    "vector",
-    "media",
-    "hybrid",
-    "filter",
-    "matchingStrategy",
-    "attributesToSearchOn",
-    "rankingScoreThreshold",
-    "locales",
-    "pointInTime",
-    "at",
-];
 
 impl FacetSearch {
     /// Reads a body. Fields that have no meaning here are ignored, so that clients can pass on those of the search beside
@@ -60,7 +45,7 @@ impl FacetSearch {
                     // Counts are exhaustive without it, too.
                     field.code(Code::InvalidFacetSearchExhaustiveFacetCount).optional(|f| f.boolean())?;
                 }
-                _ if SELECTING.contains(&name) => query.read_field(name, field)?,
+                _ if SELECTING.contains(&name) => query.read_selecting(name, field)?,
                 _ => {}
             }
             Ok(())

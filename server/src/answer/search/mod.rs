@@ -50,7 +50,7 @@ use lamina_protocol::wire::search::{SearchQuery, Window};
 pub(crate) use answer::{Answer, Metadata, WrittenAnswer};
 pub(crate) use bounds::{check_list, filter_time};
 pub(crate) use embedded::EmbeddedTexts;
-pub(crate) use facet_search::{FacetSearch, SELECTING, run_facet_search};
+pub(crate) use facet_search::{FacetSearch, run_facet_search};
 pub(crate) use facets::Facets;
 pub(crate) use federation::federated;
 pub(crate) use federation::{ValuesWanted, run_federated};
@@ -66,7 +66,7 @@ pub(crate) use rerank::{Candidates, Reranked, candidates, reranker};
 pub(crate) use response_cache::{Answered, Form, ResponseCache, depends_on_time, unexpired};
 pub(crate) use similar::run_similar;
 pub(crate) use suggestions::{
-    COMPLETION_FIELDS, COMPLETIONS_MAX, CompletionQuery, DidYouMean, SOURCE_QUERIES, count_query, run_completions,
+    COMPLETIONS_MAX, CompletionQuery, DidYouMean, SOURCE_QUERIES, count_query, run_completions,
 };
 
 use meaning::{Searched, check_embedder, embedding_took};

@@ -142,19 +142,14 @@ impl std::fmt::Debug for ResponseCache {
 ///
 /// Commits count up within one index; another index of the same name was made at another time.
 fn key(target: Target<'_>, query: &SearchQuery, context: &Context, form: Form) -> Option<Key> {
-    let of_words = query.vector.is_none() && query.hybrid.is_none() && query.media.is_none();
-    let of_one_index = context.foreign.is_none() && !context.proxied && !query.use_network;
-    // Timings are those of one search, a view has an end, and each `metadata` an identifier.
-    let repeatable = query.explain.is_none()
-        // Providers answer as they like.
-        && query.rerank.is_none()
-        && !query.show_performance_details
-        && query.point_in_time.is_none()
-        && !form.with_metadata;
-    if !(of_words && of_one_index && repeatable) {
+    // Each `metadata` has an identifier.
+    if context.foreign.is_some() || context.proxied || form.with_metadata {
         return None;
     }
     let mut key = String::new();
+    if !query.put_key(&mut key) {
+        return None;
+    }
     let created_at = Timestamp::from(target.snapshot.created_at()).nanos();
     let imposed = context.rights.imposed_filter(target.name);
     // What is near to now is another second a little further away.
@@ -163,63 +158,9 @@ fn key(target: Target<'_>, query: &SearchQuery, context: &Context, form: Form) -
     let is_degraded = target.snapshot.is_degraded();
     let switches = (context.contains_filter, form.names_index, is_degraded, unexpired(target.snapshot), rules);
     let names = [target.name, target.uid];
-    write!(key, "{names:?} {created_at} {} {switches:?} {second:?} {imposed:?}", target.snapshot.generation)
+    write!(key, "\n{names:?} {created_at} {} {switches:?} {second:?} {imposed:?}", target.snapshot.generation)
         .expect("texts take everything");
-    put_query(query, &mut key);
     (key.len() <= KEY_BYTES_MAX).then(|| key.into_boxed_str())
-}
-
-/// Puts the fields of a query that are not what they are by default: most of some forty are.
-fn put_query(query: &SearchQuery, key: &mut String) {
-    let default = SearchQuery::default();
-    macro_rules! put {
-        ($($field:ident),*) => {
-            // A field that is missing here is an error of the compiler.
-            let SearchQuery { $($field),* } = query;
-            $(if *$field != default.$field {
-                write!(key, concat!(" ", stringify!($field), " {:?}"), $field).expect("texts take everything");
-            })*
-        };
-    }
-    put!(
-        q,
-        vector,
-        media,
-        hybrid,
-        offset,
-        limit,
-        page,
-        hits_per_page,
-        attributes_to_retrieve,
-        retrieve_vectors,
-        attributes_to_crop,
-        crop_length,
-        attributes_to_highlight,
-        show_matches_position,
-        show_ranking_score,
-        show_ranking_score_details,
-        show_performance_details,
-        filter,
-        sort,
-        boosts,
-        distinct,
-        distinct_limit,
-        facets,
-        measures,
-        highlight_pre_tag,
-        highlight_post_tag,
-        crop_marker,
-        matching_strategy,
-        attributes_to_search_on,
-        ranking_score_threshold,
-        locales,
-        did_you_mean,
-        rerank,
-        explain,
-        use_network,
-        at,
-        point_in_time
-    );
 }
 
 /// Returns whether the same search orders the same documents otherwise when it comes later.

@@ -24,39 +24,38 @@ use super::{Context, Found, HitWriter, Reach, Target, bounds, hits_bytes, refusa
 ///
 /// # Errors
 /// A filter that can't be used, an unknown embedder, an unknown document.
-pub(crate) fn run_similar(target: Target<'_>, query: &SimilarQuery, context: &Context) -> ApiResult<Written> {
-    check(target, query)?;
+pub(crate) fn run_similar(target: Target<'_>, asked: &SimilarQuery, context: &Context) -> ApiResult<Written> {
+    check(target, asked)?;
     let imposed = context.imposed_filter(target.name, Code::InvalidSimilarFilter)?;
-    let address = address(target, query, imposed.as_ref())?;
-    let window = Window::Offset { offset: query.offset, limit: query.limit };
-    let window = Reach::new(window, target.snapshot.settings.pagination.max_total_hits);
-    let request = request(target, query, context, window, imposed)?;
+    let address = address(target, asked, imposed.as_ref())?;
+    let window = Reach::new(asked.query.window(), target.snapshot.settings.pagination.max_total_hits);
+    let request = request(target, asked, context, window, imposed)?;
     let start = Instant::now();
-    let mut found = find(target, query, context, window, &request, address)?;
+    let mut found = find(target, asked, context, window, &request, address)?;
     let took = start.elapsed();
-    let mut out = write_hits(target, query, context, &mut found)?;
-    for (key, value) in &around(target, query, context, &found, took) {
+    let mut out = write_hits(target, asked, context, &mut found)?;
+    for (key, value) in &around(target, asked, context, &found, took) {
         out.append_field(key, value);
     }
     Ok(out)
 }
 
 /// Refuses an unknown embedder, and a list that is too long.
-fn check(target: Target<'_>, query: &SimilarQuery) -> ApiResult<()> {
-    if !target.snapshot.settings.embedders.contains_key(&query.embedder) {
-        return Err(unknown_embedder(&query.embedder, Code::InvalidSimilarEmbedder));
+fn check(target: Target<'_>, asked: &SimilarQuery) -> ApiResult<()> {
+    if !target.snapshot.settings.embedders.contains_key(&asked.embedder) {
+        return Err(unknown_embedder(&asked.embedder, Code::InvalidSimilarEmbedder));
     }
-    let retrieved = query.attributes_to_retrieve.as_ref().map_or(0, Vec::len);
+    let retrieved = asked.query.attributes_to_retrieve.as_ref().map_or(0, Vec::len);
     bounds::length("attributesToRetrieve", retrieved, bounds::NAMES_MAX, Code::InvalidSimilarAttributesToRetrieve)
 }
 
 /// Where the document is that others are compared with, if the caller may see it.
-fn address(target: Target<'_>, query: &SimilarQuery, imposed: Option<&Filter>) -> ApiResult<DocumentAddress> {
-    let address = target.snapshot.find(&query.id).filter(|address| is_shown(target, imposed, *address));
+fn address(target: Target<'_>, asked: &SimilarQuery, imposed: Option<&Filter>) -> ApiResult<DocumentAddress> {
+    let address = target.snapshot.find(&asked.id).filter(|address| is_shown(target, imposed, *address));
     let Some(address) = address else {
         // It may be in what cannot be read.
         target.snapshot.check_whole()?;
-        return Err(ApiError::new(Code::NotFoundSimilarId, format!("Document `{}` not found.", query.id)));
+        return Err(ApiError::new(Code::NotFoundSimilarId, format!("Document `{}` not found.", asked.id)));
     };
     Ok(address)
 }
@@ -64,12 +63,12 @@ fn address(target: Target<'_>, query: &SimilarQuery, imposed: Option<&Filter>) -
 /// The engine's request, with the filter that the caller's rights impose.
 fn request(
     target: Target<'_>,
-    query: &SimilarQuery,
+    asked: &SimilarQuery,
     context: &Context,
     window: Reach,
     imposed: Option<Filter>,
 ) -> ApiResult<SearchRequest> {
-    let filter = match &query.filter {
+    let filter = match &asked.query.filter {
         Some(filter) => parse_filter(filter, Code::InvalidSimilarFilter, context.contains_filter)?,
         None => None,
     };
@@ -77,7 +76,7 @@ fn request(
         offset: window.offset,
         limit: window.limit,
         filter: both(imposed, filter),
-        score_threshold: query.ranking_score_threshold,
+        score_threshold: asked.query.ranking_score_threshold,
         // What is alike does not depend on what else counts.
         boosts: Some(Vec::new()),
         cutoff: Some(cutoff(&target.snapshot.settings)),
@@ -89,14 +88,14 @@ fn request(
 /// The documents like the one at `address`.
 fn find(
     target: Target<'_>,
-    query: &SimilarQuery,
+    asked: &SimilarQuery,
     context: &Context,
     window: Reach,
     request: &SearchRequest,
     address: DocumentAddress,
 ) -> ApiResult<Found> {
     let held = context.budget.hold(hits_bytes(target.snapshot, request))?;
-    let found = search_similar(target.snapshot, request, &query.embedder, address);
+    let found = search_similar(target.snapshot, request, &asked.embedder, address);
     let mut result = found.map_err(|error| match error {
         SearchError::Filter(error) => ApiError::new(Code::InvalidSimilarFilter, error.sentence()),
         other => refusal::search(target.name, &other),
@@ -120,15 +119,8 @@ fn find(
 }
 
 /// The answer up to the end of its hits.
-fn write_hits(target: Target<'_>, query: &SimilarQuery, context: &Context, found: &mut Found) -> ApiResult<Written> {
-    let shown = SearchQuery {
-        attributes_to_retrieve: query.attributes_to_retrieve.clone(),
-        retrieve_vectors: query.retrieve_vectors,
-        show_ranking_score: query.show_ranking_score,
-        show_ranking_score_details: query.show_ranking_score_details,
-        ..SearchQuery::default()
-    };
-    let writer = HitWriter::new(target, &shown, found, &context.budget);
+fn write_hits(target: Target<'_>, asked: &SimilarQuery, context: &Context, found: &mut Found) -> ApiResult<Written> {
+    let writer = HitWriter::new(target, &asked.query, found, &context.budget);
     let mut out = Written { body: b"{\"hits\":[".to_vec(), ..Written::default() };
     writer.write_all(&found.result, &mut out.body)?;
     out.body.extend_from_slice(b"]}");
@@ -140,7 +132,7 @@ fn write_hits(target: Target<'_>, query: &SimilarQuery, context: &Context, found
 /// Everything but the hits; the search itself `took` so long.
 fn around(
     target: Target<'_>,
-    query: &SimilarQuery,
+    asked: &SimilarQuery,
     context: &Context,
     found: &Found,
     took: Duration,
@@ -148,14 +140,14 @@ fn around(
     let millis = u64::try_from(context.received.elapsed().as_millis()).unwrap_or(u64::MAX);
     let total = target.snapshot.settings.pagination.estimate(found.result.total);
     let mut fields = Map::new();
-    fields.insert("id".into(), json!(query.id));
+    fields.insert("id".into(), json!(asked.id));
     fields.insert("processingTimeMs".into(), json!(millis));
-    fields.insert("limit".into(), json!(query.limit));
+    fields.insert("limit".into(), json!(asked.query.limit));
     fields.insert("offset".into(), json!(found.window.offset));
     fields.insert("estimatedTotalHits".into(), json!(total));
     fields.insert("requestUid".into(), json!(Uuid::now_v7()));
     report_degraded(&found.result.limits, &mut fields);
-    if query.show_performance_details {
+    if asked.query.show_performance_details {
         fields.insert("performanceDetails".into(), json!({ "search": format!("{took:.2?}") }));
     }
     fields

@@ -4,7 +4,7 @@ use lamina_base::error::{ApiResult, Code};
 use lamina_base::timestamp::Timestamp;
 use lamina_engine::search::{Completion, SearchRequest, complete, corrected, documents_with};
 use lamina_protocol::wire::json::{At, required};
-use lamina_protocol::wire::search::SearchQuery;
+use lamina_protocol::wire::search::{COMPLETION_FIELDS, SearchQuery};
 use serde_json::{Map, Value, json};
 
 use super::meaning::search_by_kind;
@@ -27,9 +27,6 @@ pub(crate) struct CompletionQuery {
     pub limit: usize,
 }
 
-/// The fields of a request for completions, in the order in which messages list them.
-pub(crate) const COMPLETION_FIELDS: [&str; 5] = ["q", "limit", "filter", "attributesToSearchOn", "locales"];
-
 impl CompletionQuery {
     /// Reads a body.
     ///
@@ -40,7 +37,7 @@ impl CompletionQuery {
         let root = At::root(body);
         root.fields(&COMPLETION_FIELDS, |name, field| {
             if name != "limit" {
-                return query.read_field(name, field);
+                return query.read_selecting(name, field);
             }
             let field = field.code(Code::InvalidSearchLimit);
             let wanted = field.optional(|field| field.positive_integer())?.unwrap_or(DEFAULT_LIMIT as u64);

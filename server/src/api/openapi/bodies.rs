@@ -193,35 +193,12 @@ fn network() -> Value {
 pub(super) fn parameter(name: &str) -> Value {
     let statuses: Vec<&str> = Status::ALL.iter().map(|status| status.as_str()).collect();
     let kinds: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
+    if let Some(schema) = search::parameter_schema(name) {
+        return schema;
+    }
     match name {
-        "offset"
-        | "limit"
-        | "page"
-        | "hitsPerPage"
-        | "cropLength"
-        | "from"
-        | "since"
-        | "waitMs"
-        | "pointInTimeKeepAliveMs" => count(),
-        "rankingScoreThreshold" | "hybridSemanticRatio" | "hybridThresholdsWords" | "hybridThresholdsVectors" => {
-            share()
-        }
-        "hybridRrfK" => searches::rrf_k(),
-        "rerank" | "rerankLimit" | "rerankTimeoutMs" => search::rerank_parameter_schema(name),
-        "distinctLimit" => json!({ "type": "integer", "minimum": 1, "maximum": search::DISTINCT_LIMIT_MAX }),
-        "hybridFusion" => one_of(&search::fusion_names()),
-        "retrieveVectors"
-        | "showMatchesPosition"
-        | "showRankingScore"
-        | "showRankingScoreDetails"
-        | "showPerformanceDetails"
-        | "useNetwork"
-        | "didYouMean"
-        | "reverse"
-        | "skipCreation"
-        | "skipDamaged"
-        | "explain"
-        | "showInternalDatabaseSizes" => flag(),
+        "from" | "since" | "waitMs" => count(),
+        "reverse" | "skipCreation" | "skipDamaged" | "showInternalDatabaseSizes" => flag(),
         "uids" | "batchUids" | "canceledBy" => commas("[0-9]+"),
         "indexUids" => commas("[A-Za-z0-9_-]{1,400}"),
         "statuses" => commas(&format!("({})", statuses.join("|"))),
@@ -230,10 +207,8 @@ pub(super) fn parameter(name: &str) -> Value {
         | "afterFinishedAt" => {
             json!({ "anyOf": [instant(), { "type": "string", "format": "date" }, { "const": "*" }] })
         }
-        "at" => state(),
         "index" => index_uid(),
         "csvDelimiter" => json!({ "type": "string", "minLength": 1, "maxLength": 1 }),
-        "matchingStrategy" => one_of(&search::strategy_names()),
         "sizeFormat" => one_of(&["raw", "human"]),
         "mark" | "ifMark" => json!({ "type": "string", "minLength": 1, "maxLength": 2000 }),
         "wait" => json!({ "const": "searchable" }),

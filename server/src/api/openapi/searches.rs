@@ -1,34 +1,29 @@
 //! Schemas of searches: what is asked for, and what is answered.
 
 use lamina_protocol::wire::schema::{
-    anything, at_least, count, exactly, flag, index_uid, instant, list, map_of, named, number, one_of, open, or_null,
-    share, state, text, texts,
+    at_least, count, exactly, flag, index_uid, instant, list, map_of, named, number, one_of, open, or_null, text, texts,
 };
-use lamina_protocol::wire::{boosts, search, similar};
+use lamina_protocol::wire::search::{
+    COMPLETION_FIELDS, FEDERATION_FIELDS, FIELDS, FacetMeasure, SELECTING, SearchParameter, field_schema,
+};
+use lamina_protocol::wire::similar;
 use serde_json::{Value, json};
 
 use super::facets;
-use crate::answer::search::{COMPLETION_FIELDS, COMPLETIONS_MAX, SELECTING, SOURCE_QUERIES};
+use crate::answer::search::{COMPLETIONS_MAX, SOURCE_QUERIES};
 
 /// The body of a search.
 pub(super) fn body() -> Value {
-    let mut body = exactly(search::FIELDS.into_iter().map(|name| (name, field(name))), &[]);
-    for (name, purpose) in purposes() {
-        if let Some(field) = body["properties"].get_mut(name) {
-            field["description"] = purpose.into();
-        }
-    }
-    body
+    exactly(SearchParameter::all().map(|parameter| (parameter.name, described(parameter))), &[])
 }
 
-/// What each parameter does, as the page of search parameters says it; links are for pages.
-fn purposes() -> impl Iterator<Item = (&'static str, String)> {
-    let page = include_str!("../../../../docs/search-parameters.md");
-    page.lines().filter_map(|line| {
-        let mut cells = line.strip_prefix("| `")?.split(" | ");
-        let name = cells.next()?.trim_end_matches('`');
-        Some((name, without_links(cells.nth(3)?)))
-    })
+/// The schema of a parameter with its purpose; links are for pages.
+fn described(parameter: &SearchParameter) -> Value {
+    let mut schema = parameter.schema();
+    if let Some(reference) = parameter.reference {
+        schema["description"] = without_links(reference.purpose).into();
+    }
+    schema
 }
 
 /// Of links, the text stays, unless all that it says is where to read more: ` ([page](…))`, `, see [page](…)`.
@@ -48,7 +43,7 @@ pub(super) fn without_links(text: &str) -> String {
 pub(super) fn facet_body() -> Value {
     let own = [("facetName", text()), ("facetQuery", or_null(text())), ("exhaustiveFacetCount", or_null(flag()))];
     // Anything else is taken, the rest of a search for instance, and means nothing here.
-    open(SELECTING.map(|name| (name, field(name))).into_iter().chain(own), &["facetName"])
+    open(SELECTING.map(|name| (name, field_schema(name))).into_iter().chain(own), &["facetName"])
 }
 
 /// The body of a request for documents like another one.
@@ -56,7 +51,7 @@ pub(super) fn similar_body() -> Value {
     let schema = |name| match name {
         "id" => named("DocumentId"),
         "embedder" => text(),
-        _ => field(name),
+        _ => field_schema(name),
     };
     exactly(similar::FIELDS.into_iter().map(|name| (name, schema(name))), &["id", "embedder"])
 }
@@ -64,9 +59,9 @@ pub(super) fn similar_body() -> Value {
 /// The body of several searches.
 pub(super) fn multi_body() -> Value {
     let own = [("indexUid", index_uid()), ("federationOptions", or_null(federation_options()))];
-    let query = exactly(search::FIELDS.into_iter().map(|name| (name, field(name))).chain(own), &["indexUid"]);
+    let query = exactly(FIELDS.into_iter().map(|name| (name, field_schema(name))).chain(own), &["indexUid"]);
     let fields =
-        [("queries", list(query)), ("federation", or_null(federation())), ("pointInTime", field("pointInTime"))];
+        [("queries", list(query)), ("federation", or_null(federation())), ("pointInTime", field_schema("pointInTime"))];
     exactly(fields, &["queries"])
 }
 
@@ -76,40 +71,12 @@ fn federation_options() -> Value {
 }
 
 fn federation() -> Value {
-    let merge = exactly([("maxValuesPerFacet", or_null(count()))], &[]);
-    exactly(
-        [
-            ("limit", or_null(count())),
-            ("offset", or_null(count())),
-            ("page", or_null(count())),
-            ("hitsPerPage", or_null(count())),
-            ("facetsByIndex", or_null(map_of(or_null(list(json!({ "anyOf": [text(), facets::measured()] })))))),
-            ("mergeFacets", or_null(merge)),
-            ("distinct", or_null(text())),
-            ("showPerformanceDetails", or_null(flag())),
-            ("personalize", json!({ "type": "null" })),
-        ],
-        &[],
-    )
-}
-
-/// Which embedder counts in a search, how much, and how its list is merged with that of words.
-fn hybrid() -> Value {
-    let fusions = one_of(&search::fusion_names());
-    let thresholds = exactly(search::ArmThresholds::FIELDS.map(|name| (name, or_null(share()))), &[]);
-    let fields = [
-        ("embedder", text()),
-        ("semanticRatio", or_null(share())),
-        ("fusion", or_null(fusions)),
-        ("rrfK", or_null(rrf_k())),
-        ("thresholds", or_null(thresholds)),
-    ];
-    exactly(fields, &["embedder"])
-}
-
-/// How much the best ranks of a list outweigh the next.
-pub(super) fn rrf_k() -> Value {
-    json!({ "type": "number", "minimum": 0, "maximum": search::Hybrid::RRF_K_MAX })
+    let schema = |name| match name {
+        "facetsByIndex" => or_null(map_of(or_null(list(FacetMeasure::entry_schema())))),
+        "mergeFacets" => or_null(exactly([("maxValuesPerFacet", or_null(count()))], &[])),
+        _ => field_schema(name),
+    };
+    exactly(FEDERATION_FIELDS.map(|name| (name, schema(name))), &[])
 }
 
 /// The body of a request for completions.
@@ -117,7 +84,7 @@ pub(super) fn completions_body() -> Value {
     let schema = |name: &'static str| match name {
         "q" => text(),
         "limit" => json!({ "type": ["integer", "null"], "minimum": 0, "maximum": COMPLETIONS_MAX }),
-        other => field(other),
+        other => field_schema(other),
     };
     exactly(COMPLETION_FIELDS.into_iter().map(|name| (name, schema(name))), &["q"])
 }
@@ -127,47 +94,6 @@ fn completion_answer() -> Value {
     let completion = exactly([("q", text()), ("documents", count()), ("source", source)], &["q", "documents"]);
     let fields = [("q", text()), ("completions", list(completion)), ("processingTimeMs", count())];
     exactly(fields, &["q", "completions", "processingTimeMs"])
-}
-
-/// A field of a search, or of a request for similar documents.
-fn field(name: &str) -> Value {
-    match name {
-        "offset" | "limit" | "cropLength" | "page" | "hitsPerPage" => or_null(count()),
-        "vector" => or_null(list(number())),
-        "hybrid" => or_null(hybrid()),
-        "attributesToRetrieve" | "attributesToCrop" | "attributesToHighlight" | "attributesToSearchOn" | "sort" => {
-            or_null(texts())
-        }
-        "facets" => or_null(list(json!({ "anyOf": [text(), facets::measured()] }))),
-        "locales" => or_null(list(named("Locale"))),
-        "distinctLimit" => json!({ "type": ["integer", "null"], "minimum": 1, "maximum": search::DISTINCT_LIMIT_MAX }),
-        "boosts" => or_null(list(boosts::schema())),
-        "retrieveVectors"
-        | "showMatchesPosition"
-        | "showRankingScore"
-        | "showRankingScoreDetails"
-        | "showPerformanceDetails"
-        | "didYouMean"
-        | "useNetwork" => or_null(flag()),
-        "filter" => named("Filter"),
-        "rankingScoreThreshold" => or_null(share()),
-        "matchingStrategy" => or_null(one_of(&search::strategy_names())),
-        "q" | "distinct" | "highlightPreTag" | "highlightPostTag" | "cropMarker" => or_null(text()),
-        "explain" => {
-            let document = exactly([("documentId", json!({ "type": ["string", "integer", "null"] }))], &[]);
-            json!({ "anyOf": [{ "type": ["boolean", "null"] }, document] })
-        }
-        "pointInTime" => {
-            let id = json!({ "type": ["string", "null"], "format": "uuid" });
-            or_null(exactly([("id", id), ("keepAliveMs", or_null(count()))], &[]))
-        }
-        "rerank" => or_null(search::rerank_schema()),
-        "at" => or_null(state()),
-        "media" => anything(),
-        // A field of the protocol for what this server does not do: it is refused unless null.
-        "personalize" => json!({ "type": "null" }),
-        _ => anything(),
-    }
 }
 
 /// The answers, by the names of their schemas.
@@ -310,7 +236,7 @@ mod tests {
         ] {
             assert_eq!(without_links(text), expected, "{text}");
         }
-        assert!(purposes().count() > 30);
-        assert!(purposes().all(|(_, purpose)| !purpose.contains("](") && !purpose.contains(".md")));
+        let described = body()["properties"].to_string();
+        assert!(described.contains("description") && !described.contains("](") && !described.contains(".md"));
     }
 }

@@ -6,12 +6,13 @@ use lamina_engine::facet::{Calendar, Histogram, Key, Measure, Percentile, RANGES
 use lamina_engine::filter::{Coordinates, ElementField, attribute_of};
 use lamina_engine::index::settings::GEO_FIELD;
 use lamina_engine::text::Moment;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::wire::json::{At, Kind, required};
+use crate::wire::schema::{exactly, list, number, one_of, or_null, text};
 
 /// Percentiles of one facet.
-pub const PERCENTILES_MAX: usize = 100;
+const PERCENTILES_MAX: usize = 100;
 /// The fields of a facet that is an object.
 const FIELDS: [&str; 5] = ["facet", "origin", "ranges", "histogram", "statistics"];
 
@@ -35,8 +36,46 @@ struct Parts {
 }
 
 impl FacetMeasure {
-    /// Reads an object.
-    pub(in crate::wire) fn read(at: At<'_>) -> ApiResult<FacetMeasure> {
+    /// Reads a list of names, and of objects that ask for more.
+    pub(in crate::wire) fn read_list(at: At<'_>) -> ApiResult<(Vec<String>, Vec<FacetMeasure>)> {
+        let (mut names, mut measures) = (Vec::new(), Vec::new());
+        at.list(|entry| {
+            match entry.value() {
+                Value::Object(_) => measures.push(FacetMeasure::read(entry)?),
+                _ => names.push(entry.string()?),
+            }
+            Ok(())
+        })?;
+        Ok((names, measures))
+    }
+
+    /// The schema of an entry of such a list. The parts of an object must go together, too.
+    pub fn entry_schema() -> Value {
+        let facet = json!({ "type": "string", "pattern": "^[^*]*$" });
+        let degrees = |most: i64| json!({ "type": "number", "minimum": -most, "maximum": most });
+        let origin = exactly([("lat", degrees(90)), ("lng", degrees(180))], &["lat", "lng"]);
+        let date = json!({ "type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ].+)?$" });
+        let bound = || json!({ "anyOf": [{ "type": ["number", "null"] }, date.clone()] });
+        let range = exactly([("from", bound()), ("to", bound()), ("label", or_null(text()))], &[]);
+        let mut ranges = list(range);
+        ranges["maxItems"] = json!(RANGES_MAX);
+        let length = json!({ "type": "number", "exclusiveMinimum": 0 });
+        let interval = json!({ "anyOf": [length, one_of(&Calendar::units())] });
+        let histogram = exactly([("interval", interval), ("timeZone", or_null(text()))], &["interval"]);
+        let mut percentiles = list(number());
+        percentiles["maxItems"] = json!(PERCENTILES_MAX);
+        let statistics = exactly([("percentiles", or_null(percentiles))], &[]);
+        let fields = [
+            ("facet", facet),
+            ("origin", or_null(origin)),
+            ("ranges", or_null(ranges)),
+            ("histogram", or_null(histogram)),
+            ("statistics", json!({ "anyOf": [{ "type": ["boolean", "null"] }, statistics] })),
+        ];
+        json!({ "anyOf": [text(), exactly(fields, &["facet"])] })
+    }
+
+    fn read(at: At<'_>) -> ApiResult<FacetMeasure> {
         let mut parts = Parts::default();
         at.fields(&FIELDS, |name, field| {
             match name {
@@ -230,7 +269,6 @@ fn percentile(at: At<'_>) -> ApiResult<Percentile> {
 #[cfg(test)]
 mod tests {
     use lamina_base::error::Code;
-    use serde_json::json;
 
     use super::*;
     use crate::wire::search::SearchQuery;

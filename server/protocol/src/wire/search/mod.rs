@@ -1,11 +1,13 @@
 //! What a search asks for, as clients write it: in a JSON body or in a query string.
 
-mod body;
+mod explain;
+mod hybrid;
 mod kind;
 mod measures;
-mod parameters;
+pub(in crate::wire) mod parameters;
+pub(in crate::wire) mod personalize;
 mod rerank;
-mod written;
+mod sent;
 
 #[cfg(test)]
 mod reference;
@@ -13,37 +15,39 @@ mod reference;
 mod tests;
 
 use lamina_base::error::{ApiError, ApiResult, Code};
-use lamina_engine::index::At;
+use lamina_engine::index::At as State;
 use lamina_engine::index::settings::BoostRule;
 use lamina_engine::search::MatchingStrategy;
 use lamina_engine::text::Language;
 use serde_json::Value;
 
+use super::json::At;
 use super::point_in_time::PointInTime;
 
-pub use body::FIELDS;
-pub(super) use body::{is_personalized, personalization_unavailable};
-pub use kind::{ArmThresholds, Hybrid, SearchKind};
-pub use measures::{FacetMeasure, PERCENTILES_MAX};
-pub use parameters::PARAMETERS;
-pub(in crate::wire) use parameters::{filter as filter_parameter, sort as sort_parameter};
-pub use rerank::{Rerank, rerank_parameter_schema, rerank_schema};
+pub use explain::ExplainQuery;
+pub use hybrid::{ArmThresholds, Hybrid};
+pub use kind::SearchKind;
+pub use measures::FacetMeasure;
+pub use parameters::{
+    COMPLETION_FIELDS, FEDERATION_FIELDS, FIELDS, Figure, PARAMETERS, Reference, SELECTING, SIMILAR_FIELDS,
+    SearchParameter, field_schema, figures, parameter_schema,
+};
+pub(in crate::wire) use parameters::{Place, filter as filter_parameter, is_paging, sort as sort_parameter};
+pub use rerank::Rerank;
 
 /// Hits of a page when nothing else is asked for.
 pub const DEFAULT_LIMIT: usize = 20;
 /// Words of a cropped text when nothing else is asked for.
 pub const DEFAULT_CROP_LENGTH: usize = 10;
+const DEFAULT_PRE_TAG: &str = "<em>";
+const DEFAULT_POST_TAG: &str = "</em>";
+const DEFAULT_CROP_MARKER: &str = "…";
 
 /// Hits of each value of the distinct attribute, at most.
 pub const DISTINCT_LIMIT_MAX: u32 = 1000;
 
 /// Bytes of what is put around each match, and where a text was cut: a mark is copied as often as there are matches.
 pub const MARK_BYTES_MAX: usize = 1024;
-
-/// Why a mark of `bytes` is refused.
-fn mark_too_long(bytes: usize) -> String {
-    format!("it has {bytes} bytes, and may have at most {MARK_BYTES_MAX}.")
-}
 
 /// The parameters of one search, checked for shape and bounds; names are not looked up in settings yet.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,16 +123,9 @@ pub struct SearchQuery {
     /// Whether all servers of the network are asked.
     pub use_network: bool,
     /// The state of the index that was there then.
-    pub at: Option<At>,
+    pub at: Option<State>,
     /// The state of the index to search, if not the present one.
     pub point_in_time: Option<PointInTime>,
-}
-
-/// What is to be explained.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ExplainQuery {
-    /// Beside the hits: why this document is one, or is not.
-    pub document_id: Option<String>,
 }
 
 impl Default for SearchQuery {
@@ -158,9 +155,9 @@ impl Default for SearchQuery {
             distinct_limit: None,
             facets: None,
             measures: Vec::new(),
-            highlight_pre_tag: "<em>".to_owned(),
-            highlight_post_tag: "</em>".to_owned(),
-            crop_marker: "…".to_owned(),
+            highlight_pre_tag: DEFAULT_PRE_TAG.to_owned(),
+            highlight_post_tag: DEFAULT_POST_TAG.to_owned(),
+            crop_marker: DEFAULT_CROP_MARKER.to_owned(),
             matching_strategy: None,
             attributes_to_search_on: None,
             ranking_score_threshold: None,
@@ -269,20 +266,11 @@ pub fn strategy_names() -> Vec<&'static str> {
     MATCHING_STRATEGIES.iter().map(|(name, _)| *name).collect()
 }
 
-/// The values of `hybrid.fusion`.
-pub fn fusion_names() -> Vec<&'static str> {
-    Hybrid::FUSIONS.iter().map(|(name, _)| *name).collect()
-}
-
-/// A count; what does not fit the machine is as good as infinite.
-fn size(number: u64) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
-}
-
-/// How many hits each value of the distinct attribute may have, or why that is refused.
-fn distinct_limit(number: u64) -> Result<u32, String> {
+/// How many hits each value of the distinct attribute may have.
+fn distinct_limit(at: &At<'_>) -> ApiResult<u32> {
+    let number = at.positive_integer()?;
     let limit = u32::try_from(number).ok().filter(|limit| (1..=DISTINCT_LIMIT_MAX).contains(limit));
-    limit.ok_or_else(|| format!("expected a number from 1 to {DISTINCT_LIMIT_MAX}, but found {number}"))
+    limit.ok_or_else(|| at.invalid(format!("expected a number from 1 to {DISTINCT_LIMIT_MAX}, but found {number}")))
 }
 
 /// A number of a vector, rounded to 32 bits, or why it is refused: they can't hold it.

@@ -1,61 +1,84 @@
-//! The table of `docs/search-parameters.md` says what is read: every parameter, its default, an example.
+//! The table of `docs/search-parameters.md`, made from the table of parameters.
 
 use serde_json::{Value, json};
 
-use super::{FIELDS, SearchQuery};
+use super::SearchQuery;
+use super::parameters::{SearchParameter, of_page};
 
-const PAGE: &str = include_str!("../../../../../docs/search-parameters.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/search-parameters.md");
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
+const START: &str = "<!-- made from the table of parameters -->\n";
+const END: &str = "<!-- until here -->\n";
 /// Read behind a switch, or only refused: an example of theirs is no search of its own.
 const WITHOUT_EXAMPLE: [&str; 2] = ["personalize", "pointInTime"];
 
-/// Name, type, default, example.
-fn rows() -> Vec<[String; 4]> {
-    let rows = PAGE.lines().filter(|line| line.starts_with("| `"));
-    let rows = rows.map(|line| {
-        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
-        let [name, kind, default, example, purpose, cost] = cells[..] else { panic!("six cells: {line}") };
-        assert!(!purpose.is_empty() && !cost.is_empty(), "{line}");
-        [name, kind, default, example].map(|cell| cell.to_owned())
-    });
-    rows.collect()
+fn table() -> String {
+    let mut table =
+        "| parameter | type | default | example | what it does | cost |\n|---|---|---|---|---|---|\n".to_owned();
+    let default = SearchQuery::default();
+    for parameter in of_page() {
+        let reference = parameter.reference.expect("it is on the page");
+        table.push_str(&format!(
+            "| `{}` | {} | `{}` | `{}` | {} | {} |\n",
+            parameter.name,
+            parameter.kind(),
+            parameter.written(&default),
+            reference.example,
+            reference.purpose,
+            reference.cost,
+        ));
+    }
+    table
 }
 
-fn value(cell: &str) -> Value {
-    let text = cell.trim_matches('`');
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{cell} is no JSON: {error}"))
+/// Run with UPDATE=1 to write the table again.
+#[test]
+fn the_page_of_search_parameters_has_all_of_them() {
+    let page = std::fs::read_to_string(PAGE).unwrap();
+    let (head, rest) = page.split_once(START).expect("the start of the table");
+    let (_, tail) = rest.split_once(END).expect("the end of the table");
+    let expected = format!("{head}{START}{}{END}{tail}", table());
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(PAGE, &expected).unwrap();
+    }
+    let page = std::fs::read_to_string(PAGE).unwrap();
+    assert!(
+        page == expected,
+        "run `UPDATE=1 cargo test -p lamina-protocol the_page_of_search_parameters_has_all_of_them`"
+    );
+}
+
+/// A parameter that is not in the table is explained on another page.
+#[test]
+fn every_parameter_is_explained() {
+    let pages = std::fs::read_dir(FOLDER).unwrap().map(|entry| entry.unwrap().path());
+    let pages: String = pages.filter_map(|path| std::fs::read_to_string(path).ok()).collect();
+    for parameter in SearchParameter::all() {
+        let name = parameter.name;
+        assert!(pages.contains(&format!("\"{name}\"")) || pages.contains(&format!("`{name}`")), "{name}");
+    }
 }
 
 fn read(name: &str, value: &Value) -> SearchQuery {
     SearchQuery::from_body(&json!({ name: value })).unwrap_or_else(|error| panic!("{name}: {}", error.message))
 }
 
+/// Defaults are what an empty search has. Examples change something, and are written as they were read.
 #[test]
-fn the_page_of_search_parameters_has_all_of_them() {
-    let named: Vec<String> = rows().into_iter().map(|[name, ..]| name.trim_matches('`').to_owned()).collect();
-    let unknown: Vec<&String> = named.iter().filter(|name| !FIELDS.contains(&name.as_str())).collect();
-    assert_eq!(unknown, [""; 0], "docs/search-parameters.md has rows for what is no parameter");
-    // A new parameter may be explained on another page first.
-    let pages = std::fs::read_dir(FOLDER).unwrap().map(|entry| entry.unwrap().path());
-    let pages: String = pages.filter_map(|path| std::fs::read_to_string(path).ok()).collect();
-    let is_explained = |name: &str| pages.contains(&format!("\"{name}\"")) || pages.contains(&format!("`{name}`"));
-    let missing: Vec<&str> =
-        FIELDS.into_iter().filter(|name| !named.iter().any(|row| row == name) && !is_explained(name)).collect();
-    assert_eq!(missing, [""; 0], "docs/search-parameters.md has no row for them");
-}
-
-#[test]
-fn defaults_and_examples_of_the_page_are_right() {
-    for [name, kind, default, example] in rows() {
-        let name = name.trim_matches('`');
-        let default = value(&default);
-        // What no value may be `null` for is sent as it is.
-        if !default.is_null() {
-            assert_eq!(read(name, &default), SearchQuery::default(), "the default of {name} is another");
-        }
+fn defaults_and_examples_are_values() {
+    for parameter in SearchParameter::all() {
+        let (name, default) = (parameter.name, SearchQuery::default());
+        let written = parameter.written(&default);
+        assert_eq!(read(name, &written), default, "{name}");
+        assert!(!parameter.is_set(&default, &default), "{name}");
+        let Some(reference) = parameter.reference else { continue };
+        assert!(!reference.purpose.is_empty() && !reference.cost.is_empty() && !parameter.kind().is_empty(), "{name}");
+        let example = serde_json::from_str(reference.example).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let query = read(name, &example);
         if !WITHOUT_EXAMPLE.contains(&name) {
-            assert_ne!(read(name, &value(&example)), SearchQuery::default(), "the example of {name} changes nothing");
+            assert_ne!(query, default, "{name}");
+            assert!(parameter.is_set(&query, &default), "{name}");
+            assert_eq!(read(name, &parameter.written(&query)), query, "{name}");
         }
-        assert!(!kind.is_empty(), "{name}");
     }
 }
