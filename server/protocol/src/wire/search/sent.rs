@@ -1,14 +1,11 @@
 //! A search as text again: for other servers, and as the key of its answer.
 
 use std::fmt::Write;
-use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
 use super::SearchQuery;
 use super::parameters::SearchParameter;
-
-static DEFAULT: LazyLock<SearchQuery> = LazyLock::new(SearchQuery::default);
 
 impl SearchQuery {
     /// The body of a query of a federated search: everything but pages, facets and `useNetwork`, which belong to the
@@ -22,7 +19,7 @@ impl SearchQuery {
     /// Puts all that the answer depends on, beside the state of the index, behind `key`. Most of some forty parameters are what they
     /// are by default and take no room. Returns whether the answer depends on nothing else.
     pub fn put_key(&self, key: &mut String) -> bool {
-        let set = SearchParameter::all().filter(|parameter| parameter.is_set(self, &DEFAULT));
+        let set = SearchParameter::all().filter(|parameter| parameter.is_set(self));
         for parameter in set {
             if !parameter.is_of_key() {
                 return false;

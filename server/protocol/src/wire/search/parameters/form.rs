@@ -16,11 +16,12 @@ type GetMut<T> = fn(&mut SearchQuery) -> &mut T;
 #[derive(Debug)]
 pub(super) enum Form {
     Flag(Get<bool>, GetMut<bool>),
-    Count(Get<usize>, GetMut<usize>),
+    /// With its default.
+    Count(Get<usize>, GetMut<usize>, usize),
     OptionalCount(Get<Option<usize>>, GetMut<Option<usize>>),
     Text(Get<Option<String>>, GetMut<Option<String>>),
-    /// A text around what matched, or where a text was cut.
-    Mark(Get<String>, GetMut<String>),
+    /// A text around what matched, or where a text was cut; with its default.
+    Mark(Get<String>, GetMut<String>, &'static str),
     Texts(Get<Option<Vec<String>>>, GetMut<Option<Vec<String>>>),
     /// A number from 0 to 1.
     Share(Get<Option<f64>>, GetMut<Option<f64>>),
@@ -47,10 +48,10 @@ impl Form {
     pub(super) fn read(&self, query: &mut SearchQuery, at: At<'_>) -> ApiResult<()> {
         match self {
             Form::Flag(_, field) => *field(query) = at.boolean()?,
-            Form::Count(_, field) => *field(query) = size(at.positive_integer()?),
+            Form::Count(_, field, _) => *field(query) = size(at.positive_integer()?),
             Form::OptionalCount(_, field) => *field(query) = Some(size(at.positive_integer()?)),
             Form::Text(_, field) => *field(query) = Some(at.string()?),
-            Form::Mark(_, field) => *field(query) = mark(&at)?,
+            Form::Mark(_, field, _) => *field(query) = mark(&at)?,
             Form::Texts(_, field) => *field(query) = Some(at.strings()?),
             Form::Share(_, field) => *field(query) = Some(share(&at)?),
             Form::Own(own) => (own.read)(query, at)?,
@@ -62,24 +63,24 @@ impl Form {
     pub(super) fn written(&self, query: &SearchQuery) -> Value {
         match self {
             Form::Flag(field, _) => json!(field(query)),
-            Form::Count(field, _) => json!(field(query)),
+            Form::Count(field, ..) => json!(field(query)),
             Form::OptionalCount(field, _) => json!(field(query)),
             Form::Text(field, _) => json!(field(query)),
-            Form::Mark(field, _) => json!(field(query)),
+            Form::Mark(field, ..) => json!(field(query)),
             Form::Texts(field, _) => json!(field(query)),
             Form::Share(field, _) => json!(field(query)),
             Form::Own(own) => (own.written)(query),
         }
     }
 
-    /// Returns whether the value is another one than in `default`.
-    pub(super) fn is_set(&self, query: &SearchQuery, default: &SearchQuery) -> bool {
+    /// Returns whether the value is another one than by default.
+    pub(super) fn is_set(&self, query: &SearchQuery) -> bool {
         match self {
-            Form::Flag(field, _) => field(query) != field(default),
-            Form::Count(field, _) => field(query) != field(default),
+            Form::Flag(field, _) => *field(query),
+            Form::Count(field, _, default) => field(query) != default,
             Form::OptionalCount(field, _) => field(query).is_some(),
             Form::Text(field, _) => field(query).is_some(),
-            Form::Mark(field, _) => field(query) != field(default),
+            Form::Mark(field, _, default) => field(query) != default,
             Form::Texts(field, _) => field(query).is_some(),
             Form::Share(field, _) => field(query).is_some(),
             Form::Own(own) => (own.is_set)(query),

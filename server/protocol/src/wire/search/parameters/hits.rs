@@ -2,7 +2,7 @@
 
 use lamina_base::error::Code;
 
-use super::super::{DEFAULT_CROP_LENGTH, SearchQuery, Window};
+use super::super::{DEFAULT_CROP_LENGTH, DEFAULT_LIMIT, SearchQuery, Window};
 use super::form::Form;
 use super::{Cached, Figure, Merged, Place, Reference, SearchParameter};
 
@@ -32,7 +32,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         ..SearchParameter::new(
             "offset",
             Code::InvalidSearchOffset,
-            Form::Count(|query| &query.offset, |query| &mut query.offset),
+            Form::Count(|query| &query.offset, |query| &mut query.offset, 0),
         )
     },
     SearchParameter {
@@ -49,7 +49,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         ..SearchParameter::new(
             "limit",
             Code::InvalidSearchLimit,
-            Form::Count(|query| &query.limit, |query| &mut query.limit),
+            Form::Count(|query| &query.limit, |query| &mut query.limit, DEFAULT_LIMIT),
         )
     },
     SearchParameter {
@@ -123,7 +123,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         ..SearchParameter::new(
             "cropLength",
             Code::InvalidSearchCropLength,
-            Form::Count(|query| &query.crop_length, |query| &mut query.crop_length),
+            Form::Count(|query| &query.crop_length, |query| &mut query.crop_length, DEFAULT_CROP_LENGTH),
         )
     },
     SearchParameter {

@@ -4,7 +4,7 @@ use super::text::{InQueryStrings, TextField};
 use super::{Place, SearchParameter, TOPICS};
 
 /// All parameters.
-pub(super) const TABLE: [&SearchParameter; parameter_count()] = table();
+pub(super) const TABLE: &[&SearchParameter] = &table::<{ parameter_count() }>();
 /// The fields of the body of a search: the names of all parameters.
 pub const FIELDS: [&str; TABLE.len()] = names(&list(Place::Body, &[]));
 /// The parameters of the query string of a search.
@@ -18,7 +18,7 @@ pub const COMPLETION_FIELDS: [&str; OF_COMPLETIONS.len] = names(&OF_COMPLETIONS)
 /// The fields of `federation`.
 pub const FEDERATION_FIELDS: [&str; OF_FEDERATION.len] = names(&OF_FEDERATION);
 /// The meaning of each of [`PARAMETERS`].
-pub(super) static TEXTS: [(&SearchParameter, Option<&TextField>); PARAMETERS.len()] = texts();
+pub(super) const TEXTS: &[(&SearchParameter, Option<&TextField>)] = &texts::<{ PARAMETERS.len() }>();
 
 const IN_QUERY_STRINGS: List = list(Place::QueryString, &[]);
 const OF_SIMILAR: List = list(Place::Similar, &[("id", "offset"), ("embedder", "attributesToRetrieve")]);

@@ -18,7 +18,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         ..SearchParameter::new(
             "highlightPreTag",
             Code::InvalidSearchHighlightPreTag,
-            Form::Mark(|query| &query.highlight_pre_tag, |query| &mut query.highlight_pre_tag),
+            Form::Mark(|query| &query.highlight_pre_tag, |query| &mut query.highlight_pre_tag, DEFAULT_PRE_TAG),
         )
     },
     SearchParameter {
@@ -29,7 +29,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         ..SearchParameter::new(
             "highlightPostTag",
             Code::InvalidSearchHighlightPostTag,
-            Form::Mark(|query| &query.highlight_post_tag, |query| &mut query.highlight_post_tag),
+            Form::Mark(|query| &query.highlight_post_tag, |query| &mut query.highlight_post_tag, DEFAULT_POST_TAG),
         )
     },
     SearchParameter {
@@ -38,7 +38,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         ..SearchParameter::new(
             "cropMarker",
             Code::InvalidSearchCropMarker,
-            Form::Mark(|query| &query.crop_marker, |query| &mut query.crop_marker),
+            Form::Mark(|query| &query.crop_marker, |query| &mut query.crop_marker, DEFAULT_CROP_MARKER),
         )
     },
     SearchParameter {

@@ -145,7 +145,7 @@ impl SearchParameter {
 
     /// All parameters, in the order in which messages list the fields of a body.
     pub fn all() -> impl Iterator<Item = &'static SearchParameter> {
-        lists::TABLE.into_iter()
+        lists::TABLE.iter().copied()
     }
 
     /// The schema of its value in a body.
@@ -178,9 +178,9 @@ impl SearchParameter {
         self.cached == Cached::Key
     }
 
-    /// Returns whether it is another one than in `default`.
-    pub(super) fn is_set(&self, query: &SearchQuery, default: &SearchQuery) -> bool {
-        self.form.is_set(query, default)
+    /// Returns whether its value is another one than by default.
+    pub(super) fn is_set(&self, query: &SearchQuery) -> bool {
+        self.form.is_set(query)
     }
 
     /// The code of its refusals in a request that may have it.
@@ -192,7 +192,7 @@ impl SearchParameter {
 
 /// The parameter of this name.
 fn named(name: &str) -> &'static SearchParameter {
-    lists::TABLE.into_iter().find(|parameter| parameter.name == name).expect("the lists have names of the table")
+    lists::TABLE.iter().copied().find(|parameter| parameter.name == name).expect("the lists have names of the table")
 }
 
 impl SearchQuery {

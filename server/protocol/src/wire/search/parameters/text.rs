@@ -83,11 +83,11 @@ impl SearchQuery {
         let mut query = SearchQuery::default();
         let mut given = Vec::new();
         parameters.parameters_by_place(&PARAMETERS, |place, text| {
-            let (parameter, field) = &TEXTS[place];
+            let (parameter, field) = TEXTS[place];
             let Some(field) = field else { return parameter.read_text(parameter.code, &mut query, text) };
             let value = (field.of_text)(&text.code(field.code))?;
             (field.check)(At::of_parameter(field.name, &value).code(field.code))?;
-            given.push((*parameter, field.name, value));
+            given.push((parameter, field.name, value));
             Ok(())
         })?;
         if !given.is_empty() {
@@ -99,7 +99,7 @@ impl SearchQuery {
 
     /// Reads the objects of which a query string has fields.
     fn join(&mut self, mut given: Vec<(&'static SearchParameter, &'static str, Value)>) -> ApiResult<()> {
-        for parameter in TABLE {
+        for &parameter in TABLE {
             let InQueryStrings::Fields(fields) = parameter.in_query_strings else { continue };
             let of_parameter = given.extract_if(.., |(of, ..)| of.name == parameter.name);
             let given = Given(of_parameter.map(|(_, name, value)| (name, value)).collect());
@@ -126,7 +126,7 @@ impl SearchParameter {
 /// The schema of a parameter of the query string of a search; `None` for another name.
 pub fn parameter_schema(name: &str) -> Option<Value> {
     let place = PARAMETERS.iter().position(|parameter| *parameter == name)?;
-    Some(match &TEXTS[place] {
+    Some(match TEXTS[place] {
         (_, Some(field)) => (field.schema)(),
         (SearchParameter { in_query_strings: InQueryStrings::Read(_, schema), .. }, None) => schema(),
         (parameter, None) => parameter.form.text_schema(),
