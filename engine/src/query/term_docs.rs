@@ -55,16 +55,12 @@ impl SegmentQuery<'_> {
         // Many lists are added up in a bitset sooner than merged one by one.
         let is_dense = entries * DENSE_SHARE > u64::from(doc_count);
         let mut seen = if is_dense { exact.clone().into_bitset(doc_count) } else { exact.clone() };
-        let (mut several, mut many) = (DocSet::empty(), DocSet::empty());
+        let mut several = DocSet::empty();
         for &form in forms {
             let holding = self.forms_docs(&[form]);
-            let again = seen.and(&holding);
-            if !again.is_empty() {
-                many.or_assign(&several.and(&again));
-                several.or_assign(&again);
-            }
+            several.or_assign(&seen.and(&holding));
             seen.or_assign(&holding);
         }
-        FormDocs { others: seen.and_not(&exact).shrunk(), several: several.shrunk(), many: many.shrunk() }
+        FormDocs { others: seen.and_not(&exact).shrunk(), several: several.shrunk() }
     }
 }

@@ -56,8 +56,6 @@ pub struct FormDocs {
     pub others: DocSet,
     /// Those that hold two forms or more, the word itself among them.
     pub several: DocSet,
-    /// Those that hold three or more.
-    pub many: DocSet,
 }
 
 /// A word and the language of its stem.
@@ -228,7 +226,7 @@ impl HeapBytes for Box<[TermOrdinal]> {
 
 impl HeapBytes for FormDocs {
     fn heap_bytes(&self) -> usize {
-        self.others.heap_bytes() + self.several.heap_bytes() + self.many.heap_bytes()
+        self.others.heap_bytes() + self.several.heap_bytes()
     }
 }
 

@@ -3,8 +3,8 @@
 //! Postings know which words a document holds, not how often. So what a word can add to the score of a document is
 //! bounded by what it is worth times `k1 + 1`, and the sum over the words that are there is a bound of the score.
 //! Bounds are kept as one byte per document: adding a dense list is eight documents per 64-bit addition, and looking for
-//! large ones reads a megabyte per million documents. A word that a document holds in several forms counts all of them: what a
-//! second form and further ones add is bounded apart, for the documents where they meet.
+//! large ones reads a megabyte per million documents. A word that a document holds in several forms counts all of them, so
+//! the documents where forms meet have the whole bound of the word.
 //!
 //! The [`bounds`](crate::rank::bounds) of the rules are of another kind: least costs rather than largest scores, in two bytes that
 //! order like keys, and what has the best of them is listed in pieces. Neither could have the arrays of the other.
@@ -12,8 +12,6 @@
 use lamina_segment::bits::DocSet;
 use lamina_segment::bits::kernels::{add_where, next_reaching, share, share_each};
 use lamina_text::id::DocId;
-
-use super::ceilings::{Ceilings, RARITIES};
 
 /// Documents that are looked at together.
 const CHUNK: usize = 64;
@@ -44,11 +42,6 @@ impl Scale {
         ((worth * self.most * self.bytes_per_score + 1e-9) as u8).saturating_add(1)
     }
 
-    /// Whether what is worth so much moves a bound by more than rounding does.
-    pub(super) fn counts(self, worth: f64) -> bool {
-        worth * self.most * self.bytes_per_score >= 1.0
-    }
-
     /// No score of a document with this bound is above it.
     pub(super) fn score(self, byte: u8) -> f64 {
         f64::from(byte) / self.bytes_per_score
@@ -65,12 +58,10 @@ impl Scale {
 pub(super) enum Share {
     /// As if the word were in a document as often as can be.
     Whole,
-    /// As much as any one word of a rarity counts in the document at most, see [`Ceilings`].
-    OneWord(usize),
-    /// What a second form of the word adds to that.
-    SecondForm(usize),
-    /// What further forms add to both.
-    MoreForms(usize),
+    /// As much as any one word counts in the document at most, see [`ceilings`](super::ceilings).
+    OneWord,
+    /// The difference between both, for a word that counts as one and stands there in further forms.
+    FurtherForms,
 }
 
 /// Documents that get something for a word. Of one word, those with the whole, or one word, are disjoint.
@@ -97,34 +88,32 @@ impl Bounds {
     pub(super) fn new(
         (candidates, are_all): (&DocSet, bool),
         doc_count: u32,
-        ceilings: Option<&Ceilings>,
+        ceilings: Option<&[u8]>,
         parts: &[Part<'_>],
     ) -> Bounds {
         let of = |share| parts.iter().filter(move |part| part.share == share);
+        let ceiling = |doc: DocId| ceilings.and_then(|of_docs| of_docs.get(doc as usize)).copied().unwrap_or(u8::MAX);
+        let of_forms = |part: &Part<'_>, doc: DocId| share(part.byte, u8::MAX - ceiling(doc));
         if u64::from(candidates.len()) * SPARSE_SHARE <= u64::from(doc_count) {
             let docs = candidates.to_vec();
             let mut bounds = vec![0; docs.len()];
-            for (rarity, shares) in by_rarity(ceilings) {
-                of(Share::OneWord(rarity)).for_each(|part| add_to_list(&docs, &mut bounds, part.docs, |_| part.byte));
-                let of_docs = docs.iter().map(|&doc| shares.get(doc as usize).copied().unwrap_or(u8::MAX));
-                bounds.iter_mut().zip(of_docs).for_each(|(bound, of)| *bound = share(*bound, of));
-            }
+            of(Share::OneWord).for_each(|part| add_to_list(&docs, &mut bounds, part.docs, |_| part.byte));
+            bounds.iter_mut().zip(&docs).for_each(|(bound, &doc)| *bound = share(*bound, ceiling(doc)));
             of(Share::Whole).for_each(|part| add_to_list(&docs, &mut bounds, part.docs, |_| part.byte));
-            for_forms(parts, ceilings, |part, byte| add_to_list(&docs, &mut bounds, part.docs, byte));
+            of(Share::FurtherForms)
+                .for_each(|part| add_to_list(&docs, &mut bounds, part.docs, |doc| of_forms(part, doc)));
             return Bounds::Sparse(docs, bounds);
         }
         let mut bounds = vec![0; (doc_count as usize).next_multiple_of(CHUNK)];
-        for (rarity, shares) in by_rarity(ceilings) {
-            of(Share::OneWord(rarity)).for_each(|part| add_to_all(&mut bounds, part.docs, part.byte));
-            if parts.iter().any(|part| matches!(part.share, Share::OneWord(of) if of <= rarity)) {
-                share_each(&mut bounds, shares);
-            }
+        of(Share::OneWord).for_each(|part| add_to_all(&mut bounds, part.docs, part.byte));
+        if let Some(ceilings) = ceilings {
+            share_each(&mut bounds, ceilings);
         }
         of(Share::Whole).for_each(|part| add_to_all(&mut bounds, part.docs, part.byte));
-        for_forms(parts, ceilings, |part, byte| {
+        of(Share::FurtherForms).for_each(|part| {
             part.docs.for_each(|doc| {
                 if let Some(bound) = bounds.get_mut(doc as usize) {
-                    *bound = bound.saturating_add(byte(doc));
+                    *bound = bound.saturating_add(of_forms(part, doc));
                 }
             });
         });
@@ -193,24 +182,6 @@ impl Bounds {
         }
         found.sort_unstable_by_key(|&(bound, doc)| (std::cmp::Reverse(bound), doc));
         found
-    }
-}
-
-/// The rarest first: what is added for one counts by its shares and those of all that follow.
-fn by_rarity(ceilings: Option<&Ceilings>) -> impl Iterator<Item = (usize, &[u8])> {
-    ceilings.into_iter().flat_map(|ceilings| (0..RARITIES).map(|rarity| (rarity, ceilings.shares(rarity))))
-}
-
-/// Calls `add` with each part of documents with several forms, and what their documents get.
-fn for_forms(parts: &[Part<'_>], ceilings: Option<&Ceilings>, mut add: impl FnMut(&Part<'_>, &dyn Fn(DocId) -> u8)) {
-    let Some(ceilings) = ceilings else { return };
-    for part in parts {
-        let (form, rarity) = match part.share {
-            Share::SecondForm(rarity) => (0, rarity),
-            Share::MoreForms(rarity) => (1, rarity),
-            Share::Whole | Share::OneWord(_) => continue,
-        };
-        add(part, &|doc| share(part.byte, ceilings.of_forms(rarity, doc)[form]));
     }
 }
 
@@ -290,21 +261,12 @@ static SPREAD: [u64; 256] = {
 
 #[cfg(test)]
 mod tests {
-    use super::super::statistics::Formula;
     use super::*;
     use proptest::collection::{btree_set, vec};
     use proptest::prelude::*;
 
     const DOCS: u32 = 300;
-    const SHARES: [Share; 7] = [
-        Share::Whole,
-        Share::OneWord(0),
-        Share::OneWord(1),
-        Share::OneWord(2),
-        Share::SecondForm(0),
-        Share::SecondForm(2),
-        Share::MoreForms(1),
-    ];
+    const SHARES: [Share; 3] = [Share::Whole, Share::OneWord, Share::FurtherForms];
 
     #[test]
     fn shares_are_rounded_up() {
@@ -317,7 +279,7 @@ mod tests {
         #[test]
         fn both_forms_add_what_each_set_says(
             sets in vec((btree_set(0..DOCS, 0..200usize), 1u8..40, any::<bool>(), 0..SHARES.len()), 0..6),
-            ceilings in proptest::option::of(vec(any::<u8>(), DOCS as usize * RARITIES)),
+            ceilings in proptest::option::of(vec(any::<u8>(), DOCS as usize)),
             candidates in btree_set(0..DOCS, 0..300usize),
             as_bitset in any::<bool>(),
         ) {
@@ -325,7 +287,6 @@ mod tests {
                 let set = DocSet::from_sorted(docs.iter().copied().collect());
                 if dense { set.into_bitset(DOCS) } else { set }
             };
-            let ceilings = ceilings.map(|bytes| Ceilings::new(bytes.into(), Formula::default()));
             let share = |share: usize| if ceilings.is_some() { SHARES[share] } else { Share::Whole };
             let sets: Vec<(DocSet, u8, Share)> =
                 sets.iter().map(|(docs, byte, dense, of)| (doc_set(docs, *dense), *byte, share(*of))).collect();
@@ -335,16 +296,10 @@ mod tests {
             let of = |doc: u32| {
                 let at = |byte: u32, ceiling: u8| (byte * u32::from(ceiling)).div_ceil(255);
                 let Some(ceilings) = &ceilings else { return sum(doc, Share::Whole) as u8 };
-                let of_form = |part: Share| match part {
-                    Share::SecondForm(rarity) => ceilings.of_forms(rarity, doc)[0],
-                    Share::MoreForms(rarity) => ceilings.of_forms(rarity, doc)[1],
-                    Share::Whole | Share::OneWord(_) => 0,
-                };
-                let those = sets.iter().filter(|set| set.0.contains(doc));
-                let forms: u32 = those.map(|set| at(set.1.into(), of_form(set.2))).sum();
-                let of_words = (0..RARITIES).fold(0, |bound, rarity| {
-                    at(bound + sum(doc, Share::OneWord(rarity)), ceilings.shares(rarity)[doc as usize])
-                });
+                let ceiling = ceilings[doc as usize];
+                let further = |set: &&(DocSet, u8, Share)| set.2 == Share::FurtherForms && set.0.contains(doc);
+                let forms: u32 = sets.iter().filter(further).map(|set| at(set.1.into(), u8::MAX - ceiling)).sum();
+                let of_words = at(sum(doc, Share::OneWord), ceiling);
                 (sum(doc, Share::Whole) + of_words + forms) as u8
             };
             let parts: Vec<Part<'_>> =
@@ -358,7 +313,7 @@ mod tests {
                 want.sort_by_key(|&(bound, doc)| (std::cmp::Reverse(bound), doc));
                 let among = doc_set(asked, as_bitset);
                 let among = if doc_count > DOCS { DocSet::from_sorted(among.to_vec()) } else { among };
-                let bounds = Bounds::new((&among, are_all), doc_count, ceilings.as_ref(), &parts);
+                let bounds = Bounds::new((&among, are_all), doc_count, ceilings.as_deref(), &parts);
                 prop_assert_eq!(&bounds.between(0, 255), &want);
                 let upper: Vec<_> = want.iter().copied().filter(|b| (20..=60).contains(&b.0)).collect();
                 prop_assert_eq!(bounds.between(20, 60), upper);

@@ -34,8 +34,8 @@ use lamina_text::id::DocId;
 use rayon::prelude::*;
 
 use self::bounds::{Bounds, Part, Scale, Share};
-use self::ceilings::{ceilings, rarity};
-use self::readings::{Pair, Reading, Readings, rarity_of};
+use self::ceilings::{ceilings, has_ceiling};
+use self::readings::{Reading, Readings, are_of_words};
 use self::scorer::{Lookup, Scorer};
 use self::statistics::Formula;
 use crate::query::SegmentQuery;
@@ -140,7 +140,7 @@ pub(crate) fn rank<'a>(search: &Bm25Search<'a>, segments: &'a [SegmentInput<'a>]
     let readings = Readings::new(search.graph, &queries, search.statistics);
     let parts = parts(search.plan);
     let formula = search.statistics.formula();
-    let (scale, felt) = scale(&readings, formula);
+    let scale = scale(&readings, formula);
     let floor = search.floor(readings.worth);
     let (bar, scored) = (Bar(AtomicU64::new(0)), AtomicU64::new(0));
     let results: Vec<(DocSet, Vec<Entry>, bool)> = (0..segments.len())
@@ -161,10 +161,8 @@ pub(crate) fn rank<'a>(search: &Bm25Search<'a>, segments: &'a [SegmentInput<'a>]
             let mut top = TopK::new(search.wanted, parts.clone());
             let reader = segments[index].query.reader();
             let ceilings = search.ceilings.then(|| ceilings(&search.views[index], search.statistics)).flatten();
-            let pairs = readings.pairs(index, &felt);
-            let known = Known { readings: &readings, pairs: &pairs, felt: &felt, segment: index };
-            let parts = known.parts(scale, ceilings.is_some().then_some(reader));
-            let bounds = || Bounds::new((&matching, are_all), reader.doc_count(), ceilings.as_ref(), &parts);
+            let parts = parts_of_words(&readings, index, scale, ceilings.is_some().then_some(reader));
+            let bounds = || Bounds::new((&matching, are_all), reader.doc_count(), ceilings.as_deref(), &parts);
             let degraded = !matching.is_empty() && search.wanted > 0 && scan.all(&bounds(), search.wanted, &mut top);
             (matching, top.into_entries(), degraded)
         })
@@ -191,58 +189,37 @@ pub(crate) fn rank<'a>(search: &Bm25Search<'a>, segments: &'a [SegmentInput<'a>]
     ranked
 }
 
-/// The scale of the bounds, and by word whether what it and the one before it add side by side moves a bound by more than
-/// rounding does.
-fn scale(readings: &Readings, formula: Formula) -> (Scale, Vec<bool>) {
+/// The scale of the bounds.
+fn scale(readings: &Readings, formula: Formula) -> Scale {
     let best = |of_word: &[Reading]| of_word.iter().map(|reading| reading.worth).fold(0.0, f64::max);
     let mut worths: Vec<f64> = readings.of_words().map(best).collect();
-    let rough = Scale::new(worths.iter().copied(), formula.most());
-    let felt: Vec<bool> = readings.near.iter().map(|&near| rough.counts(near)).collect();
-    worths.extend(readings.near.iter().zip(&felt).filter(|(_, is_felt)| **is_felt).map(|(near, _)| near));
-    worths.push(readings.near.iter().zip(&felt).filter(|(_, is_felt)| !**is_felt).map(|(near, _)| near).sum());
-    (Scale::new(worths.iter().copied(), formula.most()), felt)
+    worths.push(readings.near.iter().sum());
+    Scale::new(worths.iter().copied(), formula.most())
 }
 
-/// What is known of the documents of a segment: those of each reading, and those that hold neighbours of the question.
-struct Known<'a> {
+/// The documents of each reading in a segment, and the most that they get for it. `reader`: of the segment, if it has
+/// ceilings.
+fn parts_of_words<'a>(
     readings: &'a Readings,
-    pairs: &'a [Pair],
-    /// By word, whether it and the one before it are such neighbours.
-    felt: &'a [bool],
     segment: usize,
-}
-
-impl<'a> Known<'a> {
-    /// What they get for it at most. `reader`: of the segment, if it has ceilings.
-    fn parts(&self, scale: Scale, reader: Option<&SegmentReader>) -> Vec<Part<'a>> {
-        let (mut parts, segment) = (Vec::new(), self.segment);
-        let rarity_of =
-            |of_word: &[Reading]| reader.and_then(|reader| rarity_of(of_word, segment, |word| rarity(reader, word)));
-        let mut rarities = vec![None; self.readings.near.len()];
-        for of_word in self.readings.of_words() {
-            let rarity = rarity_of(of_word);
-            let share = rarity.map_or(Share::Whole, Share::OneWord);
-            for reading in of_word {
-                rarities[reading.term] = rarity;
-                // What is next to nothing side by side counts with both words, half of it with each.
-                let rest = self.readings.beside(reading.term, |term| !self.felt[term]) / 2.0;
-                parts.push(Part { docs: &reading.docs[segment], byte: scale.byte(reading.worth + rest), share });
-                if let (Some(forms), Some(rarity)) = (reading.of_forms[segment].as_ref(), rarity) {
-                    let byte = scale.byte(reading.worth + self.readings.beside(reading.term, |_| true));
-                    parts.push(Part { docs: &forms.several, byte, share: Share::SecondForm(rarity) });
-                    parts.push(Part { docs: &forms.many, byte, share: Share::MoreForms(rarity) });
-                }
+    scale: Scale,
+    reader: Option<&SegmentReader>,
+) -> Vec<Part<'a>> {
+    let mut parts = Vec::new();
+    for of_word in readings.of_words() {
+        let is_bounded = |reader| are_of_words(of_word, segment, |word| has_ceiling(reader, word));
+        let share = if reader.is_some_and(is_bounded) { Share::OneWord } else { Share::Whole };
+        for reading in of_word {
+            // Half of what two neighbours add counts with each of them.
+            let byte = scale.byte(reading.worth + readings.beside(reading.term) / 2.0);
+            parts.push(Part { docs: &reading.docs[segment], byte, share });
+            if let Some(forms) = reading.of_forms[segment].as_ref().filter(|_| share == Share::OneWord) {
+                parts.push(Part { docs: &forms.several, byte, share: Share::FurtherForms });
             }
         }
-        for Pair { term, docs } in self.pairs {
-            // Neighbours stand there no more often than either of both words.
-            let rarity = [rarities[*term], rarities[term - 1]].into_iter().flatten().min();
-            let share = rarity.map_or(Share::Whole, Share::OneWord);
-            parts.push(Part { docs, byte: scale.byte(self.readings.near[*term]), share });
-        }
-        parts.retain(|part| !part.docs.is_empty());
-        parts
     }
+    parts.retain(|part| !part.docs.is_empty());
+    parts
 }
 
 /// The score of an entry is its whole key.

@@ -82,26 +82,20 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// The rarity of the most frequent word of a segment by which a document in [`docs`](Self::docs) counts this reading, if it
-    /// counts no more than one of them.
-    fn rarity(&self, segment: usize, rarity: impl Fn(TermOrdinal) -> Option<usize>) -> Option<usize> {
+    /// Whether no document in [`docs`](Self::docs) of a segment counts this reading by more than one word that `has_ceiling`.
+    fn is_of_words(&self, segment: usize, has_ceiling: impl Fn(TermOrdinal) -> bool) -> bool {
         let forms = &self.forms[segment];
         let are_words = forms.completions.is_empty() && forms.sequences.is_empty();
         // Those with several forms are known.
         let are_separate = forms.words.len() <= 1 || self.kind == FORMS;
-        let mut words = forms.words.iter().chain(&forms.stems);
-        if are_words && are_separate { words.try_fold(0, |most, &word| Some(most.max(rarity(word)?))) } else { None }
+        are_words && are_separate && forms.words.iter().chain(&forms.stems).all(|&word| has_ceiling(word))
     }
 }
 
-/// The rarity of the most frequent term by which a document counts a word, if no document, but for those that hold several
-/// of its forms, counts it by more than one. A document may have several of its readings.
-pub(super) fn rarity_of(
-    of_word: &[Reading],
-    segment: usize,
-    rarity: impl Fn(TermOrdinal) -> Option<usize>,
-) -> Option<usize> {
-    of_word.iter().try_fold(0, |most, reading| Some(most.max(reading.rarity(segment, &rarity)?)))
+/// Whether no document of a word, but for those that hold several of its forms, counts it by more than one word that
+/// `has_ceiling`. A document may have several of its readings.
+pub(super) fn are_of_words(of_word: &[Reading], segment: usize, has_ceiling: impl Fn(TermOrdinal) -> bool) -> bool {
+    of_word.iter().all(|reading| reading.is_of_words(segment, &has_ceiling))
 }
 
 /// Everything the words of a question stand for.
@@ -113,14 +107,6 @@ pub(super) struct Readings {
     pub(super) worth: f64,
     /// By word: what it and the one before it add where they stand side by side.
     pub(super) near: Vec<f64>,
-}
-
-/// Documents that hold a word and the one before it.
-#[derive(Debug)]
-pub(super) struct Pair {
-    /// The second word.
-    pub(super) term: usize,
-    pub(super) docs: DocSet,
 }
 
 /// A word whose readings are looked for.
@@ -139,24 +125,9 @@ impl Readings {
         self.list.chunk_by(|one, next| one.term == next.term)
     }
 
-    /// The documents of a segment that hold two words which are neighbours in the question. `felt`: by word, whether what it and
-    /// the one before it add side by side is worth looking for.
-    pub(super) fn pairs(&self, segment: usize, felt: &[bool]) -> Vec<Pair> {
-        let of =
-            |term: usize| self.list.iter().filter(move |reading| reading.term == term && reading.kind <= COMPLETION);
-        let pair = |term: usize| {
-            let mut docs = DocSet::empty();
-            for before in of(term - 1) {
-                of(term).for_each(|word| docs.or_assign(&before.docs[segment].and(&word.docs[segment])));
-            }
-            Pair { term, docs }
-        };
-        (1..felt.len()).filter(|&term| felt[term]).map(pair).collect()
-    }
-
-    /// What a word adds side by side with its neighbours, in the `pairs` that count.
-    pub(super) fn beside(&self, term: usize, pairs: impl Fn(usize) -> bool) -> f64 {
-        (term..self.near.len().min(term + 2)).filter(|&term| pairs(term)).map(|term| self.near[term]).sum()
+    /// What a word adds side by side with its neighbours.
+    pub(super) fn beside(&self, term: usize) -> f64 {
+        self.near.iter().skip(term).take(2).sum()
     }
 
     /// `graph`: one node per word, and the concatenations that count. Cost: one set of documents per reading and segment.
