@@ -182,7 +182,7 @@ impl<'a> SegmentQuery<'a> {
 
     /// The key of the documents of a vertex in the cache of the segment: of those that many documents have, and that
     /// depend on nothing but the word.
-    pub(crate) fn kept_as(&self, node: usize, class: usize) -> Option<WordDocsKey> {
+    fn kept_as(&self, node: usize, class: usize) -> Option<WordDocsKey> {
         let (Node { phrase, .. }, e) = (&self.graph.nodes[node], &self.expansions[node]);
         let depends = self.searched.is_some()
             || self.searched_typos.is_some()

@@ -5,15 +5,13 @@
 //! best first, the scan of the token column ends after a few groups instead of reading every document that holds
 //! frequent words.
 
-use lamina_index::caches::BestDocsKey;
 use lamina_segment::bits::DocSet;
-use lamina_segment::segment::{FieldSets, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
 use lamina_text::id::{DocId, TermOrdinal};
 
 use crate::query::SegmentQuery;
 use crate::query::graph::Node;
 use crate::rank::context::SegmentLevel;
-use crate::rank::groups::{Base, Bounds, Groups, best_docs};
+use crate::rank::groups::{Base, Groups};
 use crate::rank::key::{Key, KeyLayout};
 use crate::rank::packed_bounds::{PACKED_BITS, PackedBound, PackedBounds};
 use crate::rank::path::{EXACT_POSITIONS, bucketed_position, position_cost};
@@ -30,9 +28,6 @@ const EXACT_SHARE: u32 = 16;
 
 /// Bits of the cost of `exactness` of one word: 0, 1 when no attribute is the word alone, 2 when none begins with it.
 const ATTRIBUTE_BITS: u32 = 2;
-
-/// Best documents are not kept in indexes with more fields.
-const KEPT_WEIGHTS_MAX: usize = 256;
 
 /// How the least costs of a document are packed into one number: the costs of several words are added. The parts lie as in
 /// the key, so that bounds order like keys.
@@ -270,53 +265,12 @@ pub(super) fn cut_by_costs<'q>(
         Ok(sources) => Vec::from(sources),
         Err(sources) => sources,
     };
-    let costs = costs(query, sources, packing, matched, cutting);
+    let costs = least_costs(query, &sources, &packing, cutting.postings_per_job);
     let bases = groups.into_iter().map(|(bound, docs)| {
         let can_be_exact = layout.slice(GraphRule::ExactAttribute).is_some_and(|a| a.get(bound) == 0);
         Base { bound, docs, mask: packing.mask(with_attribute && can_be_exact) }
     });
     Groups::cut(bases.collect(), costs, cutting.in_pieces, move |packed| packing.key(packed, layout))
-}
-
-/// The least costs of each document, of which the best are known if they are kept.
-fn costs<'q>(
-    query: &'q SegmentQuery<'q>,
-    sources: Vec<(usize, Source<'q>, u64)>,
-    packing: Packing,
-    matched: Match,
-    cutting: Cutting,
-) -> Bounds<'q> {
-    let key = best_docs_key(query, &sources, &packing).filter(|_| matched == Match::Exact && cutting.in_pieces);
-    let node = sources[0].0;
-    let costs = Bounds::new(move || least_costs(query, &sources, &packing, cutting.postings_per_job));
-    let Some(key) = key else { return costs };
-    let mask = packing.mask(true);
-    let find = || {
-        let base = Base { bound: 0, docs: query.docs(node, 0).clone(), mask };
-        best_docs(&base, costs.all(), packing.none() - 1)
-    };
-    let best = query.caches().best_docs.get_or_find(key, find);
-    costs.with_best(best, mask)
-}
-
-/// What the least costs depend on of a word that is a whole level, if its best documents are kept: those of frequent words,
-/// where costs depend on nothing but the word and the settings.
-fn best_docs_key(
-    query: &SegmentQuery<'_>,
-    sources: &[(usize, Source<'_>, u64)],
-    packing: &Packing,
-) -> Option<BestDocsKey> {
-    let [(node, ..)] = *sources else { return None };
-    let weights = &query.options().weights;
-    if !packing.single || weights.len() > KEPT_WEIGHTS_MAX {
-        return None;
-    }
-    let word = query.kept_as(node, 0)?;
-    let node = &query.graph().nodes[node];
-    let parts = [packing.rank, packing.position, packing.attribute];
-    let parts = parts.iter().flat_map(|part| [part.shift as u16, part.bits as u16]);
-    let numbers = [query.options().max_weight, node.first_position, node.last_position];
-    Some(BestDocsKey { word, settings: parts.chain(numbers).chain(weights.iter().copied()).collect() })
 }
 
 /// Cuts groups of documents by whether the word of a node can be all of an attribute, or begin one. Groups whose keys say

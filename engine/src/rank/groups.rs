@@ -3,13 +3,8 @@
 //! The scan of a level mostly ends within the first few groups, so a group is a number per document until then, or a list
 //! that were not read.
 
-use std::cell::OnceCell;
-use std::sync::Arc;
-
-use lamina_index::caches::BestDocs;
 use lamina_segment::bits::DocSet;
 use lamina_segment::bits::kernels::next_within;
-use lamina_segment::segment::PrefixUnion;
 use lamina_text::id::DocId;
 
 use crate::rank::key::Key;
@@ -49,7 +44,7 @@ impl<'q> Groups<'q> {
     /// listed. Cost: none per document, now.
     pub(crate) fn cut(
         bases: Vec<Base>,
-        bounds: Bounds<'q>,
+        bounds: PackedBounds,
         in_pieces: bool,
         key: impl Fn(PackedBound) -> Key + 'q,
     ) -> Groups<'q> {
@@ -109,66 +104,10 @@ impl UnionGroups<'_> {
     }
 }
 
-/// The bounds of the documents of a segment, found when they are needed.
-pub(crate) struct Bounds<'q> {
-    all: OnceCell<PackedBounds>,
-    find: Box<dyn Fn() -> PackedBounds + 'q>,
-    /// The documents that have the least ones, and the bits of these.
-    best: Option<(Arc<BestDocs>, PackedBound)>,
-}
-
-impl<'q> Bounds<'q> {
-    pub(crate) fn new(find: impl Fn() -> PackedBounds + 'q) -> Bounds<'q> {
-        Bounds { all: OnceCell::new(), find: Box::new(find), best: None }
-    }
-
-    /// Of which the best are known: all documents of all bases that come before [`BestDocs::rest`], as far as bounds have
-    /// the bits of `mask`, and maybe documents of none.
-    pub(crate) fn with_best(self, best: Arc<BestDocs>, mask: PackedBound) -> Bounds<'q> {
-        Bounds { best: Some((best, mask)), ..self }
-    }
-
-    /// By document.
-    pub(crate) fn all(&self) -> &PackedBounds {
-        self.all.get_or_init(|| (self.find)())
-    }
-
-    /// The first documents of a base with their bounds, and where the others begin, if that is known without all bounds.
-    fn first_of(&self, base: &Base) -> Option<(Vec<(PackedBound, DocId)>, Start)> {
-        let (best, mask) = self.best.as_ref()?;
-        let (packed, doc) = best.rest;
-        let ignored = mask & !base.mask;
-        // Documents are in order by what counts for the base if that comes before what does not.
-        let least_bit = base.mask & base.mask.wrapping_neg();
-        if ignored > 0 && ignored >= least_bit {
-            return None;
-        }
-        // Of documents whose bounds differ in ignored bits only, some may not be listed.
-        let left = Start { packed: packed & base.mask, doc: if ignored == 0 { doc } else { 0 } };
-        if left == Start::FIRST {
-            return None;
-        }
-        let docs = best.docs.iter().map(|&(packed, doc)| (packed & base.mask, doc));
-        let mut found: Vec<_> =
-            docs.filter(|&found| found < (left.packed, left.doc) && base.docs.contains(found.1)).collect();
-        found.sort_unstable();
-        Some((found, left))
-    }
-}
-
-/// The documents of a base whose bounds are at most `limit`, the best of them.
-pub(crate) fn best_docs(base: &Base, bounds: &[PackedBound], limit: PackedBound) -> BestDocs {
-    let mut best = Best::new(Start::FIRST, limit, FIRST_LISTED);
-    best.select(base, bounds);
-    best.found.sort_by_key(|found| found.0);
-    let rest = best.left.map_or((limit + 1, 0), |left| (left.packed, left.doc));
-    BestDocs { docs: best.found.into(), rest }
-}
-
 /// Groups by a number per document.
 pub(crate) struct PackedGroups<'q> {
     bases: Vec<Unlisted>,
-    bounds: Bounds<'q>,
+    bounds: PackedBounds,
     key: Box<dyn Fn(PackedBound) -> Key + 'q>,
     in_pieces: bool,
     /// Groups that are listed already, worst first.
@@ -189,19 +128,15 @@ struct Start {
     doc: DocId,
 }
 
-impl Start {
-    const FIRST: Start = Start { packed: 0, doc: 0 };
-}
-
 impl<'q> PackedGroups<'q> {
     fn new(
         bases: Vec<Base>,
-        bounds: Bounds<'q>,
+        bounds: PackedBounds,
         in_pieces: bool,
         key: Box<dyn Fn(PackedBound) -> Key + 'q>,
     ) -> PackedGroups<'q> {
         let bases = bases.into_iter().filter(|base| !base.docs.is_empty());
-        let bases = bases.map(|base| Unlisted { base, next: Some(Start::FIRST) }).collect();
+        let bases = bases.map(|base| Unlisted { base, next: Some(Start { packed: 0, doc: 0 }) }).collect();
         PackedGroups { bases, bounds, key, in_pieces, listed: Vec::new(), wanted: FIRST_LISTED }
     }
 
@@ -245,24 +180,19 @@ impl<'q> PackedGroups<'q> {
                 *next = None;
                 return;
             };
-            let known = if start == Start::FIRST { self.bounds.first_of(base) } else { None };
-            let known = known.map(|(found, left)| (found, Some(left)));
-            let (found, left) = known.unwrap_or_else(|| {
-                let mut best = Best::new(start, limit, self.wanted);
-                best.select(base, self.bounds.all());
-                self.wanted *= PASS_GROWTH;
-                best.found.sort_by_key(|found| found.0);
-                (best.found, best.left)
-            });
-            *next = left;
-            debug_assert!(found.is_sorted_by_key(|found| (self.key)(found.0)), "bounds order like keys");
-            let groups = found.chunk_by(|a, b| a.0 == b.0).map(|group| {
+            let mut best = Best::new(start, limit, self.wanted);
+            best.select(base, &self.bounds);
+            *next = best.left;
+            self.wanted *= PASS_GROWTH;
+            best.found.sort_by_key(|found| found.0);
+            debug_assert!(best.found.is_sorted_by_key(|found| (self.key)(found.0)), "bounds order like keys");
+            let groups = best.found.chunk_by(|a, b| a.0 == b.0).map(|group| {
                 let docs = group.iter().map(|found| found.1).collect();
                 (bound + (self.key)(group[0].0), DocSet::from_sorted(docs))
             });
             self.listed.extend(groups);
         } else {
-            let (packed, docs) = least_group(base, self.bounds.all(), start.packed);
+            let (packed, docs) = least_group(base, &self.bounds, start.packed);
             *next = next_larger(packed, base.mask).map(|packed| Start { packed, doc: 0 });
             if !docs.is_empty() {
                 self.listed.push((bound + (self.key)(packed), docs));
@@ -398,7 +328,7 @@ mod tests {
         #[test]
         fn every_document_comes_once_and_the_best_first(
             bounds in prop::collection::vec(prop_oneof![0u16..4, 0u16..40, Just(PackedBound::MAX)], 1..6000),
-            (second, in_pieces, with_best) in any::<(bool, bool, bool)>(),
+            (second, in_pieces) in any::<(bool, bool)>(),
             (mask, stride) in (prop_oneof![Just(63u16), Just(62), Just(60), Just(45), Just(31), Just(28)], 1usize..3),
             // Each group taken lowers the bar to so much above its key.
             slack in prop_oneof![Just(Key::MAX), 0..40u128],
@@ -419,16 +349,9 @@ mod tests {
             }
             want.sort_unstable();
             let bases = bases.into_iter().map(|(bound, docs)| Base { bound, docs, mask }).collect();
-            let mut found = Bounds::new(|| {
-                let mut all = PackedBounds::filled(&Arc::default(), bounds.len(), 0);
-                all.copy_from_slice(&bounds);
-                all
-            });
-            if with_best {
-                let every = Base { bound: 0, docs: DocSet::full(count), mask: 63 };
-                found = found.with_best(Arc::new(best_docs(&every, &bounds, 50)), every.mask);
-            }
-            let mut groups = Groups::cut(bases, found, in_pieces, key);
+            let mut numbers = PackedBounds::filled(&std::sync::Arc::default(), bounds.len(), 0);
+            numbers.copy_from_slice(&bounds);
+            let mut groups = Groups::cut(bases, numbers, in_pieces, key);
             let mut got = Vec::new();
             let (mut last, mut bar) = (0, Key::MAX);
             // By key: no document comes before this one any more.

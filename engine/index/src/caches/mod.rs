@@ -28,9 +28,6 @@ pub(crate) type TypoCache = BoundedCache<TypoKey, TypoTerms>;
 /// Documents of frequent words. Finding them takes a pass over their postings.
 pub(crate) type WordDocsCache = BoundedCache<WordDocsKey, DocSet>;
 
-/// The best documents of frequent words. Finding them takes a pass over their postings.
-pub(crate) type BestDocsCache = BoundedCache<BestDocsKey, BestDocs>;
-
 /// Ways to read a word as two terms. Finding them takes a walk of the dictionary, and a look-up for each term met.
 pub(crate) type CutCache = BoundedCache<Box<str>, Vec<Cut>>;
 
@@ -93,25 +90,10 @@ pub struct WordDocsKey {
     pub class: u8,
 }
 
-/// A word, and whatever the costs of its postings depend on.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct BestDocsKey {
-    pub word: WordDocsKey,
-    pub settings: Box<[u16]>,
-}
-
-/// The documents of a word that cost least, as far as they are listed, ascending by costs and then by document.
-#[derive(Debug)]
-pub struct BestDocs {
-    pub docs: Box<[(u16, DocId)]>,
-    /// Where those begin that are not listed.
-    pub rest: (u16, DocId),
-}
-
 /// Terms by their number of typos: one, two; ascending.
 pub type TypoTerms = [Vec<TermOrdinal>; 2];
 
-/// The caches of one segment: nine of at most eight bytes a document each, up to 6 MiB, a byte a document for some
+/// The caches of one segment: eight of at most eight bytes a document each, up to 6 MiB, a byte a document for some
 /// rankings, and, where elements are sorted or counted by, two columns of at most 20 bytes a document each, up to 20 MiB.
 #[derive(Debug)]
 pub struct SegmentCaches {
@@ -120,7 +102,6 @@ pub struct SegmentCaches {
     pub typos: TypoCache,
     pub beginnings: BeginningCache,
     pub word_docs: WordDocsCache,
-    pub best_docs: BestDocsCache,
     pub forms: FormsCache,
     pub elements: ElementCache,
     pub element_values: ElementValuesCache,
@@ -148,7 +129,6 @@ impl SegmentCaches {
             typos: TypoCache::new(doc_count),
             beginnings: BeginningCache::new(doc_count),
             word_docs: WordDocsCache::new(doc_count),
-            best_docs: BestDocsCache::new(doc_count),
             forms: FormsCache::new(doc_count),
             elements: ElementCache::new(doc_count),
             element_values: ElementValuesCache::of_columns(doc_count),
@@ -191,18 +171,6 @@ impl HeapBytes for TypoKey {
 impl HeapBytes for WordDocsKey {
     fn heap_bytes(&self) -> usize {
         self.word.heap_bytes()
-    }
-}
-
-impl HeapBytes for BestDocsKey {
-    fn heap_bytes(&self) -> usize {
-        self.word.heap_bytes() + size_of_val::<[u16]>(&self.settings)
-    }
-}
-
-impl HeapBytes for BestDocs {
-    fn heap_bytes(&self) -> usize {
-        size_of_val::<[(u16, DocId)]>(&self.docs)
     }
 }
 

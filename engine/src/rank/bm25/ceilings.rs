@@ -14,10 +14,6 @@ use lamina_segment::segment::SegmentReader;
 use lamina_text::id::{DocId, FIRST_TERM, FieldId, TermOrdinal};
 
 use super::statistics::{Formula, Statistics};
-use lamina_text::id::{DocId, FIRST_TERM, FieldId, TermOrdinal};
-use lamina_index::index::SegmentView;
-use lamina_index::runtime::Urgency;
-use lamina_segment::segment::SegmentReader;
 
 /// A word in at least one document in this many has no ceiling.
 const FREQUENT_SHARE: u64 = 4;
