@@ -3,10 +3,10 @@
 //! Uses the engine, `lamina-base` and `lamina-protocol`. Runs no task, answers no request, and starts no server.
 //!
 //! ```
-//! use lamina_data::access::action_of;
+//! use lamina_data::access::Rights;
 //!
-//! let action = action_of("POST", "/indexes/films/search").expect("a route");
-//! assert_eq!(action.name(), "search");
+//! assert!(Rights::all().admits("films"));
+//! assert!(!Rights::none().admits("films"));
 //! ```
 
 // These macros panic when the reader is gone; `console` does not.

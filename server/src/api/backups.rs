@@ -1,24 +1,25 @@
 //! `/snapshots` and `/dumps`.
 
-use std::sync::Arc;
-
 use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_data::access::Action;
 use lamina_data::tasks::{Content, NewTask};
-use warp::Filter;
 use warp::reply::Response;
 
 use super::enqueue;
-use crate::api::{Routes, any_of};
-use crate::app::AppState;
-use crate::http::requests::{Request, request, respond};
+use crate::http::requests::Request;
+use crate::http::routing::Route;
 
-pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    let snapshot = warp::path!("snapshots").and(warp::post()).and(request(state));
-    let dump = warp::path!("dumps").and(warp::post()).and(request(state));
-    let snapshot =
-        snapshot.then(|request| respond(request, async |request| create(&request, Content::CreateSnapshot).await));
-    let dump = dump.then(|request| respond(request, async |request| create(&request, dump_content(&request)?).await));
-    any_of([snapshot.boxed(), dump.boxed()])
+pub(super) const ROUTES: &[Route] = &[
+    Route::post("/snapshots", Action::SnapshotsCreate).run(|request| Box::pin(snapshot(request))),
+    Route::post("/dumps", Action::DumpsCreate).run(|request| Box::pin(dump(request))),
+];
+
+async fn snapshot(request: Request) -> ApiResult<Response> {
+    create(&request, Content::CreateSnapshot).await
+}
+
+async fn dump(request: Request) -> ApiResult<Response> {
+    create(&request, dump_content(&request)?).await
 }
 
 /// With `?skipDamaged=true` a dump leaves out what cannot be read, and says so in its details.

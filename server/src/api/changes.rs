@@ -8,17 +8,18 @@ use bytes::Bytes;
 use futures_util::stream;
 use lamina_base::budget::AnswerBudget;
 use lamina_base::error::{ApiError, ApiResult};
+use lamina_data::access::Action;
 use lamina_data::tasks::blocking;
 use lamina_engine::index::{At, Change, Snapshot};
 use lamina_protocol::wire::generations;
 use serde_json::{Value, json};
+use warp::Reply;
 use warp::http::{HeaderName, HeaderValue, header};
 use warp::reply::Response;
-use warp::{Filter, Reply};
 
-use crate::api::Routes;
 use crate::app::AppState;
-use crate::http::requests::{Request, request, respond};
+use crate::http::requests::Request;
+use crate::http::routing::Route;
 
 /// What a client of events sends when it comes back.
 const LAST_EVENT: &str = "last-event-id";
@@ -29,13 +30,11 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// wait for long.
 const EVENTS_TIME: Duration = Duration::from_secs(5);
 
-pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    let list = warp::path!("indexes" / String / "changes").and(warp::get()).and(request(state));
-    list.then(|uid: String, request| respond(request, async move |request| changes(&uid, &request).await)).boxed()
-}
+pub(super) const ROUTES: &[Route] =
+    &[Route::get("/indexes/{indexUid}/changes", Action::DocumentsGet).run(|request| Box::pin(changes(request)))];
 
-async fn changes(uid: &str, request: &Request) -> ApiResult<Response> {
-    let uid = request.index_uid(uid)?;
+async fn changes(request: Request) -> ApiResult<Response> {
+    let uid = request.index_uid()?;
     let wants_events = request.header(header::ACCEPT).is_some_and(|accepted| accepted.contains(EVENTS));
     let came_back = request.header(LAST_EVENT).filter(|_| wants_events);
     let since = generations::since(&request.query(), came_back)?;

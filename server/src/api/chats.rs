@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use lamina_base::budget::{VALUE_BYTES, json_heap_bytes};
 use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_data::access::Action;
 use lamina_data::chats::shown;
 use lamina_data::features::Feature;
 use lamina_data::tasks::blocking;
@@ -16,18 +17,18 @@ use lamina_protocol::wire::search::SearchQuery;
 use lamina_protocol::wire::settings::chat;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
+use warp::Reply;
 use warp::http::{HeaderName, HeaderValue, StatusCode, header};
 use warp::reply::Response;
-use warp::{Filter, Reply};
 
 use super::embed::{embed, wanted};
 use super::search::context::context;
 use crate::answer::chat::{Conversation, Events, Fault, SearchCall, SearchOutcome, TIME_MAX, check_size};
 use crate::answer::search::{Context, Form, Target};
-use crate::api::{Routes, any_of};
 use crate::app::AppState;
 use crate::http::json_answer;
-use crate::http::requests::{Request, request, respond};
+use crate::http::requests::Request;
+use crate::http::routing::Route;
 
 /// Events that wait for the client.
 const EVENTS_WAITING: usize = 16;
@@ -38,29 +39,18 @@ const ATTRIBUTES_MAX: usize = 50;
 /// The model learns of so many indexes.
 const INDEXES_MAX: usize = 100;
 
-pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    let list = warp::path!("chats").and(warp::get()).and(request(state));
-    let get = warp::path!("chats" / String).and(warp::get()).and(request(state));
-    let delete = warp::path!("chats" / String).and(warp::delete()).and(request(state));
-    let settings = warp::path!("chats" / String / "settings").and(warp::get()).and(request(state));
-    let change = warp::path!("chats" / String / "settings").and(warp::patch()).and(request(state));
-    let reset = warp::path!("chats" / String / "settings").and(warp::delete()).and(request(state));
-    let complete = warp::path!("chats" / String / "chat" / "completions").and(warp::post()).and(request(state));
-
-    let list = list.then(|request| respond(request, async |request| self::list(&request)));
-    let get = get.then(|uid: String, request| respond(request, async move |request| get_one(&uid, &request)));
-    let delete =
-        delete.then(|uid: String, request| respond(request, async move |request| remove(&uid, &request).await));
-    let settings = settings.then(|uid: String, request| respond(request, async move |request| show(&uid, &request)));
-    let change =
-        change.then(|uid: String, request| respond(request, async move |request| change_settings(&uid, request).await));
-    let reset =
-        reset.then(|uid: String, request| respond(request, async move |request| reset_settings(&uid, &request).await));
-    let complete = complete
-        .then(|uid: String, request| respond(request, async move |request| self::complete(&uid, request).await));
-    let of_settings = any_of([settings.boxed(), change.boxed(), reset.boxed()]);
-    any_of([list.boxed(), get.boxed(), delete.boxed(), of_settings, complete.boxed()])
-}
+pub(super) const ROUTES: &[Route] = &[
+    Route::get("/chats", Action::ChatsGet).run(|request| Box::pin(list(request))),
+    Route::get("/chats/{chatUid}", Action::ChatsGet).run(|request| Box::pin(get_one(request))),
+    Route::delete("/chats/{chatUid}", Action::ChatsDelete).run(|request| Box::pin(remove(request))),
+    Route::get("/chats/{chatUid}/settings", Action::ChatsSettingsGet).run(|request| Box::pin(show(request))),
+    Route::patch("/chats/{chatUid}/settings", Action::ChatsSettingsUpdate)
+        .run(|request| Box::pin(change_settings(request))),
+    Route::delete("/chats/{chatUid}/settings", Action::ChatsSettingsUpdate)
+        .run(|request| Box::pin(reset_settings(request))),
+    Route::post("/chats/{chatUid}/chat/completions", Action::ChatCompletions)
+        .run(|request| Box::pin(complete(request))),
+];
 
 fn check_feature(state: &AppState, action: &str) -> ApiResult<()> {
     if state.features.is_on(Feature::ChatCompletions) {
@@ -71,7 +61,7 @@ fn check_feature(state: &AppState, action: &str) -> ApiResult<()> {
 
 const USING: &str = "Using the `/chats` routes";
 
-fn list(request: &Request) -> ApiResult<Response> {
+async fn list(request: Request) -> ApiResult<Response> {
     let state = request.state();
     let (offset, limit) = page(&request.query())?;
     check_feature(state, "Listing the chat workspaces")?;
@@ -81,29 +71,29 @@ fn list(request: &Request) -> ApiResult<Response> {
     Ok(json_answer(StatusCode::OK, &body))
 }
 
-fn get_one(uid: &str, request: &Request) -> ApiResult<Response> {
-    let uid = index_uid_in_path(uid)?;
+async fn get_one(request: Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(request.part("chatUid"))?;
     check_feature(request.state(), USING)?;
     request.state().chats.settings(&uid)?;
     Ok(json_answer(StatusCode::OK, &json!({ "uid": uid })))
 }
 
-async fn remove(uid: &str, request: &Request) -> ApiResult<Response> {
-    let uid = index_uid_in_path(uid)?;
+async fn remove(request: Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(request.part("chatUid"))?;
     let state = Arc::clone(request.state());
     check_feature(&state, USING)?;
     blocking(move || state.chats.remove(&uid)).await??;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-fn show(uid: &str, request: &Request) -> ApiResult<Response> {
-    let uid = index_uid_in_path(uid)?;
+async fn show(request: Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(request.part("chatUid"))?;
     check_feature(request.state(), "Using the `/chats/settings` routes")?;
     Ok(json_answer(StatusCode::OK, &shown(&request.state().chats.settings(&uid)?)))
 }
 
-async fn change_settings(uid: &str, request: Request) -> ApiResult<Response> {
-    let uid = index_uid_in_path(uid)?;
+async fn change_settings(request: Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(request.part("chatUid"))?;
     let state = Arc::clone(request.state());
     check_feature(&state, "Using the `/chats/settings` routes")?;
     let body = request.json().await?;
@@ -112,16 +102,16 @@ async fn change_settings(uid: &str, request: Request) -> ApiResult<Response> {
     Ok(json_answer(StatusCode::OK, &shown(&settings)))
 }
 
-async fn reset_settings(uid: &str, request: &Request) -> ApiResult<Response> {
-    let uid = index_uid_in_path(uid)?;
+async fn reset_settings(request: Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(request.part("chatUid"))?;
     let state = Arc::clone(request.state());
     check_feature(&state, "Using the `/chats/settings` routes")?;
     let settings = blocking(move || state.chats.reset(&uid)).await??;
     Ok(json_answer(StatusCode::OK, &shown(&settings)))
 }
 
-async fn complete(uid: &str, request: Request) -> ApiResult<Response> {
-    let uid = index_uid_in_path(uid)?;
+async fn complete(request: Request) -> ApiResult<Response> {
+    let uid = index_uid_in_path(request.part("chatUid"))?;
     let state = Arc::clone(request.state());
     check_feature(&state, USING)?;
     let (context, standing) = (Context { rules: None, ..context(&request) }, request.standing());

@@ -7,22 +7,17 @@ use lamina_data::access::Action;
 use lamina_data::features::Feature;
 use lamina_data::tasks::{Content, Export, NewTask};
 use lamina_protocol::wire::export::export;
-use warp::Filter;
 use warp::http::StatusCode;
 use warp::reply::Response;
 
 use super::enqueue_as;
-use crate::api::Routes;
-use crate::app::AppState;
-use crate::http::requests::{Request, request, respond};
+use crate::http::requests::Request;
+use crate::http::routing::Route;
 
 /// Smallest piece that is chosen without being asked for.
 const PIECE_BYTES_MIN: u64 = 20 << 20;
 
-pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    let post = warp::path!("export").and(warp::post()).and(request(state));
-    post.then(|request| respond(request, create)).boxed()
-}
+pub(super) const ROUTES: &[Route] = &[Route::post("/export", Action::Export).run(|request| Box::pin(create(request)))];
 
 /// Answers 200 where other writes answer 202.
 async fn create(request: Request) -> ApiResult<Response> {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lamina_base::error::ApiResult;
+use lamina_data::access::Action;
 use lamina_data::tasks::blocking;
 use lamina_engine::index::Snapshot;
 use lamina_engine::index::settings::{
@@ -11,22 +12,18 @@ use lamina_engine::index::settings::{
 };
 use lamina_protocol::wire::fields::{FieldFilter, FieldList};
 use serde_json::{Value, json};
-use warp::Filter;
 use warp::http::StatusCode;
 use warp::reply::Response;
 
-use crate::api::Routes;
-use crate::app::AppState;
 use crate::http::json_answer;
-use crate::http::requests::{Request, request, respond};
+use crate::http::requests::Request;
+use crate::http::routing::Route;
 
-pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    let list = warp::path!("indexes" / String / "fields").and(warp::post()).and(request(state));
-    list.then(|uid: String, request| respond(request, async move |request| list_fields(&uid, request).await)).boxed()
-}
+pub(super) const ROUTES: &[Route] =
+    &[Route::post("/indexes/{indexUid}/fields", Action::FieldsPost).run(|request| Box::pin(list_fields(request)))];
 
-async fn list_fields(uid: &str, request: Request) -> ApiResult<Response> {
-    let uid = request.index_uid(uid)?;
+async fn list_fields(request: Request) -> ApiResult<Response> {
+    let uid = request.index_uid()?;
     let instance = Arc::clone(&request.state().instance);
     let wanted = FieldList::from_body(&*request.json().await?)?;
     let body = blocking(move || instance.snapshot(&uid).map(|snapshot| page(&snapshot, &wanted)));

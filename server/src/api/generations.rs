@@ -9,24 +9,21 @@ use lamina_data::tasks::{Content, NewTask, blocking};
 use lamina_engine::index::{At, GenerationReport};
 use lamina_protocol::wire::generations;
 use serde_json::{Value, json};
-use warp::Filter;
 use warp::http::StatusCode;
 use warp::reply::Response;
 
 use super::enqueue;
-use crate::api::{Routes, any_of};
-use crate::app::AppState;
 use crate::http::json_answer;
-use crate::http::requests::{Request, request, respond};
+use crate::http::requests::Request;
+use crate::http::routing::Route;
 
-pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    let list = warp::path!("indexes" / String / "generations").and(warp::get()).and(request(state));
-    let restore = warp::path!("indexes" / String / "restore").and(warp::post()).and(request(state));
-    let list = list.then(|uid: String, request| respond(request, async move |request| list_all(&uid, &request).await));
-    let restore =
-        restore.then(|uid: String, request| respond(request, async move |request| self::restore(&uid, request).await));
-    any_of([list.boxed(), restore.boxed()])
-}
+pub(super) const ROUTES: &[Route] = &[
+    Route::get("/indexes/{indexUid}/generations", Action::IndexesGet).run(|request| Box::pin(list_all(request))),
+    Route::post("/indexes/{indexUid}/restore", Action::DocumentsAll)
+        // Settings come back with the documents.
+        .also(Action::SettingsUpdate)
+        .run(|request| Box::pin(restore(request))),
+];
 
 /// Whether the key may see a state before the present one. What was deleted is in it: a key that searches for the public, or a
 /// tenant, finds what is there now.
@@ -58,8 +55,8 @@ fn view(state: &GenerationReport) -> Value {
     view
 }
 
-async fn list_all(uid: &str, request: &Request) -> ApiResult<Response> {
-    let uid = request.index_uid(uid)?;
+async fn list_all(request: Request) -> ApiResult<Response> {
+    let uid = request.index_uid()?;
     let (offset, limit) = generations::list_parameters(&request.query())?;
     let instance = Arc::clone(&request.state().instance);
     let states = blocking(move || instance.index(&uid).map(|index| index.generations())).await??;
@@ -68,8 +65,8 @@ async fn list_all(uid: &str, request: &Request) -> ApiResult<Response> {
     Ok(json_answer(StatusCode::OK, &body))
 }
 
-async fn restore(uid: &str, request: Request) -> ApiResult<Response> {
-    let uid = request.index_uid(uid)?;
+async fn restore(request: Request) -> ApiResult<Response> {
+    let uid = request.index_uid()?;
     let state = Arc::clone(request.state());
     let at = generations::restoration(&*request.json().await?)?;
     enqueue(&state, NewTask::for_index(uid, Content::RestoreIndex { at })).await

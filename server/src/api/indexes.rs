@@ -4,52 +4,31 @@ use std::sync::Arc;
 
 use lamina_base::error::ApiResult;
 use lamina_base::timestamp::Timestamp;
+use lamina_data::access::Action;
 use lamina_data::tasks::{Content, NewTask, blocking};
 use lamina_engine::index::IndexSummary;
 use lamina_protocol::wire::indexes;
 use serde_json::{Value, json};
-use warp::Filter;
 use warp::http::StatusCode;
 use warp::reply::Response;
 
 use super::enqueue;
 use super::unreadable::Unreadable;
-use crate::api::{Routes, any_of};
-use crate::app::AppState;
 use crate::http::json_answer;
-use crate::http::requests::{Request, request, respond};
+use crate::http::requests::Request;
+use crate::http::routing::Route;
 
-pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    let list = warp::path!("indexes").and(warp::get()).and(request(state));
-    let create = warp::path!("indexes").and(warp::post()).and(request(state));
-    let get = warp::path!("indexes" / String).and(warp::get()).and(request(state));
-    let update = warp::path!("indexes" / String).and(warp::patch()).and(request(state));
-    let delete = warp::path!("indexes" / String).and(warp::delete()).and(request(state));
-    let compact = warp::path!("indexes" / String / "compact").and(warp::post()).and(request(state));
-    let clone = warp::path!("indexes" / String / "clone").and(warp::post()).and(request(state));
-    let attach = warp::path!("indexes" / String / "attach").and(warp::post()).and(request(state));
-    let swap = warp::path!("swap-indexes").and(warp::post()).and(request(state));
-
-    let list = list.then(self::all);
-    let create = create.then(|request| respond(request, self::create));
-    let get = get.then(|uid: String, request| respond(request, async move |request| get_one(&uid, &request).await));
-    let update = update.then(|uid: String, request| respond(request, async move |request| patch(&uid, request).await));
-    let delete = delete.then(|uid: String, request| respond(request, async move |request| remove(&uid, request).await));
-    let compact =
-        compact.then(|uid: String, request| respond(request, async move |request| self::compact(&uid, &request).await));
-    let clone =
-        clone.then(|uid: String, request| respond(request, async move |request| self::clone(&uid, request).await));
-    let attach =
-        attach.then(|uid: String, request| respond(request, async move |request| self::attach(&uid, request).await));
-    let swap = swap.then(|request| respond(request, self::swap));
-    let one = [get.boxed(), update.boxed(), delete.boxed(), compact.boxed(), clone.boxed(), attach.boxed()];
-    any_of([list.boxed(), create.boxed(), any_of(one), swap.boxed()])
-}
-
-/// The indexes that a key may see.
-pub(super) async fn all(request: Request) -> Response {
-    respond(request, list).await
-}
+pub(super) const ROUTES: &[Route] = &[
+    LIST,
+    Route::post("/indexes", Action::IndexesCreate).run(|request| Box::pin(create(request))),
+    Route::get("/indexes/{indexUid}", Action::IndexesGet).run(|request| Box::pin(get_one(request))),
+    Route::patch("/indexes/{indexUid}", Action::IndexesUpdate).run(|request| Box::pin(patch(request))),
+    Route::delete("/indexes/{indexUid}", Action::IndexesDelete).run(|request| Box::pin(remove(request))),
+    Route::post("/indexes/{indexUid}/compact", Action::IndexesCompact).run(|request| Box::pin(compact(request))),
+    Route::post("/indexes/{indexUid}/clone", Action::IndexesCreate).run(|request| Box::pin(clone(request))),
+    Route::post("/indexes/{indexUid}/attach", Action::IndexesCreate).run(|request| Box::pin(attach(request))),
+    Route::post("/swap-indexes", Action::IndexesSwap).run(|request| Box::pin(swap(request))),
+];
 
 /// The public index object. That of an index with damaged segments says so.
 fn view(uid: &str, summary: &IndexSummary) -> Value {
@@ -67,6 +46,9 @@ fn view(uid: &str, summary: &IndexSummary) -> Value {
     }
     view
 }
+
+/// The indexes that a key may see.
+pub(super) const LIST: Route = Route::get("/indexes", Action::IndexesGet).run(|request| Box::pin(list(request)));
 
 async fn list(request: Request) -> ApiResult<Response> {
     let (offset, limit) = indexes::list_parameters(&request.query())?;
@@ -95,15 +77,15 @@ async fn create(request: Request) -> ApiResult<Response> {
     enqueue(&state, NewTask::for_index(uid, Content::CreateIndex { primary_key })).await
 }
 
-async fn get_one(uid: &str, request: &Request) -> ApiResult<Response> {
-    let uid = request.index_uid(uid)?;
+async fn get_one(request: Request) -> ApiResult<Response> {
+    let uid = request.index_uid()?;
     let instance = Arc::clone(&request.state().instance);
     let body = blocking(move || instance.summary(&uid).map(|summary| view(&uid, &summary)));
     Ok(json_answer(StatusCode::OK, &body.await??))
 }
 
-async fn patch(uid: &str, request: Request) -> ApiResult<Response> {
-    let uid = request.own_index_uid(uid)?;
+async fn patch(request: Request) -> ApiResult<Response> {
+    let uid = request.own_index_uid()?;
     let (state, rights) = (Arc::clone(request.state()), request.rights().clone());
     let (primary_key, new_uid) = indexes::update(&*request.json().await?)?;
     if let Some(new_uid) = &new_uid {
@@ -112,27 +94,27 @@ async fn patch(uid: &str, request: Request) -> ApiResult<Response> {
     enqueue(&state, NewTask::for_index(uid, Content::UpdateIndex { primary_key, new_uid })).await
 }
 
-async fn remove(uid: &str, request: Request) -> ApiResult<Response> {
+async fn remove(request: Request) -> ApiResult<Response> {
     // Who deletes an alias means the alias, or does not know that it is one.
-    let uid = request.own_index_uid(uid)?;
+    let uid = request.own_index_uid()?;
     enqueue(request.state(), NewTask::for_index(uid, Content::DeleteIndex)).await
 }
 
-async fn compact(uid: &str, request: &Request) -> ApiResult<Response> {
-    let uid = request.index_uid(uid)?;
+async fn compact(request: Request) -> ApiResult<Response> {
+    let uid = request.index_uid()?;
     enqueue(request.state(), NewTask::for_index(uid, Content::CompactIndex)).await
 }
 
-async fn clone(uid: &str, request: Request) -> ApiResult<Response> {
-    let uid = request.index_uid(uid)?;
+async fn clone(request: Request) -> ApiResult<Response> {
+    let uid = request.index_uid()?;
     let (state, rights) = (Arc::clone(request.state()), request.rights().clone());
     let new_uid = indexes::clone(&*request.json().await?)?;
     rights.check_index(&new_uid)?;
     enqueue(&state, NewTask::for_index(uid, Content::CloneIndex { new_uid })).await
 }
 
-async fn attach(uid: &str, request: Request) -> ApiResult<Response> {
-    let uid = request.own_index_uid(uid)?;
+async fn attach(request: Request) -> ApiResult<Response> {
+    let uid = request.own_index_uid()?;
     let state = Arc::clone(request.state());
     let folder = indexes::attach(&*request.json().await?)?;
     enqueue(&state, NewTask::for_index(uid, Content::AttachIndex { folder })).await

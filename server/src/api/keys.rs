@@ -8,29 +8,21 @@ use lamina_data::tasks::blocking;
 use lamina_protocol::wire::identifier::decode_path_segment;
 use lamina_protocol::wire::keys::{change, creation, list_parameters};
 use serde_json::json;
-use warp::Filter;
 use warp::http::StatusCode;
 use warp::reply::Response;
 
-use crate::api::{Routes, any_of};
 use crate::app::AppState;
-use crate::http::requests::{Request, request, respond};
+use crate::http::requests::Request;
+use crate::http::routing::Route;
 use crate::http::{json_answer, no_content};
 
-pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    let list = warp::path!("keys").and(warp::get()).and(request(state));
-    let create = warp::path!("keys").and(warp::post()).and(request(state));
-    let get = warp::path!("keys" / String).and(warp::get()).and(request(state));
-    let patch = warp::path!("keys" / String).and(warp::patch()).and(request(state));
-    let delete = warp::path!("keys" / String).and(warp::delete()).and(request(state));
-
-    let list = list.then(|request| respond(request, async |request| self::list(&request)));
-    let create = create.then(|request| respond(request, self::create));
-    let get = get.then(|key: String, request| respond(request, async move |request| get_one(&key, &request)));
-    let patch = patch.then(|key: String, request| respond(request, async move |request| update(&key, request).await));
-    let delete = delete.then(|key: String, request| respond(request, async move |request| remove(&key, request).await));
-    any_of([list.boxed(), create.boxed(), get.boxed(), patch.boxed(), delete.boxed()])
-}
+pub(super) const ROUTES: &[Route] = &[
+    Route::get("/keys", Action::KeysGet).run(|request| Box::pin(list(request))),
+    Route::post("/keys", Action::KeysCreate).run(|request| Box::pin(create(request))),
+    Route::get("/keys/{key}", Action::KeysGet).run(|request| Box::pin(get_one(request))),
+    Route::patch("/keys/{key}", Action::KeysUpdate).run(|request| Box::pin(update(request))),
+    Route::delete("/keys/{key}", Action::KeysDelete).run(|request| Box::pin(remove(request))),
+];
 
 /// With its value for those who could make a key that may as much; others see which key it is. Only a server with a master
 /// key has values; others do not come here.
@@ -42,7 +34,7 @@ fn view(state: &AppState, key: &ApiKey, rights: &Rights) -> ApiResult<ApiKeyView
     Ok(if rights.may(Action::KeysCreate) { view } else { view.without_value() })
 }
 
-fn list(request: &Request) -> ApiResult<Response> {
+async fn list(request: Request) -> ApiResult<Response> {
     let state = request.state();
     let (offset, limit) = list_parameters(&request.query())?;
     let page = state.access.keys().page(offset, limit);
@@ -52,9 +44,9 @@ fn list(request: &Request) -> ApiResult<Response> {
     Ok(json_answer(StatusCode::OK, &body))
 }
 
-fn get_one(key: &str, request: &Request) -> ApiResult<Response> {
+async fn get_one(request: Request) -> ApiResult<Response> {
     let state = request.state();
-    let key = state.access.keys().find(&decode_path_segment(key))?;
+    let key = state.access.keys().find(&decode_path_segment(request.part("key")))?;
     Ok(json_answer(StatusCode::OK, &view(state, &key, request.rights())?))
 }
 
@@ -65,18 +57,18 @@ async fn create(request: Request) -> ApiResult<Response> {
     Ok(json_answer(StatusCode::CREATED, &shown))
 }
 
-async fn update(key: &str, request: Request) -> ApiResult<Response> {
+async fn update(request: Request) -> ApiResult<Response> {
     let (state, rights) = (Arc::clone(request.state()), request.rights().clone());
-    let key = decode_path_segment(key);
+    let key = decode_path_segment(request.part("key"));
     let patch = change(&*request.json().await?)?;
     let shown =
         blocking(move || state.access.keys().update(&key, patch).and_then(|key| view(&state, &key, &rights))).await??;
     Ok(json_answer(StatusCode::OK, &shown))
 }
 
-async fn remove(key: &str, request: Request) -> ApiResult<Response> {
+async fn remove(request: Request) -> ApiResult<Response> {
     let state = Arc::clone(request.state());
-    let key = decode_path_segment(key);
+    let key = decode_path_segment(request.part("key"));
     blocking(move || state.access.keys().delete(&key)).await??;
     Ok(no_content())
 }

@@ -6,26 +6,23 @@ use std::sync::Arc;
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_base::logs::{self, Listening};
 use lamina_base::options::LogsMode;
+use lamina_data::access::Action;
 use lamina_data::features::Feature;
 use lamina_protocol::wire::json::At;
 use tracing_subscriber::filter::Targets;
+use warp::Reply;
 use warp::http::{HeaderName, HeaderValue, StatusCode, header};
 use warp::reply::Response;
-use warp::{Filter, Reply};
 
-use crate::api::{Routes, any_of};
 use crate::app::AppState;
-use crate::http::requests::{Request, request, respond};
+use crate::http::requests::Request;
+use crate::http::routing::Route;
 
-pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    let stream = warp::path!("logs" / "stream").and(warp::post()).and(request(state));
-    let stop = warp::path!("logs" / "stream").and(warp::delete()).and(request(state));
-    let stderr = warp::path!("logs" / "stderr").and(warp::post()).and(request(state));
-    let stream = stream.then(|request| respond(request, stream_logs));
-    let stop = stop.then(|request| respond(request, stop_stream));
-    let stderr = stderr.then(|request| respond(request, set_stderr));
-    any_of([stream.boxed(), stop.boxed(), stderr.boxed()])
-}
+pub(super) const ROUTES: &[Route] = &[
+    Route::post("/logs/stream", Action::MetricsGet).run(|request| Box::pin(stream_logs(request))),
+    Route::delete("/logs/stream", Action::MetricsGet).run(|request| Box::pin(stop_stream(request))),
+    Route::post("/logs/stderr", Action::MetricsGet).run(|request| Box::pin(set_stderr(request))),
+];
 
 fn check_feature(state: &AppState) -> ApiResult<()> {
     if state.features.is_on(Feature::LogsRoute) {

@@ -2,30 +2,27 @@
 //! answer the body of the answer, as JSON or as one event. Each call of a tool is carried out as the request that it stands
 //! for, with the key of the caller, so that it may do exactly what the caller may do.
 
-use std::sync::Arc;
-
 use http_body_util::BodyExt;
 use lamina_base::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
 use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_data::access::Action;
 use lamina_protocol::mcp::{self, Backend, Call, Headers, Reply, Standing, Tools};
 use lamina_protocol::wire::body::check_json_content_type;
 use parking_lot::Mutex;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
-use warp::Filter;
-use warp::http::{HeaderValue, Method, StatusCode, header};
+use warp::http::{HeaderValue, StatusCode, header};
 use warp::reply::Response;
 
 use super::{documents, indexes, search, settings};
-use crate::api::Routes;
-use crate::app::AppState;
 use crate::http::json_text;
-use crate::http::requests::{Origin, Request, request, respond};
+use crate::http::requests::{Origin, Request};
+use crate::http::routing::Route;
 
-pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    let post = warp::path!("mcp").and(warp::post()).and(request(state));
-    post.then(|request| respond(request, answer)).boxed()
-}
+pub(super) const ROUTES: &[Route] = &[
+    // Each call of a tool is checked as the request that it stands for.
+    Route::post("/mcp", Action::Search).run(|request| Box::pin(answer(request))),
+];
 
 async fn answer(request: Request) -> ApiResult<Response> {
     check_json_content_type(request.header(header::CONTENT_TYPE))?;
@@ -132,27 +129,21 @@ impl Backend for Inside {
             return Err(reason.clone());
         }
         let encoded = |index: &str| utf8_percent_encode(index, NON_ALPHANUMERIC).to_string();
-        let get = |path: String| origin.request(Method::GET, path, None);
-        let post = |path: String, body: &Value| origin.request(Method::POST, path, Some(body.to_string().into_bytes()));
+        let json = |body: &Value| Some(body.to_string().into_bytes());
+        let nothing = String::new;
         let answer = match &call {
             Call::ListIndexes { offset, limit } => {
-                indexes::all(get(format!("/indexes?offset={offset}&limit={limit}"))).await
+                indexes::LIST.call(origin, &[], format!("offset={offset}&limit={limit}"), None).await
             }
-            Call::Settings { index } => {
-                let index = encoded(index);
-                settings::all(index.clone(), get(format!("/indexes/{index}/settings"))).await
-            }
+            Call::Settings { index } => settings::ALL.call(origin, &[&encoded(index)], nothing(), None).await,
             Call::Setting { index, route } => {
-                let index = encoded(index);
-                settings::one(index.clone(), route, get(format!("/indexes/{index}/settings/{route}"))).await
+                settings::ONE.call(origin, &[&encoded(index), route], nothing(), None).await
             }
             Call::Fetch { index, body } => {
-                let index = encoded(index);
-                documents::fetch(index.clone(), post(format!("/indexes/{index}/documents/fetch"), body)).await
+                documents::FETCH.call(origin, &[&encoded(index)], nothing(), json(body)).await
             }
             Call::Search { index, body } => {
-                let index = encoded(index);
-                search::by_body(index.clone(), post(format!("/indexes/{index}/search"), body)).await
+                search::BY_BODY.call(origin, &[&encoded(index)], nothing(), json(body)).await
             }
         };
         let status = answer.status();

@@ -5,23 +5,21 @@ use std::sync::Arc;
 use lamina_base::error::{ApiError, ApiResult};
 use lamina_base::memory::resident;
 use lamina_base::timestamp::Timestamp;
+use lamina_data::access::Action;
 use lamina_data::features::Feature;
 use lamina_data::observe::{Exposition, Kind};
 use lamina_data::tasks::blocking;
 use lamina_engine::index::MergeStatus;
 use lamina_replication::{Call, Replication, Role};
-use warp::Filter;
 use warp::http::{HeaderValue, header};
 use warp::reply::Response;
 
-use crate::api::Routes;
 use crate::app::AppState;
-use crate::http::requests::{Request, request, respond};
+use crate::http::requests::Request;
+use crate::http::routing::Route;
 
-pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    let get = warp::path!("metrics").and(warp::get()).and(request(state));
-    get.then(|request| respond(request, metrics)).boxed()
-}
+pub(super) const ROUTES: &[Route] =
+    &[Route::get("/metrics", Action::MetricsGet).run(|request| Box::pin(metrics(request)))];
 
 async fn metrics(request: Request) -> ApiResult<Response> {
     let state = Arc::clone(request.state());

@@ -2,29 +2,29 @@
 
 use std::sync::Arc;
 
-use lamina_base::error::{ApiError, ApiResult};
+use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_data::access::{Action, Rights};
 use lamina_data::features::Feature;
 use lamina_data::tasks::blocking;
 use lamina_data::telemetry::Facts;
 use lamina_protocol::wire::network::patch;
-use warp::Filter;
 use warp::http::StatusCode;
 use warp::reply::Response;
 
 use super::report;
-use crate::api::{Routes, any_of};
 use crate::app::AppState;
 use crate::http::json_answer;
-use crate::http::requests::{Request, request, respond};
+use crate::http::requests::Request;
+use crate::http::routing::Route;
 
-pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    let get = warp::path!("network").and(warp::get()).and(request(state));
-    let change = warp::path!("network").and(warp::patch()).and(request(state));
-    let get = get.then(|request| respond(request, async |request| show(&request)));
-    let change = change.then(|request| respond(request, self::change));
-    any_of([get.boxed(), change.boxed()])
-}
+pub(super) const ROUTES: &[Route] = &[
+    Route::get("/network", Action::NetworkGet).run(|request| Box::pin(show(request))),
+    Route::patch("/network", Action::NetworkUpdate).run(|request| Box::pin(change(request))),
+    Route::post("/network/control", Action::NetworkUpdate)
+        // Of the protocol: an answer that says so rather than one of a route that does not exist.
+        .unlisted()
+        .run(|request| Box::pin(control(request))),
+];
 
 fn check_feature(state: &AppState) -> ApiResult<()> {
     if state.features.is_on(Feature::Network) {
@@ -33,13 +33,22 @@ fn check_feature(state: &AppState) -> ApiResult<()> {
     Err(ApiError::feature_not_enabled("Using the /network route", Feature::Network.name()))
 }
 
-fn show(request: &Request) -> ApiResult<Response> {
+async fn show(request: Request) -> ApiResult<Response> {
     check_feature(request.state())?;
     Ok(json_answer(StatusCode::OK, &request.state().network.topology().show(may_see_keys(request.rights()))))
 }
 
 fn may_see_keys(rights: &Rights) -> bool {
     rights.may(Action::NetworkUpdate)
+}
+
+/// The refusal of a route of networks with a leader.
+async fn control(request: Request) -> ApiResult<Response> {
+    check_feature(request.state())?;
+    Err(ApiError::new(
+        Code::RequiresEnterpriseEdition,
+        "This server takes no part in networks with a leader: its `/network` has remotes and no shards.",
+    ))
 }
 
 async fn change(request: Request) -> ApiResult<Response> {

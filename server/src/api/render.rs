@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lamina_base::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
 use lamina_base::engine_errors::Sentence;
 use lamina_base::error::{ApiError, ApiResult, Code};
-use lamina_data::access::Rights;
+use lamina_data::access::{Action, Rights};
 use lamina_data::features::Feature;
 use lamina_data::instance::Instance;
 use lamina_engine::index::Snapshot;
@@ -18,18 +18,16 @@ use lamina_engine::index::settings::{
 use lamina_protocol::wire::render::{Input, RenderRequest, Template};
 use lamina_protocol::wire::settings::chat;
 use serde_json::{Value, json};
-use warp::Filter;
 use warp::reply::Response;
 
-use crate::api::Routes;
-use crate::app::AppState;
 use crate::http::json_text;
-use crate::http::requests::{Request, request, respond};
+use crate::http::requests::Request;
+use crate::http::routing::Route;
 
-pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    let render = warp::path!("render-template").and(warp::post()).and(request(state));
-    render.then(|request| respond(request, self::render)).boxed()
-}
+pub(super) const ROUTES: &[Route] = &[Route::post("/render-template", Action::SettingsGet)
+    // What it renders are settings and documents.
+    .also(Action::DocumentsGet)
+    .run(|request| Box::pin(render(request)))];
 
 async fn render(request: Request) -> ApiResult<Response> {
     let state = Arc::clone(request.state());

@@ -4,21 +4,19 @@ use std::sync::Arc;
 
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_base::timestamp::Timestamp;
+use lamina_data::access::Action;
 use lamina_data::tasks::blocking;
 use lamina_replication::{Sign, replicas};
 use serde_json::{Value, json};
-use warp::Filter;
 use warp::http::StatusCode;
 use warp::reply::Response;
 
-use crate::api::Routes;
-use crate::app::AppState;
 use crate::http::json_answer;
-use crate::http::requests::{Request, request, respond};
+use crate::http::requests::Request;
+use crate::http::routing::Route;
 
-pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    warp::path!("replicas").and(warp::get()).and(request(state)).then(|request| respond(request, all)).boxed()
-}
+pub(super) const ROUTES: &[Route] =
+    &[Route::get("/replicas", Action::NetworkGet).run(|request| Box::pin(all(request)))];
 
 async fn all(request: Request) -> ApiResult<Response> {
     let state = Arc::clone(request.state());

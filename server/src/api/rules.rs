@@ -3,36 +3,32 @@
 use std::sync::Arc;
 
 use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_data::access::Action;
 use lamina_data::features::Feature;
 use lamina_data::tasks::{Content, NewTask, blocking};
 use lamina_protocol::wire::documents::check_parameters;
 use lamina_protocol::wire::rules::{RULES_UID, list_body, patch, uid_in_path};
 use serde_json::json;
+use warp::Reply;
 use warp::http::StatusCode;
 use warp::reply::Response;
-use warp::{Filter, Reply};
 
 use super::enqueue;
-use crate::api::{Routes, any_of};
 use crate::app::AppState;
 use crate::http::json_answer;
-use crate::http::requests::{Request, request, respond};
+use crate::http::requests::Request;
+use crate::http::routing::Route;
 
-pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    let list = warp::path!("dynamic-search-rules").and(warp::post()).and(request(state));
-    let clear = warp::path!("dynamic-search-rules").and(warp::delete()).and(request(state));
-    let get = warp::path!("dynamic-search-rules" / String).and(warp::get()).and(request(state));
-    let update = warp::path!("dynamic-search-rules" / String).and(warp::patch()).and(request(state));
-    let delete = warp::path!("dynamic-search-rules" / String).and(warp::delete()).and(request(state));
-
-    let list = list.then(|request| respond(request, self::list));
-    let clear = clear.then(|request| respond(request, self::clear));
-    let get = get.then(|uid: String, request| respond(request, async move |request| get_one(&uid, &request)));
-    let update = update.then(|uid: String, request| respond(request, async move |request| change(&uid, request).await));
-    let delete =
-        delete.then(|uid: String, request| respond(request, async move |request| remove(&uid, &request).await));
-    any_of([list.boxed(), clear.boxed(), get.boxed(), update.boxed(), delete.boxed()])
-}
+pub(super) const ROUTES: &[Route] = &[
+    Route::post("/dynamic-search-rules", Action::DynamicSearchRulesGet).run(|request| Box::pin(list(request))),
+    Route::delete("/dynamic-search-rules", Action::DynamicSearchRulesDelete).run(|request| Box::pin(clear(request))),
+    Route::get("/dynamic-search-rules/{ruleUid}", Action::DynamicSearchRulesGet)
+        .run(|request| Box::pin(get_one(request))),
+    Route::patch("/dynamic-search-rules/{ruleUid}", Action::DynamicSearchRulesUpdate)
+        .run(|request| Box::pin(change(request))),
+    Route::delete("/dynamic-search-rules/{ruleUid}", Action::DynamicSearchRulesDelete)
+        .run(|request| Box::pin(remove(request))),
+];
 
 fn check_feature(state: &AppState) -> ApiResult<()> {
     if state.features.is_on(Feature::DynamicSearchRules) {
@@ -57,8 +53,8 @@ async fn list(request: Request) -> ApiResult<Response> {
     Ok(json_answer(StatusCode::OK, &body))
 }
 
-fn get_one(uid: &str, request: &Request) -> ApiResult<Response> {
-    let uid = match uid_in_path(uid) {
+async fn get_one(request: Request) -> ApiResult<Response> {
+    let uid = match uid_in_path(request.part("ruleUid")) {
         Ok(uid) => uid,
         Err(reason) => return Ok(no_such_place(reason)),
     };
@@ -69,8 +65,8 @@ fn get_one(uid: &str, request: &Request) -> ApiResult<Response> {
     Ok(json_answer(StatusCode::OK, &*rule))
 }
 
-async fn change(uid: &str, request: Request) -> ApiResult<Response> {
-    let uid = match uid_in_path(uid) {
+async fn change(request: Request) -> ApiResult<Response> {
+    let uid = match uid_in_path(request.part("ruleUid")) {
         Ok(uid) => uid,
         Err(reason) => return Ok(no_such_place(reason)),
     };
@@ -82,8 +78,8 @@ async fn change(uid: &str, request: Request) -> ApiResult<Response> {
     enqueue(&state, NewTask::for_index(RULES_UID, content)).await
 }
 
-async fn remove(uid: &str, request: &Request) -> ApiResult<Response> {
-    let uid = match uid_in_path(uid) {
+async fn remove(request: Request) -> ApiResult<Response> {
+    let uid = match uid_in_path(request.part("ruleUid")) {
         Ok(uid) => uid,
         Err(reason) => return Ok(no_such_place(reason)),
     };

@@ -7,28 +7,24 @@ use lamina_base::aliases::Alias;
 use lamina_base::error::{ApiError, ApiResult};
 use lamina_base::options::human_size;
 use lamina_base::timestamp::Timestamp;
-use lamina_data::access::Rights;
+use lamina_data::access::{Action, Rights};
 use lamina_data::tasks::blocking;
 use lamina_engine::index::{DamageSummary, IndexReport, IndexSummary, SegmentReport};
 use lamina_protocol::wire::indexes::StatsParameters;
 use serde_json::{Map, Value, json};
-use warp::Filter;
 use warp::http::StatusCode;
 use warp::reply::Response;
 
 use super::unreadable::Unreadable;
-use crate::api::{Routes, any_of};
 use crate::app::AppState;
 use crate::http::json_answer;
-use crate::http::requests::{Request, request, respond};
+use crate::http::requests::Request;
+use crate::http::routing::Route;
 
-pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    let all = warp::path!("stats").and(warp::get()).and(request(state));
-    let one = warp::path!("indexes" / String / "stats").and(warp::get()).and(request(state));
-    let all = all.then(|request| respond(request, of_all));
-    let one = one.then(|uid: String, request| respond(request, async move |request| of_one(&uid, &request).await));
-    any_of([all.boxed(), one.boxed()])
-}
+pub(super) const ROUTES: &[Route] = &[
+    Route::get("/stats", Action::StatsGet).run(|request| Box::pin(of_all(request))),
+    Route::get("/indexes/{indexUid}/stats", Action::StatsGet).run(|request| Box::pin(of_one(request))),
+];
 
 async fn of_all(request: Request) -> ApiResult<Response> {
     let parameters = StatsParameters::from_query(&request.query())?;
@@ -62,8 +58,8 @@ async fn of_all(request: Request) -> ApiResult<Response> {
     Ok(json_answer(StatusCode::OK, &body.await??))
 }
 
-async fn of_one(uid: &str, request: &Request) -> ApiResult<Response> {
-    let uid = request.index_uid(uid)?;
+async fn of_one(request: Request) -> ApiResult<Response> {
+    let uid = request.index_uid()?;
     let parameters = StatsParameters::from_query(&request.query())?;
     let (state, rights) = (Arc::clone(request.state()), request.rights().clone());
     let body = blocking(move || {

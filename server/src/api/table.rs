@@ -1,126 +1,59 @@
-//! Every route of the server by method and pattern: for statistics, for the description that clients read, and for the
-//! test that compares both with what is really answered.
+//! Every route of the server.
 
-/// Method and pattern; a part in braces stands for any text without a slash.
-pub(crate) const ROUTES: &[(&str, &str)] = &[
-    ("GET", "/"),
-    ("GET", "/health"),
-    ("GET", "/version"),
-    ("GET", "/openapi.json"),
-    ("GET", "/docs"),
-    ("GET", "/docs/errors"),
-    ("GET", "/stats"),
-    ("GET", "/indexes"),
-    ("POST", "/indexes"),
-    ("GET", "/indexes/{indexUid}"),
-    ("PATCH", "/indexes/{indexUid}"),
-    ("DELETE", "/indexes/{indexUid}"),
-    ("POST", "/indexes/{indexUid}/compact"),
-    ("POST", "/indexes/{indexUid}/fields"),
-    ("GET", "/indexes/{indexUid}/stats"),
-    ("GET", "/indexes/{indexUid}/generations"),
-    ("GET", "/indexes/{indexUid}/changes"),
-    ("POST", "/indexes/{indexUid}/clone"),
-    ("POST", "/indexes/{indexUid}/attach"),
-    ("POST", "/indexes/{indexUid}/restore"),
-    ("POST", "/swap-indexes"),
-    ("GET", "/aliases"),
-    ("PATCH", "/aliases"),
-    ("GET", "/aliases/{alias}"),
-    ("PUT", "/aliases/{alias}"),
-    ("DELETE", "/aliases/{alias}"),
-    ("GET", "/indexes/{indexUid}/documents"),
-    ("POST", "/indexes/{indexUid}/documents"),
-    ("PUT", "/indexes/{indexUid}/documents"),
-    ("PATCH", "/indexes/{indexUid}/documents"),
-    ("DELETE", "/indexes/{indexUid}/documents"),
-    ("POST", "/indexes/{indexUid}/documents/fetch"),
-    ("POST", "/indexes/{indexUid}/documents/delete"),
-    ("POST", "/indexes/{indexUid}/documents/delete-batch"),
-    ("POST", "/indexes/{indexUid}/documents/edit"),
-    ("GET", "/indexes/{indexUid}/documents/{documentId}"),
-    ("DELETE", "/indexes/{indexUid}/documents/{documentId}"),
-    ("GET", "/indexes/{indexUid}/settings"),
-    ("PATCH", "/indexes/{indexUid}/settings"),
-    ("DELETE", "/indexes/{indexUid}/settings"),
-    ("GET", "/indexes/{indexUid}/settings/{setting}"),
-    ("PUT", "/indexes/{indexUid}/settings/{setting}"),
-    ("PATCH", "/indexes/{indexUid}/settings/{setting}"),
-    ("DELETE", "/indexes/{indexUid}/settings/{setting}"),
-    ("GET", "/indexes/{indexUid}/search"),
-    ("POST", "/indexes/{indexUid}/search"),
-    ("POST", "/indexes/{indexUid}/facet-search"),
-    ("POST", "/indexes/{indexUid}/completions"),
-    ("GET", "/indexes/{indexUid}/similar"),
-    ("POST", "/indexes/{indexUid}/similar"),
-    ("POST", "/multi-search"),
-    ("POST", "/mcp"),
-    ("GET", "/tasks"),
-    ("DELETE", "/tasks"),
-    ("POST", "/tasks/cancel"),
-    ("POST", "/tasks/compact"),
-    ("GET", "/tasks/stream"),
-    ("GET", "/tasks/{taskUid}"),
-    ("GET", "/tasks/{taskUid}/documents"),
-    ("GET", "/batches"),
-    ("GET", "/batches/stream"),
-    ("GET", "/batches/{batchUid}"),
-    ("GET", "/experimental-features"),
-    ("PATCH", "/experimental-features"),
-    ("POST", "/snapshots"),
-    ("GET", "/network"),
-    ("PATCH", "/network"),
-    ("GET", "/replicas"),
-    ("POST", "/dumps"),
-    ("GET", "/keys"),
-    ("POST", "/keys"),
-    ("GET", "/keys/{key}"),
-    ("PATCH", "/keys/{key}"),
-    ("DELETE", "/keys/{key}"),
-    ("POST", "/dynamic-search-rules"),
-    ("DELETE", "/dynamic-search-rules"),
-    ("GET", "/dynamic-search-rules/{ruleUid}"),
-    ("PATCH", "/dynamic-search-rules/{ruleUid}"),
-    ("DELETE", "/dynamic-search-rules/{ruleUid}"),
-    ("POST", "/render-template"),
-    ("GET", "/chats"),
-    ("GET", "/chats/{chatUid}"),
-    ("DELETE", "/chats/{chatUid}"),
-    ("GET", "/chats/{chatUid}/settings"),
-    ("PATCH", "/chats/{chatUid}/settings"),
-    ("DELETE", "/chats/{chatUid}/settings"),
-    ("POST", "/chats/{chatUid}/chat/completions"),
-    ("GET", "/webhooks"),
-    ("POST", "/webhooks"),
-    ("GET", "/webhooks/{uuid}"),
-    ("PATCH", "/webhooks/{uuid}"),
-    ("DELETE", "/webhooks/{uuid}"),
-    ("POST", "/export"),
-    ("GET", "/metrics"),
-    ("POST", "/logs/stream"),
-    ("DELETE", "/logs/stream"),
-    ("POST", "/logs/stderr"),
-];
+use std::sync::OnceLock;
 
-/// The route of a request, if there is one. Names come before patterns, as the table lists them.
-pub(crate) fn route_of(method: &str, path: &str) -> Option<(&'static str, &'static str)> {
-    ROUTES.iter().copied().find(|(known, pattern)| *known == method && matches(pattern, path))
-}
+use lamina_base::error::ApiResult;
+use warp::reply::Response;
 
-/// The methods of a path. Of a setting these are `PUT` and `PATCH`, though each has only one of both.
-pub(crate) fn methods_of(path: &str) -> impl Iterator<Item = &'static str> {
-    ROUTES.iter().filter(move |(_, pattern)| matches(pattern, path)).map(|(method, _)| *method)
-}
+use super::{
+    aliases, backups, changes, chats, docs, documents, experimental_features, export, fields, generations, health,
+    indexes, keys, logs, mcp, metrics, multi_search, network, openapi, page, render, replicas, rules, search, settings,
+    stats, task_streams, tasks, webhooks,
+};
+use crate::http::json_text;
+use crate::http::requests::Request;
+use crate::http::routing::{Route, Table};
 
-fn matches(pattern: &str, path: &str) -> bool {
-    let (mut parts, mut wanted) = (path.split('/'), pattern.split('/'));
-    loop {
-        match (parts.next(), wanted.next()) {
-            (None, None) => return true,
-            (Some(part), Some(wanted)) if part == wanted || (wanted.starts_with('{') && !part.is_empty()) => {}
-            _ => return false,
-        }
-    }
+/// All of them, in the order of the description that clients read.
+pub(crate) const ROUTES: Table = Table::new(&[
+    page::ROUTES,
+    health::ROUTES,
+    &[DESCRIPTION],
+    docs::ROUTES,
+    stats::ROUTES,
+    indexes::ROUTES,
+    fields::ROUTES,
+    generations::ROUTES,
+    changes::ROUTES,
+    aliases::ROUTES,
+    documents::ROUTES,
+    settings::ROUTES,
+    search::ROUTES,
+    multi_search::ROUTES,
+    mcp::ROUTES,
+    tasks::ROUTES,
+    task_streams::ROUTES,
+    experimental_features::ROUTES,
+    backups::ROUTES,
+    network::ROUTES,
+    replicas::ROUTES,
+    keys::ROUTES,
+    rules::ROUTES,
+    render::ROUTES,
+    chats::ROUTES,
+    webhooks::ROUTES,
+    export::ROUTES,
+    metrics::ROUTES,
+    logs::ROUTES,
+]);
+
+/// Open to everyone, like other documentation.
+const DESCRIPTION: Route = Route::open("/openapi.json").run(|request| Box::pin(describe(request)));
+
+async fn describe(_: Request) -> ApiResult<Response> {
+    static TEXT: OnceLock<Vec<u8>> = OnceLock::new();
+    let text = TEXT.get_or_init(|| openapi::document(ROUTES).to_string().into_bytes());
+    Ok(json_text(text.clone()))
 }
 
 #[cfg(test)]
@@ -128,19 +61,144 @@ mod tests {
     use std::time::Duration;
 
     use futures_util::FutureExt;
+    use lamina_data::access::Action;
     use lamina_data::telemetry::{FULL_BYTES, RequestFacts, Telemetry};
     use serde_json::json;
     use warp::http::{HeaderMap, HeaderValue};
 
     use super::*;
+    use crate::http::requests::Endpoint;
+
+    /// What everyone may ask.
+    const OPEN: [&str; 5] = ["/", "/health", "/openapi.json", "/docs", "/docs/errors"];
+
+    #[test]
+    fn all_but_a_few_routes_need_an_action() {
+        let open = ROUTES.routes().filter(|route| route.endpoint.needed.is_none());
+        assert_eq!(open.map(|route| route.endpoint.pattern).collect::<Vec<_>>(), OPEN);
+    }
+
+    #[test]
+    fn no_route_hides_another_one() {
+        for Endpoint { method, pattern, .. } in ROUTES.routes().map(|route| route.endpoint) {
+            // A pattern is a path of itself.
+            assert_eq!(ROUTES.find(method, pattern).unwrap().endpoint.pattern, pattern, "{method}");
+        }
+    }
+
+    /// The public table.
+    const ROWS: &[(&str, &str, &str)] = &[
+        ("GET", "/indexes", "indexes.get"),
+        ("GET", "/indexes/a", "indexes.get"),
+        ("POST", "/indexes", "indexes.create"),
+        ("PATCH", "/indexes/a", "indexes.update"),
+        ("DELETE", "/indexes/a", "indexes.delete"),
+        ("POST", "/swap-indexes", "indexes.swap"),
+        ("GET", "/indexes/a/generations", "indexes.get"),
+        ("GET", "/indexes/a/changes", "documents.get"),
+        ("POST", "/indexes/a/clone", "indexes.create"),
+        ("POST", "/indexes/a/attach", "indexes.create"),
+        ("POST", "/indexes/a/restore", "documents.*"),
+        ("GET", "/aliases", "indexes.get"),
+        ("PATCH", "/aliases", "indexes.swap"),
+        ("GET", "/aliases/a", "indexes.get"),
+        ("PUT", "/aliases/a", "indexes.swap"),
+        ("DELETE", "/aliases/a", "indexes.swap"),
+        ("POST", "/indexes/a/compact", "indexes.compact"),
+        ("POST", "/indexes/a/fields", "fields.post"),
+        ("POST", "/indexes/a/documents", "documents.add"),
+        ("PUT", "/indexes/a/documents", "documents.add"),
+        ("PATCH", "/indexes/a/documents", "documents.add"),
+        ("GET", "/indexes/a/documents", "documents.get"),
+        ("GET", "/indexes/a/documents/1", "documents.get"),
+        ("POST", "/indexes/a/documents/fetch", "documents.get"),
+        ("DELETE", "/indexes/a/documents", "documents.delete"),
+        ("DELETE", "/indexes/a/documents/1", "documents.delete"),
+        ("POST", "/indexes/a/documents/delete-batch", "documents.delete"),
+        ("POST", "/indexes/a/documents/delete", "documents.delete"),
+        ("POST", "/indexes/a/documents/edit", "documents.*"),
+        ("GET", "/indexes/a/settings", "settings.get"),
+        ("GET", "/indexes/a/settings/synonyms", "settings.get"),
+        ("PATCH", "/indexes/a/settings", "settings.update"),
+        ("DELETE", "/indexes/a/settings", "settings.update"),
+        ("PUT", "/indexes/a/settings/synonyms", "settings.update"),
+        ("PATCH", "/indexes/a/settings/faceting", "settings.update"),
+        ("DELETE", "/indexes/a/settings/synonyms", "settings.update"),
+        ("GET", "/stats", "stats.get"),
+        ("GET", "/indexes/a/stats", "stats.get"),
+        ("GET", "/indexes/a/search", "search"),
+        ("POST", "/indexes/a/search", "search"),
+        ("GET", "/indexes/a/similar", "search"),
+        ("POST", "/indexes/a/similar", "search"),
+        ("POST", "/indexes/a/facet-search", "search"),
+        ("POST", "/indexes/a/completions", "search"),
+        ("POST", "/multi-search", "search"),
+        ("POST", "/mcp", "search"),
+        ("GET", "/chats", "chats.get"),
+        ("DELETE", "/chats/a", "chats.delete"),
+        ("GET", "/chats/a/settings", "chatsSettings.get"),
+        ("PATCH", "/chats/a/settings", "chatsSettings.update"),
+        ("POST", "/chats/a/chat/completions", "chatCompletions"),
+        ("POST", "/dynamic-search-rules", "dynamicSearchRules.get"),
+        ("PATCH", "/dynamic-search-rules/a", "dynamicSearchRules.update"),
+        ("DELETE", "/dynamic-search-rules/a", "dynamicSearchRules.delete"),
+        ("DELETE", "/dynamic-search-rules", "dynamicSearchRules.delete"),
+        ("POST", "/render-template", "settings.get"),
+        ("GET", "/tasks", "tasks.get"),
+        ("GET", "/tasks/1", "tasks.get"),
+        ("GET", "/batches", "tasks.get"),
+        ("GET", "/batches/1", "tasks.get"),
+        ("POST", "/tasks/cancel", "tasks.cancel"),
+        ("DELETE", "/tasks", "tasks.delete"),
+        ("POST", "/tasks/compact", "tasks.compact"),
+        ("GET", "/keys", "keys.get"),
+        ("GET", "/keys/x", "keys.get"),
+        ("POST", "/keys", "keys.create"),
+        ("PATCH", "/keys/x", "keys.update"),
+        ("DELETE", "/keys/x", "keys.delete"),
+        ("GET", "/webhooks", "webhooks.get"),
+        ("GET", "/webhooks/x", "webhooks.get"),
+        ("POST", "/webhooks", "webhooks.create"),
+        ("PATCH", "/webhooks/x", "webhooks.update"),
+        ("DELETE", "/webhooks/x", "webhooks.delete"),
+        ("POST", "/dumps", "dumps.create"),
+        ("POST", "/snapshots", "snapshots.create"),
+        ("POST", "/export", "export"),
+        ("GET", "/experimental-features", "experimental.get"),
+        ("PATCH", "/experimental-features", "experimental.update"),
+        ("GET", "/network", "network.get"),
+        ("PATCH", "/network", "network.update"),
+        ("GET", "/replicas", "network.get"),
+        ("GET", "/metrics", "metrics.get"),
+        ("POST", "/logs/stream", "metrics.get"),
+        ("DELETE", "/logs/stream", "metrics.get"),
+        ("POST", "/logs/stderr", "metrics.get"),
+        ("GET", "/version", "version"),
+    ];
+
+    #[test]
+    fn every_row_of_the_public_table() {
+        for (method, path, action) in ROWS {
+            let needed = ROUTES.find(method, path).unwrap().endpoint.needed.unwrap();
+            assert_eq!(needed.action.name(), *action, "{method} {path}");
+            let also = match *path {
+                "/render-template" => Some(Action::DocumentsGet),
+                "/indexes/a/restore" => Some(Action::SettingsUpdate),
+                _ => None,
+            };
+            assert_eq!(needed.also, also, "{method} {path}");
+        }
+        assert_eq!(ROWS.len() + OPEN.len(), ROUTES.routes().count());
+    }
 
     #[test]
     fn requests_have_the_pattern_of_their_route() {
-        let of = |method: &str, path: &str| route_of(method, path).map(|(_, pattern)| pattern);
+        let of = |method: &str, path: &str| ROUTES.find(method, path).map(|route| route.endpoint.pattern);
         assert_eq!(of("GET", "/"), Some("/"));
         assert_eq!(of("POST", "/indexes/films/search"), Some("/indexes/{indexUid}/search"));
         assert_eq!(of("POST", "/tasks/cancel"), Some("/tasks/cancel"));
         assert_eq!(of("GET", "/tasks/12"), Some("/tasks/{taskUid}"));
+        assert_eq!(of("GET", "/tasks/stream"), Some("/tasks/stream"));
         assert_eq!(of("POST", "/indexes/a/documents/fetch"), Some("/indexes/{indexUid}/documents/fetch"));
         assert_eq!(of("POST", "/health"), None);
         assert_eq!(of("GET", "/indexes//stats"), None);
@@ -153,7 +211,7 @@ mod tests {
         let is_full = || telemetry.full.notified().now_or_never().is_some();
         // Every kind of request, with texts that are all different at first and all the same once they are cut.
         let ask = |letter: char| {
-            for &(method, pattern) in ROUTES {
+            for Endpoint { method, pattern, .. } in ROUTES.routes().map(|route| route.endpoint) {
                 let text = HeaderValue::from_str(&String::from(letter).repeat(500)).unwrap();
                 let mut headers = HeaderMap::new();
                 headers.insert("content-type", text.clone());

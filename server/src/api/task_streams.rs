@@ -9,7 +9,7 @@ use bytes::Bytes;
 use lamina_base::budget::AnswerBudget;
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_base::timestamp::Timestamp;
-use lamina_data::access::Rights;
+use lamina_data::access::{Action, Rights};
 use lamina_data::features::Feature;
 use lamina_data::tasks::{
     Follower, Happening, LiveBatch, Mark, Missed, Page, Remembered, Status, Task, TaskFilter, blocking,
@@ -17,14 +17,14 @@ use lamina_data::tasks::{
 use lamina_protocol::wire::tasks::{Bounds, Paging};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
+use warp::Reply;
 use warp::http::{HeaderName, HeaderValue, header};
 use warp::reply::Response;
-use warp::{Filter, Reply};
 
 use crate::api::hidden_names::{hide_in_batch, hide_in_task};
-use crate::api::{Routes, any_of};
 use crate::app::AppState;
-use crate::http::requests::{Request, request, respond};
+use crate::http::requests::Request;
+use crate::http::routing::Route;
 
 /// How long a client is to wait before it connects again.
 const RETRY: &str = "retry: 10000\n\n";
@@ -47,12 +47,17 @@ enum Subject {
     Batches,
 }
 
-pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    let tasks = warp::path!("tasks" / "stream").and(warp::get()).and(request(state));
-    let batches = warp::path!("batches" / "stream").and(warp::get()).and(request(state));
-    let tasks = tasks.then(|request| respond(request, async |request| stream(&request, Subject::Tasks)));
-    let batches = batches.then(|request| respond(request, async |request| stream(&request, Subject::Batches)));
-    any_of([tasks.boxed(), batches.boxed()])
+pub(super) const ROUTES: &[Route] = &[
+    Route::get("/tasks/stream", Action::TasksGet).run(|request| Box::pin(tasks(request))),
+    Route::get("/batches/stream", Action::TasksGet).run(|request| Box::pin(batches(request))),
+];
+
+async fn tasks(request: Request) -> ApiResult<Response> {
+    stream(&request, Subject::Tasks)
+}
+
+async fn batches(request: Request) -> ApiResult<Response> {
+    stream(&request, Subject::Batches)
 }
 
 fn stream(request: &Request, subject: Subject) -> ApiResult<Response> {

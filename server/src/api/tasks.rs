@@ -9,6 +9,7 @@ use futures_util::Stream;
 use lamina_base::budget::AnswerBudget;
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_base::options::human_size;
+use lamina_data::access::Action;
 use lamina_data::features::Feature;
 use lamina_data::tasks::{
     Content, NewTask, Page, PayloadDamage, PayloadPlace, Status, Task, TaskFilter, TaskView, UidSet, batch_not_found,
@@ -18,46 +19,33 @@ use lamina_protocol::wire::documents::CUSTOM_METADATA;
 use lamina_protocol::wire::tasks::{TaskSelection, list_parameters, selecting_parameters, uid_in_path};
 use serde::Serialize;
 use serde_json::json;
+use warp::Reply;
 use warp::http::{HeaderValue, StatusCode, header};
 use warp::reply::Response;
-use warp::{Filter, Reply};
 
 use super::enqueue_as;
 use super::hidden_names::{hide_in_batch, hide_in_task};
-use crate::api::{Routes, any_of};
 use crate::app::AppState;
-use crate::http::requests::{Request, request, respond};
+use crate::http::requests::Request;
+use crate::http::routing::Route;
 use crate::http::{json_answer, json_text};
 
-pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    let get = warp::path!("tasks" / String).and(warp::get()).and(request(state));
-    let list = warp::path!("tasks").and(warp::get()).and(request(state));
-    let delete = warp::path!("tasks").and(warp::delete()).and(request(state));
-    let cancel = warp::path!("tasks" / "cancel").and(warp::post()).and(request(state));
-    let documents = warp::path!("tasks" / String / "documents").and(warp::get()).and(request(state));
-    let compact = warp::path!("tasks" / "compact").and(warp::post()).and(request(state));
-    let batch = warp::path!("batches" / String).and(warp::get()).and(request(state));
-    let batches = warp::path!("batches").and(warp::get()).and(request(state));
-
-    let get = get.then(|uid: String, request| respond(request, async move |request| get_task(&uid, &request)));
-    let list = list.then(|request| respond(request, list_tasks));
-    let delete = delete.then(|request| respond(request, delete_tasks));
-    let cancel = cancel.then(|request| respond(request, cancel_tasks));
-    let documents = documents
-        .then(|uid: String, request| respond(request, async move |request| task_documents(&uid, &request).await));
-    let compact = compact.then(|request| respond(request, compact_queue));
-    let batch =
-        batch.then(|uid: String, request| respond(request, async move |request| get_batch(&uid, &request).await));
-    let batches = batches.then(|request| respond(request, list_batches));
-    let tasks = any_of([get.boxed(), list.boxed(), delete.boxed(), cancel.boxed(), documents.boxed(), compact.boxed()]);
-    any_of([tasks, batch.boxed(), batches.boxed()])
-}
+pub(super) const ROUTES: &[Route] = &[
+    Route::get("/tasks", Action::TasksGet).run(|request| Box::pin(list_tasks(request))),
+    Route::delete("/tasks", Action::TasksDelete).run(|request| Box::pin(delete_tasks(request))),
+    Route::post("/tasks/cancel", Action::TasksCancel).run(|request| Box::pin(cancel_tasks(request))),
+    Route::post("/tasks/compact", Action::TasksCompact).run(|request| Box::pin(compact_queue(request))),
+    Route::get("/tasks/{taskUid}", Action::TasksGet).run(|request| Box::pin(get_task(request))),
+    Route::get("/tasks/{taskUid}/documents", Action::TasksGet).run(|request| Box::pin(task_documents(request))),
+    Route::get("/batches", Action::TasksGet).run(|request| Box::pin(list_batches(request))),
+    Route::get("/batches/{batchUid}", Action::TasksGet).run(|request| Box::pin(get_batch(request))),
+];
 
 /// A lookup of microseconds: not worth another thread.
-fn get_task(uid: &str, request: &Request) -> ApiResult<Response> {
+async fn get_task(request: Request) -> ApiResult<Response> {
     let state = request.state();
-    let uid = uid_in_path(uid, "Task")?;
-    let task = visible_task(uid, request)?;
+    let uid = uid_in_path(request.part("taskUid"), "Task")?;
+    let task = visible_task(uid, &request)?;
     Ok(json_answer(StatusCode::OK, &task.view(&state.error_docs)))
 }
 
@@ -70,7 +58,7 @@ fn visible_task(uid: u32, request: &Request) -> ApiResult<Task> {
 }
 
 /// The documents of an addition that is not finished, as they will be indexed, once their checksum is compared.
-async fn task_documents(uid: &str, request: &Request) -> ApiResult<Response> {
+async fn task_documents(request: Request) -> ApiResult<Response> {
     let state = request.state();
     if !state.features.is_on(Feature::GetTaskDocumentsRoute) {
         return Err(ApiError::feature_not_enabled(
@@ -78,8 +66,8 @@ async fn task_documents(uid: &str, request: &Request) -> ApiResult<Response> {
             "get task documents route",
         ));
     }
-    let uid = uid_in_path(uid, "Task")?;
-    visible_task(uid, request)?;
+    let uid = uid_in_path(request.part("taskUid"), "Task")?;
+    visible_task(uid, &request)?;
     let state = Arc::clone(state);
     let body = blocking(move || payload(&state, uid)).await??;
     let mut response = match body {
@@ -198,9 +186,9 @@ async fn enqueue_ok(state: &Arc<AppState>, content: Content) -> ApiResult<Respon
     enqueue_as(StatusCode::OK, state, NewTask::global(content)).await
 }
 
-async fn get_batch(uid: &str, request: &Request) -> ApiResult<Response> {
+async fn get_batch(request: Request) -> ApiResult<Response> {
     let queue = &request.state().queue;
-    let uid = uid_in_path(uid, "Batch")?;
+    let uid = uid_in_path(request.part("batchUid"), "Batch")?;
     if let Some(patterns) = request.rights().visible() {
         let of_batch =
             TaskFilter { batch_uids: Some(vec![uid]), visible: Some(patterns.to_vec()), ..TaskFilter::default() };

@@ -2,6 +2,7 @@
 
 pub(crate) mod payload;
 pub(crate) mod requests;
+pub(crate) mod routing;
 
 mod answer;
 mod body;

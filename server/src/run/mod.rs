@@ -40,10 +40,11 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 use tokio_rustls::TlsAcceptor;
 
+use crate::api::ROUTES;
 use crate::api::middleware::Front;
-use crate::api::routes;
 use crate::app::{AppState, Opened};
 use crate::banner;
+use crate::http::routing::dispatch;
 use crate::http::{ConnectionLimits, Origins, TlsError, listen, serve as accept, tls_acceptor};
 use crate::usage_report::{self, traces};
 use crate::work::backup::{self, BackupError, BackupPlaces, ImportError};
@@ -266,8 +267,8 @@ async fn serve_requests(
     let service = &state.options.service;
     let has_key = state.access.keys().master_key().is_some();
     let origins = Origins::new(has_key, &service.allowed_origins.0, &service.http_addr, &listening.addresses);
-    let routes = hyper_util::service::TowerToHyperService::new(warp::service(routes(state)));
-    let front = Front::new(routes, Arc::clone(state), origins);
+    let routes = hyper_util::service::TowerToHyperService::new(warp::service(dispatch(state, ROUTES)));
+    let front = Front::new(routes, ROUTES, Arc::clone(state), origins);
     let mut stop = Stop::new()?;
     let limit = service.shutdown_timeout;
     let mut begun = None;

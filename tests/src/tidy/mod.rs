@@ -176,6 +176,23 @@ fn nothing_is_left_unfinished_or_silenced() {
     none(violations);
 }
 
+/// Routes are rows of a table: what is said of one by a filter, rights and descriptions would not know.
+#[test]
+fn one_filter_dispatches() {
+    let mut violations = Vec::new();
+    let of_server = |source: &&Source| {
+        source.path.starts_with("server/src/") && source.path != "server/src/http/routing/dispatch.rs"
+    };
+    for source in sources("rs").iter().filter(of_server) {
+        for (number, line) in source.code() {
+            if ["warp::path!", "warp::Filter", "warp::{Filter", "warp::any("].iter().any(|word| line.contains(word)) {
+                violations.push(format!("{}:{number}: {line}", source.path));
+            }
+        }
+    }
+    none(violations);
+}
+
 /// What is tested is what ships: sizes that tests want smaller are values that they pass, not those of another build.
 #[test]
 fn no_code_depends_on_the_build() {

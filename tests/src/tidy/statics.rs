@@ -20,7 +20,7 @@ const OF_THE_ENGINE: [(&str, &str); 8] = [
 ];
 
 /// Of the server.
-const OF_THE_SERVER: [(&str, &str); 15] = [
+const OF_THE_SERVER: [(&str, &str); 18] = [
     // How a process speaks: set once by what starts it, before anything is said.
     ("server/base/src/console.rs", "SAYS_JSON"),
     ("server/base/src/logs/mod.rs", "HANDLES"),
@@ -35,9 +35,12 @@ const OF_THE_SERVER: [(&str, &str); 15] = [
     ("server/base/src/memory.rs", "IS_GIVEN_BACK"),
     // What a thread has at hand.
     ("server/src/http/compress.rs", "ZSTD"),
-    // What is made once and never changes: patterns, a header, the description.
+    // What is made once and never changes: patterns, a header, the description, pages.
     ("server/base/src/logs/redaction.rs", "PATTERNS"),
-    ("server/src/api/openapi/mod.rs", "TEXT"),
+    ("server/src/api/table.rs", "TEXT"),
+    ("server/src/api/page/mod.rs", "PAGE"),
+    ("server/src/api/docs/mod.rs", "VIEWER"),
+    ("server/src/api/docs/mod.rs", "ERRORS"),
     // Of the request that a task of the runtime answers: between them are routes that need not know.
     ("server/src/http/requests/metadata.rs", "OF_REQUEST"),
     ("server/src/http/requests/replication.rs", "OF_REQUEST"),

@@ -1,10 +1,9 @@
 //! Who may ask what: the master key, API keys and tenant tokens.
 //!
-//! Every request that reaches a route passes [`Access::check`] before anything else of it is read. What comes out are
+//! Every request whose route needs a key passes [`Access::check`] before anything else of it is read. What comes out are
 //! its [`Rights`]: the indexes it may touch and the filters its searches must obey.
 
 mod key;
-mod matrix;
 mod rights;
 mod store;
 mod tenant;
@@ -14,9 +13,10 @@ mod transfer;
 
 use std::sync::Arc;
 
-use http::{HeaderMap, Method, header};
+use http::{HeaderMap, header};
 use lamina_base::aliases::Aliases;
 use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_protocol::wire::identifier::decode_path_segment;
 use time::OffsetDateTime;
 
 pub use key::matches;
@@ -27,35 +27,18 @@ pub use store::KeyStore;
 pub use tenant::SearchRules;
 pub use transfer::{KeyLine, export_keys, import_keys, key_lines, replace_keys};
 
-use matrix::Asked;
-
-/// The action that a key needs for such a request; `None` where no key but the master key will do, or none is needed.
-pub fn action_of(method: &str, path: &str) -> Option<Action> {
-    Asked::of(&method.parse().ok()?, path).action
+/// The actions that a key needs for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needed {
+    pub action: Action,
+    /// A second one, where the first is not enough.
+    pub also: Option<Action>,
 }
 
-/// Whether a replica answers such a request itself: it reads what is published, or it is about the server that is asked.
-pub fn is_read(method: &Method, path: &str) -> bool {
-    match Asked::of(method, path).action {
-        Some(
-            Action::Search
-            | Action::DocumentsGet
-            | Action::IndexesGet
-            | Action::SettingsGet
-            | Action::StatsGet
-            | Action::FieldsPost
-            | Action::KeysGet
-            | Action::NetworkGet
-            | Action::MetricsGet
-            | Action::Version
-            | Action::ExperimentalGet
-            | Action::DynamicSearchRulesGet
-            | Action::WebhooksGet
-            | Action::ChatsGet
-            | Action::ChatsSettingsGet,
-        ) => true,
-        Some(_) => false,
-        None => *method == Method::GET,
+impl Needed {
+    /// This one alone.
+    pub const fn only(action: Action) -> Needed {
+        Needed { action, also: None }
     }
 }
 
@@ -77,19 +60,26 @@ impl Access {
     }
 
     /// What a request may do, with the `aliases` of this moment; who may not make it never learns what else is wrong with it.
+    /// `index` is the part of its path that names an index, still encoded.
     ///
     /// # Errors
     /// `missing_authorization_header`, `missing_master_key`, `invalid_api_key`
-    pub fn check(&self, method: &Method, path: &str, headers: &HeaderMap, aliases: Arc<Aliases>) -> ApiResult<Rights> {
+    pub fn check(
+        &self,
+        needed: Needed,
+        index: Option<&str>,
+        headers: &HeaderMap,
+        aliases: Arc<Aliases>,
+    ) -> ApiResult<Rights> {
+        let Needed { action, also } = needed;
         let token = match headers.get(header::AUTHORIZATION) {
             // A header of another scheme is refused even where none is needed: the client means something by it.
             Some(value) => Some(bearer(value.as_bytes()).ok_or_else(missing_header)?),
             None => None,
         };
-        let asked = Asked::of(method, path);
         if self.keys.master_key().is_none() {
-            return match asked.action {
-                Some(Action::KeysGet | Action::KeysCreate | Action::KeysUpdate | Action::KeysDelete) => {
+            return match action {
+                Action::KeysGet | Action::KeysCreate | Action::KeysUpdate | Action::KeysDelete => {
                     Err(missing_master_key())
                 }
                 _ => Ok(Rights::all().with(aliases)),
@@ -99,13 +89,12 @@ impl Access {
         if self.keys.is_master(token) {
             return Ok(Rights::all().with(aliases));
         }
-        let action = asked.action.ok_or_else(invalid_key)?;
         let rights = match self.keys.by_value(token) {
             Some(key) => {
                 if key.is_expired(OffsetDateTime::now_utc()) {
                     return Err(invalid_key());
                 }
-                if let Some(lacking) = [action].into_iter().chain(asked.also).find(|needed| !key.may(*needed)) {
+                if let Some(lacking) = [action].into_iter().chain(also).find(|needed| !key.may(*needed)) {
                     return Err(refused(&key, lacking));
                 }
                 Rights::of_key(key)
@@ -113,8 +102,8 @@ impl Access {
             None => self.tenant(token, action)?,
         };
         let rights = rights.with(aliases);
-        if let Some(uid) = &asked.index_uid {
-            rights.check_index(uid)?;
+        if let Some(index) = index {
+            rights.check_index(&decode_path_segment(index))?;
         }
         Ok(rights)
     }

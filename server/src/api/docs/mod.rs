@@ -3,13 +3,31 @@
 
 mod errors;
 
-use std::sync::Arc;
+use std::sync::LazyLock;
 
-use warp::Filter;
+use lamina_base::error::ApiResult;
+use warp::reply::Response;
 
 use super::html::Page;
-use crate::api::{Routes, any_of};
-use crate::app::AppState;
+use crate::http::requests::Request;
+use crate::http::routing::Route;
+
+/// Open, like `/openapi.json`: they say what every server of this version answers, and nothing of this one.
+pub(super) const ROUTES: &[Route] = &[
+    Route::open("/docs").run(|request| Box::pin(show_viewer(request))),
+    Route::open("/docs/errors").run(|request| Box::pin(show_errors(request))),
+];
+
+static VIEWER: LazyLock<Page> = LazyLock::new(|| Page::new(viewer()));
+static ERRORS: LazyLock<Page> = LazyLock::new(|| Page::new(error_codes()));
+
+async fn show_viewer(_: Request) -> ApiResult<Response> {
+    Ok(VIEWER.answer())
+}
+
+async fn show_errors(_: Request) -> ApiResult<Response> {
+    Ok(ERRORS.answer())
+}
 
 const HEAD: &str = include_str!("head.html");
 const STYLE: &str = include_str!("style.css");
@@ -27,14 +45,6 @@ fn error_codes() -> String {
         "{HEAD}<title>Lamina: errors</title>\n<style>{STYLE}</style>\n</head>\n<body class=\"text\">\n<main>\n\
          <p><a href=\"../docs\">HTTP interface</a></p>\n{text}</main>\n</body>\n</html>\n"
     )
-}
-
-/// Open, like `/openapi.json`: they say what every server of this version answers, and nothing of this one.
-pub(super) fn routes(_: &Arc<AppState>) -> Routes {
-    let (viewer, errors) = (Page::new(viewer()), Page::new(error_codes()));
-    let of_viewer = warp::path!("docs").and(warp::get()).map(move || viewer.answer());
-    let of_errors = warp::path!("docs" / "errors").and(warp::get()).map(move || errors.answer());
-    any_of([of_viewer.boxed(), of_errors.boxed()])
 }
 
 #[cfg(test)]

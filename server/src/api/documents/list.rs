@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use lamina_base::aliases::IndexName;
 use lamina_base::engine_errors::Sentence;
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_data::features::Feature;
@@ -13,7 +14,7 @@ use lamina_engine::index::{DocumentAddress, Snapshot};
 use lamina_engine::sort::{ElementSorts, SegmentSort, SortCriterion, check_sortable};
 use lamina_protocol::wire::documents::{GetParameters, ListQuery};
 use lamina_protocol::wire::filter::check_contains;
-use lamina_protocol::wire::identifier::{decode_path_segment, index_uid_in_path};
+use lamina_protocol::wire::identifier::decode_path_segment;
 use warp::reply::Response;
 
 use super::candidates::{candidates, projection, total_len};
@@ -26,20 +27,19 @@ use crate::app::AppState;
 use crate::http::json_text;
 use crate::http::requests::Request;
 
-pub(super) async fn get_one(uid: &str, id: &str, request: &Request) -> ApiResult<Response> {
-    let name = uid;
-    let uid = request.index_uid(uid)?;
+pub(super) async fn get_one(request: Request) -> ApiResult<Response> {
+    let index = request.index()?;
     let GetParameters { fields, retrieve_vectors: with_vectors, at, use_network } =
         GetParameters::from_query(&request.query())?;
-    let id = decode_path_segment(id);
+    let id = decode_path_segment(request.part("documentId"));
     let asks_others = network::is_asked(request.state(), use_network)?;
     let instance = &request.state().instance;
-    let snapshot = instance.state_at(&uid, at)?;
+    let snapshot = instance.state_at(&index.uid, at)?;
     let Some(address) = snapshot.find(&id) else {
         // It may be in what cannot be read.
         snapshot.check_whole()?;
         if asks_others {
-            return network::find(request.state(), name, &id, fields, with_vectors).await;
+            return network::find(request.state(), &index.asked, &id, fields, with_vectors).await;
         }
         return Err(ApiError::document_not_found(&id));
     };
@@ -62,30 +62,24 @@ pub(super) async fn get_one(uid: &str, id: &str, request: &Request) -> ApiResult
     Ok(json_text(budget.body(body)))
 }
 
-pub(super) async fn by_parameters(uid: &str, request: &Request) -> ApiResult<Response> {
-    let name = index_uid_in_path(uid)?;
-    let uid = request.index_uid(uid)?;
+pub(super) async fn by_parameters(request: Request) -> ApiResult<Response> {
+    let index = request.index()?;
     let query = ListQuery::from_query(&request.query())?;
-    answer((&name, uid), query, request.state(), context(request)).await
+    answer(index, query, request.state(), context(&request)).await
 }
 
-pub(super) async fn by_body(uid: &str, request: Request) -> ApiResult<Response> {
-    let name = index_uid_in_path(uid)?;
-    let uid = request.index_uid(uid)?;
+pub(super) async fn by_body(request: Request) -> ApiResult<Response> {
+    let index = request.index()?;
     let (state, context) = (Arc::clone(request.state()), context(&request));
     let query = ListQuery::from_body(&*request.json().await?)?;
-    answer((&name, uid), query, &state, context).await
+    answer(index, query, &state, context).await
 }
 
 /// Lists share the queue of the searches, unless the feature says otherwise: a filter and a sort cost as much.
-async fn answer(
-    (name, uid): (&str, String),
-    query: ListQuery,
-    state: &AppState,
-    context: Context,
-) -> ApiResult<Response> {
+async fn answer(index: IndexName, query: ListQuery, state: &AppState, context: Context) -> ApiResult<Response> {
+    let IndexName { asked: name, uid } = index;
     if network::is_asked(state, query.use_network)? {
-        return network::list(state, name, uid, query, context).await;
+        return network::list(state, &name, uid, query, context).await;
     }
     let instance = Arc::clone(&state.instance);
     let facts = state

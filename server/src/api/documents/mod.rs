@@ -6,65 +6,43 @@ mod network;
 mod stream;
 mod write;
 
-use std::sync::Arc;
-
+use lamina_base::error::ApiResult;
+use lamina_data::access::Action;
 use lamina_data::tasks::Method;
-use warp::Filter;
 use warp::reply::Response;
 
-use crate::api::{Routes, any_of};
-use crate::app::AppState;
-use crate::http::requests::{Request, request, respond};
+use crate::http::requests::Request;
+use crate::http::routing::Route;
 
-pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    let documents = || warp::path!("indexes" / String / "documents");
-    let document = || warp::path!("indexes" / String / "documents" / String);
-    let replace = documents().and(warp::post()).and(request(state));
-    let merge = documents().and(warp::put()).and(request(state));
-    let update = documents().and(warp::patch()).and(request(state));
-    let list = documents().and(warp::get()).and(request(state));
-    let clear = documents().and(warp::delete()).and(request(state));
-    let get = document().and(warp::get()).and(request(state));
-    let delete = document().and(warp::delete()).and(request(state));
-    let fetch = warp::path!("indexes" / String / "documents" / "fetch").and(warp::post()).and(request(state));
-    let delete_batch =
-        warp::path!("indexes" / String / "documents" / "delete-batch").and(warp::post()).and(request(state));
-    let delete_matching =
-        warp::path!("indexes" / String / "documents" / "delete").and(warp::post()).and(request(state));
-    let edit = warp::path!("indexes" / String / "documents" / "edit").and(warp::post()).and(request(state));
+pub(super) const ROUTES: &[Route] = &[
+    Route::get("/indexes/{indexUid}/documents", Action::DocumentsGet)
+        .run(|request| Box::pin(list::by_parameters(request))),
+    Route::post("/indexes/{indexUid}/documents", Action::DocumentsAdd).run(|request| Box::pin(replace(request))),
+    Route::put("/indexes/{indexUid}/documents", Action::DocumentsAdd).run(|request| Box::pin(merge(request))),
+    Route::patch("/indexes/{indexUid}/documents", Action::DocumentsAdd)
+        .run(|request| Box::pin(write::update_values(request))),
+    Route::delete("/indexes/{indexUid}/documents", Action::DocumentsDelete)
+        .run(|request| Box::pin(write::clear(request))),
+    FETCH,
+    Route::post("/indexes/{indexUid}/documents/delete", Action::DocumentsDelete)
+        .run(|request| Box::pin(write::delete_matching(request))),
+    Route::post("/indexes/{indexUid}/documents/delete-batch", Action::DocumentsDelete)
+        .run(|request| Box::pin(write::delete_batch(request))),
+    Route::post("/indexes/{indexUid}/documents/edit", Action::DocumentsAll)
+        .run(|request| Box::pin(write::edit(request))),
+    Route::get("/indexes/{indexUid}/documents/{documentId}", Action::DocumentsGet)
+        .run(|request| Box::pin(list::get_one(request))),
+    Route::delete("/indexes/{indexUid}/documents/{documentId}", Action::DocumentsDelete)
+        .run(|request| Box::pin(write::delete_one(request))),
+];
 
-    let replace = replace.then(|uid: String, request| {
-        respond(request, async move |request| write::add(&uid, Method::Replace, request).await)
-    });
-    let merge = merge.then(|uid: String, request| {
-        respond(request, async move |request| write::add(&uid, Method::Update, request).await)
-    });
-    let update = update
-        .then(|uid: String, request| respond(request, async move |request| write::update_values(&uid, request).await));
-    let list = list
-        .then(|uid: String, request| respond(request, async move |request| list::by_parameters(&uid, &request).await));
-    let clear =
-        clear.then(|uid: String, request| respond(request, async move |request| write::clear(&uid, &request).await));
-    let get = get.then(|uid: String, id: String, request| {
-        respond(request, async move |request| list::get_one(&uid, &id, &request).await)
-    });
-    let delete = delete.then(|uid: String, id: String, request| {
-        respond(request, async move |request| write::delete_one(&uid, &id, &request).await)
-    });
-    let fetch = fetch.then(self::fetch);
-    let delete_batch = delete_batch
-        .then(|uid: String, request| respond(request, async move |request| write::delete_batch(&uid, request).await));
-    let delete_matching = delete_matching.then(|uid: String, request| {
-        respond(request, async move |request| write::delete_matching(&uid, request).await)
-    });
-    let edit =
-        edit.then(|uid: String, request| respond(request, async move |request| write::edit(&uid, request).await));
-    let writes = [replace.boxed(), merge.boxed(), delete_batch.boxed(), delete_matching.boxed(), edit.boxed()];
-    let reads = [list.boxed(), get.boxed(), fetch.boxed()];
-    any_of([any_of(writes), any_of(reads), update.boxed(), delete.boxed(), clear.boxed()])
+pub(super) const FETCH: Route = Route::post("/indexes/{indexUid}/documents/fetch", Action::DocumentsGet)
+    .run(|request| Box::pin(list::by_body(request)));
+
+async fn replace(request: Request) -> ApiResult<Response> {
+    write::add(Method::Replace, request).await
 }
 
-/// Documents that the body of a request asks for.
-pub(super) async fn fetch(uid: String, request: Request) -> Response {
-    respond(request, async move |request| list::by_body(&uid, request).await).await
+async fn merge(request: Request) -> ApiResult<Response> {
+    write::add(Method::Update, request).await
 }

@@ -8,7 +8,6 @@ use lamina_base::error::{ApiError, ApiResult};
 use lamina_data::features::Feature;
 use lamina_data::network::Topology;
 use lamina_protocol::wire::documents::ListQuery;
-use lamina_protocol::wire::identifier::index_uid_in_path;
 use serde_json::Value;
 use warp::reply::Response;
 
@@ -38,12 +37,11 @@ pub(super) async fn find(
     fields: Option<Vec<String>>,
     with_vectors: bool,
 ) -> ApiResult<Response> {
-    let uid = index_uid_in_path(uid)?;
     let query =
         ListQuery { fields, retrieve_vectors: with_vectors, ids: Some(vec![id.to_owned()]), ..ListQuery::default() };
     let budget = state.budgets.answer();
     let topology = state.network.topology();
-    let pages = pages(state, &topology, &uid, &budget, |_| Some(query.of_remote(0, 1))).await?;
+    let pages = pages(state, &topology, uid, &budget, |_| Some(query.of_remote(0, 1))).await?;
     let found = pages.into_iter().flatten().flat_map(|page| page.results).next();
     let found = found.ok_or_else(|| ApiError::document_not_found(id))?;
     Ok(json_text(budget.body(found.to_string().into_bytes())))

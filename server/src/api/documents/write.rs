@@ -24,8 +24,8 @@ use crate::app::AppState;
 use crate::http::payload;
 use crate::http::requests::Request;
 
-pub(super) async fn add(uid: &str, method: Method, request: Request) -> ApiResult<Response> {
-    let uid = request.index_uid(uid)?;
+pub(super) async fn add(method: Method, request: Request) -> ApiResult<Response> {
+    let uid = request.index_uid()?;
     request.state().queue.check_delay()?;
     let (mark, query) = Marking::from_query(request.query())?;
     let parameters = AddParameters::from_query(&query)?;
@@ -54,8 +54,8 @@ pub(super) async fn add(uid: &str, method: Method, request: Request) -> ApiResul
 }
 
 /// Numbers and truth values of single fields.
-pub(super) async fn update_values(uid: &str, request: Request) -> ApiResult<Response> {
-    let uid = request.index_uid(uid)?;
+pub(super) async fn update_values(request: Request) -> ApiResult<Response> {
+    let uid = request.index_uid()?;
     request.state().queue.check_delay()?;
     check_parameters(&request.query())?;
     let state = Arc::clone(request.state());
@@ -76,18 +76,19 @@ pub(super) async fn update_values(uid: &str, request: Request) -> ApiResult<Resp
     enqueue(&state, NewTask { inline_payload: written.inline, ..NewTask::for_index(uid, content) }).await
 }
 
-pub(super) async fn clear(uid: &str, request: &Request) -> ApiResult<Response> {
+pub(super) async fn clear(request: Request) -> ApiResult<Response> {
     let (mark, query) = Marking::from_query(request.query())?;
-    enqueue_deletion(uid, request, &query, Content::Clear { mark }).await
+    enqueue_deletion(&request, &query, Content::Clear { mark }).await
 }
 
-pub(super) async fn delete_one(uid: &str, id: &str, request: &Request) -> ApiResult<Response> {
+pub(super) async fn delete_one(request: Request) -> ApiResult<Response> {
     let (mark, query) = Marking::from_query(request.query())?;
-    enqueue_deletion(uid, request, &query, Content::DeleteIds { ids: vec![decode_path_segment(id)], mark }).await
+    let ids = vec![decode_path_segment(request.part("documentId"))];
+    enqueue_deletion(&request, &query, Content::DeleteIds { ids, mark }).await
 }
 
-async fn enqueue_deletion(uid: &str, request: &Request, query: &QueryString, content: Content) -> ApiResult<Response> {
-    let uid = request.index_uid(uid)?;
+async fn enqueue_deletion(request: &Request, query: &QueryString, content: Content) -> ApiResult<Response> {
+    let uid = request.index_uid()?;
     request.state().queue.check_delay()?;
     check_parameters(query)?;
     enqueue(request.state(), NewTask::for_index(uid, content)).await
@@ -96,8 +97,8 @@ async fn enqueue_deletion(uid: &str, request: &Request, query: &QueryString, con
 /// What an id takes that is a text of its own.
 const ID_BYTES: usize = 64;
 
-pub(super) async fn delete_batch(uid: &str, request: Request) -> ApiResult<Response> {
-    let uid = request.index_uid(uid)?;
+pub(super) async fn delete_batch(request: Request) -> ApiResult<Response> {
+    let uid = request.index_uid()?;
     request.state().queue.check_delay()?;
     let (mark, query) = Marking::from_query(request.query())?;
     check_parameters(&query)?;
@@ -108,8 +109,8 @@ pub(super) async fn delete_batch(uid: &str, request: Request) -> ApiResult<Respo
     enqueue(&state, NewTask::for_index(uid, content)).await
 }
 
-pub(super) async fn delete_matching(uid: &str, request: Request) -> ApiResult<Response> {
-    let uid = request.index_uid(uid)?;
+pub(super) async fn delete_matching(request: Request) -> ApiResult<Response> {
+    let uid = request.index_uid()?;
     request.state().queue.check_delay()?;
     check_parameters(&request.query())?;
     let state = Arc::clone(request.state());
@@ -127,8 +128,8 @@ fn check_filter(filter: &Value, state: &AppState) -> ApiResult<()> {
     }
 }
 
-pub(super) async fn edit(uid: &str, request: Request) -> ApiResult<Response> {
-    let uid = request.index_uid(uid)?;
+pub(super) async fn edit(request: Request) -> ApiResult<Response> {
+    let uid = request.index_uid()?;
     request.state().queue.check_delay()?;
     check_parameters(&request.query())?;
     let state = Arc::clone(request.state());

@@ -7,7 +7,6 @@ use http_body_util::BodyDataStream;
 use hyper::body::{Bytes, Incoming};
 use lamina_base::error::{ApiError, Code};
 use lamina_base::outbound::{OutboundError, followable, is_framing};
-use lamina_data::access;
 use lamina_replication::Role;
 use warp::Reply;
 use warp::http::{HeaderMap, HeaderName, HeaderValue, Request, header};
@@ -23,12 +22,12 @@ const FORWARDED: HeaderName = HeaderName::from_static("lamina-forwarded");
 const OWN: [&str; 4] = ["access-control-allow-origin", "vary", "x-request-id", "date"];
 
 /// Where a request is to be passed on to, if it is.
-pub(super) fn target(state: &AppState, request: &Request<Incoming>) -> Option<String> {
+pub(super) fn target(state: &AppState, request: &Request<Incoming>, is_read: bool) -> Option<String> {
     let is_writer_elsewhere = matches!(state.replication.role(), Role::Replica | Role::Superseded);
     if !state.options.replication.forward_writes || !is_writer_elsewhere {
         return None;
     }
-    if access::is_read(request.method(), request.uri().path()) || request.headers().contains_key(FORWARDED) {
+    if is_read || request.headers().contains_key(FORWARDED) {
         return None;
     }
     let writer = state.replication.writer()?;

@@ -23,15 +23,16 @@ use hyper::body::Incoming;
 use hyper::service::Service;
 use uuid::Uuid;
 
-use crate::api::{methods_of, route_of};
 use crate::app::AppState;
 use crate::http::requests::error_answer;
+use crate::http::routing::{Route, Table};
 use crate::http::{AnswerBody, Compressing, Origins, Received, Verdict, check_host, without_body};
 
 /// The routes behind a hyper service. Cheap to clone: one per connection.
 #[derive(Clone)]
 pub(crate) struct Front<S> {
     routes: S,
+    table: Table,
     state: Arc<AppState>,
     origins: Arc<Origins>,
     /// Whether the log has a line on a refused page.
@@ -39,9 +40,9 @@ pub(crate) struct Front<S> {
 }
 
 impl<S> Front<S> {
-    /// Puts the front before `routes`.
-    pub(crate) fn new(routes: S, state: Arc<AppState>, origins: Origins) -> Front<S> {
-        Front { routes, state, origins: Arc::new(origins), has_warned: Arc::default() }
+    /// Puts the front before `routes`, which are those of `table`.
+    pub(crate) fn new(routes: S, table: Table, state: Arc<AppState>, origins: Origins) -> Front<S> {
+        Front { routes, table, state, origins: Arc::new(origins), has_warned: Arc::default() }
     }
 
     /// The answer to what never reaches a route: a page that may not ask, a target that no route can have. Otherwise, what the
@@ -74,19 +75,24 @@ impl<S> Front<S> {
     fn answered(
         &self,
         mut request: Request<Incoming>,
+        route: Option<&'static Route>,
     ) -> Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>
     where
         S: Service<Request<Received>, Response = Response, Error = Infallible>,
         S::Future: Send + 'static,
     {
         let state = Arc::clone(&self.state);
+        let is_read = route.map_or(request.method() == Method::GET, |route| route.endpoint.is_read());
+        if let Some(route) = route {
+            request.extensions_mut().insert(route);
+        }
         if state.replication.role() == Role::Alone {
             return Box::pin(self.routes.call(Received::of(request)));
         }
-        if let Some(target) = forward::target(&state, &request) {
+        if let Some(target) = forward::target(&state, &request, is_read) {
             return Box::pin(async move { Ok(forward::forward(&state, request, &target).await) });
         }
-        let begun = if let Some(answer) = replica::passed_on(&state, request.method(), request.uri()) {
+        let begun = if let Some(answer) = replica::passed_on(&state, request.uri(), is_read) {
             Err(answer)
         } else {
             replica::wanted_generation(request.uri()).map_err(|error| error_answer(&state, &error)).map(|wanted| {
@@ -174,20 +180,20 @@ where
         let start = Instant::now();
         let is_measured = state.features.is_on(Feature::Metrics);
         let span = state.spans.begin(request.headers());
-        let route = (is_measured || span.is_some() || state.telemetry.is_on())
-            .then(|| route_of(request.method().as_str(), request.uri().path()))
-            .flatten();
+        let table = self.table;
+        let found = table.find(request.method().as_str(), request.uri().path());
+        let route = found.filter(|route| route.is_listed).map(|route| (route.endpoint.method, route.endpoint.pattern));
         let facts = route
             .filter(|_| state.telemetry.is_on())
             .map(|(method, pattern)| RequestFacts::new(method, pattern, request.uri().query(), request.headers()));
         let log = tracing::enabled!(tracing::Level::DEBUG)
             .then(|| (request.method().clone(), loggable(request.uri().path()).to_owned()));
         let (method, uri) = (request.method().clone(), request.uri().clone());
-        let answer = self.answered(request);
+        let answer = self.answered(request, found);
         Box::pin(async move {
             let mut answer = answer.await?;
             replica::say_how_far(&state, answer.headers_mut());
-            allow_others(&mut answer, &method, uri.path());
+            allow_others(&mut answer, table, &method, uri.path());
             let seen = answer.extensions_mut().remove::<ObservedRequest>();
             if let Some(seen) = &seen {
                 state.observations.seen(seen);
@@ -215,9 +221,9 @@ where
 }
 
 /// Names the methods that a route has, in the answer to one that it has not.
-fn allow_others(answer: &mut Response, method: &Method, path: &str) {
+fn allow_others(answer: &mut Response, table: Table, method: &Method, path: &str) {
     if answer.status() == StatusCode::METHOD_NOT_ALLOWED {
-        let allowed = methods_of(path).filter(|known| *known != method.as_str());
+        let allowed = table.methods_of(path).filter(|known| *known != method.as_str());
         let allowed: Vec<&str> =
             allowed.flat_map(|known| [Some(known), (known == "GET").then_some("HEAD")]).flatten().collect();
         let allowed = HeaderValue::from_str(&allowed.join(", ")).expect("methods are words");

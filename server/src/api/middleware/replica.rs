@@ -4,9 +4,8 @@
 use std::time::Duration;
 
 use lamina_base::error::{ApiError, ApiResult, Code};
-use lamina_data::access;
 use lamina_replication::Role;
-use warp::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use warp::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use warp::reply::Response;
 
 use crate::app::AppState;
@@ -40,9 +39,9 @@ pub(super) fn wanted_generation(uri: &Uri) -> ApiResult<Option<(u32, Uri)>> {
 }
 
 /// The answer of a replica to what it does not do itself, if this is such a request. `uri`: as it was sent.
-pub(super) fn passed_on(state: &AppState, method: &Method, uri: &Uri) -> Option<Response> {
+pub(super) fn passed_on(state: &AppState, uri: &Uri, is_read: bool) -> Option<Response> {
     let role = state.replication.role();
-    if !matches!(role, Role::Replica | Role::Superseded) || access::is_read(method, uri.path()) {
+    if !matches!(role, Role::Replica | Role::Superseded) || is_read {
         return None;
     }
     let code = Code::ReplicaTakesNoWrites;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use lamina_base::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
 use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_data::access::Action;
 use lamina_data::features::Feature;
 use lamina_data::observe::ObservedRequest;
 use lamina_data::telemetry::Facts;
@@ -15,7 +16,6 @@ use lamina_protocol::wire::multi_search::{IndexQuery, MultiSearch, USING_NETWORK
 use lamina_protocol::wire::search::SearchQuery;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
-use warp::Filter;
 use warp::reply::Response;
 
 use super::embed::{check_media, embed, wanted};
@@ -25,10 +25,10 @@ use super::search::context::{asks_metadata, check_state, context};
 use crate::answer::distributed::{NetworkSearch, PROXY_HEADER, VALUES_HEADER, asks_network, values_wanted};
 use crate::answer::points_in_time::PointsInTime;
 use crate::answer::search::{Asker, Context, Pace, ValuesWanted, Written, at_query, run_federated, run_multi};
-use crate::api::Routes;
 use crate::app::AppState;
 use crate::http::json_text;
-use crate::http::requests::{Counted, Request, request, respond};
+use crate::http::requests::{Counted, Request};
+use crate::http::routing::Route;
 use views::{Views, indexes};
 
 /// How long the queries of a request may take together: those that have not begun by then have no hits.
@@ -36,10 +36,8 @@ const TIME_MAX: Duration = Duration::from_secs(10);
 /// Requests of more queries take turns, so that others are not kept waiting.
 const MANY: usize = 50;
 
-pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    let post = warp::path!("multi-search").and(warp::post()).and(request(state));
-    post.then(|request| respond(request, async |request| multi_search(request).await)).boxed()
-}
+pub(super) const ROUTES: &[Route] =
+    &[Route::post("/multi-search", Action::Search).run(|request| Box::pin(multi_search(request)))];
 
 async fn multi_search(request: Request) -> ApiResult<Response> {
     let several = Several::read(request).await?;

@@ -12,56 +12,39 @@ mod searches;
 mod settings;
 mod tags;
 
-use std::sync::{Arc, OnceLock};
-
-use lamina_data::access::action_of;
 use lamina_protocol::wire::schema;
 use serde_json::{Map, Value, json};
-use warp::Filter;
 
-use super::table::ROUTES;
-use crate::api::Routes;
-use crate::app::AppState;
-use crate::http::json_text;
-use crate::http::requests::request;
+use crate::http::requests::Endpoint;
+use crate::http::routing::Table;
 use describe::{Answer, Body, Description, WRITE, describe};
-
-pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    // Open to everyone, like other documentation.
-    let get = warp::path!("openapi.json").and(warp::get()).and(request(state));
-    get.map(|_| {
-        static TEXT: OnceLock<Vec<u8>> = OnceLock::new();
-        let text = TEXT.get_or_init(|| document().to_string().into_bytes());
-        json_text(text.clone())
-    })
-    .boxed()
-}
 
 /// Stands for the name of a setting in the table of routes.
 const SETTING: &str = "{setting}";
 
 /// The whole document, OpenAPI 3.1.
-fn document() -> Value {
+pub(super) fn document(table: Table) -> Value {
     let mut paths: Map<String, Value> = Map::new();
-    for (method, pattern) in ROUTES {
+    for endpoint in table.routes().map(|route| route.endpoint) {
+        let Endpoint { method, pattern, .. } = endpoint;
         let Some(description) = describe(method, pattern) else { continue };
         let mut add = |pattern: &str, operation: Value| {
             let path = paths.entry(pattern).or_insert_with(|| json!({}));
             path[method.to_ascii_lowercase()] = operation;
         };
         if !pattern.ends_with(SETTING) {
-            add(pattern, operation(method, pattern, &description));
+            add(pattern, operation(endpoint, pattern, &description));
             continue;
         }
         // A route for each setting: they have different values, and some are replaced where others are merged.
         for setting in settings::written_by(method) {
             let pattern = pattern.replace(SETTING, setting.route);
-            let mut operation = operation(method, &pattern, &description);
+            let mut operation = operation(endpoint, &pattern, &description);
             if description.body == Body::Json {
                 let example = examples::of_setting(setting);
                 operation["requestBody"]["content"]["application/json"] =
                     json!({ "schema": settings::of(setting), "example": example });
-            } else if *method == "GET" {
+            } else if method == "GET" {
                 operation["responses"]["200"]["content"]["application/json"]["schema"] = settings::of(setting);
             }
             add(&pattern, operation);
@@ -97,7 +80,9 @@ fn text_answer(description: &str, content_type: &str) -> Value {
     json!({ "description": description, "content": { content_type: { "schema": { "type": "string" } } } })
 }
 
-fn operation(method: &str, pattern: &str, description: &Description) -> Value {
+/// `pattern` is that of the endpoint, or of one setting.
+fn operation(endpoint: Endpoint, pattern: &str, description: &Description) -> Value {
+    let method = endpoint.method;
     let in_path = pattern.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let in_path =
         in_path.map(|name| json!({ "name": name, "in": "path", "required": true, "schema": bodies::in_path(name) }));
@@ -141,7 +126,7 @@ fn operation(method: &str, pattern: &str, description: &Description) -> Value {
         "operationId": operation_id(method, pattern),
         "tags": [tags::of(pattern)],
         "summary": description.summary,
-        "description": needs(method, pattern),
+        "description": needs(endpoint),
         "parameters": in_path.chain(in_query).collect::<Vec<Value>>(),
         "responses": responses,
     });
@@ -170,15 +155,11 @@ fn body(method: &str, pattern: &str, body: Body) -> Option<Value> {
     })
 }
 
-/// What everyone may ask.
-const OPEN: [&str; 5] = ["/", "/health", "/openapi.json", "/docs", "/docs/errors"];
-
 /// Which key may ask.
-fn needs(method: &str, pattern: &str) -> String {
-    match action_of(method, pattern) {
-        Some(action) => format!("A key needs the action `{}`.", action.name()),
-        None if OPEN.contains(&pattern) => "Needs no key.".to_owned(),
-        None => "Needs the master key.".to_owned(),
+fn needs(endpoint: Endpoint) -> String {
+    match endpoint.needed {
+        Some(needed) => format!("A key needs the action `{}`.", needed.action.name()),
+        None => "Needs no key.".to_owned(),
     }
 }
 
@@ -196,18 +177,20 @@ fn operation_id(method: &str, pattern: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::ROUTES;
     use std::collections::BTreeSet;
 
     #[test]
     fn every_route_of_the_table_is_described() {
-        for (method, pattern) in ROUTES {
+        for route in ROUTES.routes().filter(|route| route.is_listed) {
+            let Endpoint { method, pattern, .. } = route.endpoint;
             assert!(describe(method, pattern).is_some(), "{method} {pattern}");
         }
-        let document = document();
+        let document = document(ROUTES);
         let operations =
             document["paths"].as_object().unwrap().values().flat_map(|path| path.as_object().unwrap().values());
         let ids: Vec<&str> = operations.map(|operation| operation["operationId"].as_str().unwrap()).collect();
-        assert!(ids.len() > ROUTES.len(), "a route for each setting");
+        assert!(ids.len() > ROUTES.routes().count(), "a route for each setting");
         let paths = &document["paths"];
         assert!(paths["/indexes/{indexUid}/settings/stop-words"]["put"].is_object());
         assert!(paths["/indexes/{indexUid}/settings/faceting"]["patch"].is_object());
@@ -217,7 +200,7 @@ mod tests {
 
     #[test]
     fn operations_have_groups_rights_and_examples() {
-        let document = document();
+        let document = document(ROUTES);
         let groups: Vec<&Value> = document["tags"].as_array().unwrap().iter().map(|tag| &tag["name"]).collect();
         let paths = document["paths"].as_object().unwrap();
         let mut examples = 0;
@@ -225,7 +208,6 @@ mod tests {
             paths.iter().flat_map(|(path, all)| all.as_object().unwrap().values().map(move |one| (path, one)))
         {
             assert!(groups.contains(&&operation["tags"][0]), "{path}");
-            assert_eq!(operation["description"] == "Needs no key.", OPEN.contains(&path.as_str()), "{path}");
             let content = &operation["requestBody"]["content"]["application/json"];
             examples += usize::from(content.get("example").is_some());
         }
@@ -239,7 +221,7 @@ mod tests {
 
     #[test]
     fn references_lead_somewhere() {
-        let document = document();
+        let document = document(ROUTES);
         let text = document.to_string();
         for name in text.split("#/components/schemas/").skip(1).filter_map(|rest| rest.split('"').next()) {
             assert!(document.pointer(&format!("/components/schemas/{name}")).is_some_and(Value::is_object), "{name}");

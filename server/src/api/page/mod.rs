@@ -1,19 +1,22 @@
 //! `/`: in development a page to search with, in production a greeting.
 
-use std::sync::Arc;
+use std::sync::LazyLock;
 
+use lamina_base::error::ApiResult;
 use lamina_base::options::Environment;
 use serde_json::json;
-use warp::Filter;
 use warp::http::StatusCode;
+use warp::reply::Response;
 
 use super::html::Page;
-use crate::api::Routes;
-use crate::app::AppState;
 use crate::http::json_answer;
+use crate::http::requests::Request;
+use crate::http::routing::Route;
+
+pub(super) const ROUTES: &[Route] = &[Route::open("/").run(|request| Box::pin(show(request)))];
 
 /// One document, without a build step: its style and its script are inside, and it asks only this server.
-const PAGE: &str = concat!(
+const TEXT: &str = concat!(
     include_str!("head.html"),
     "<style>\n",
     include_str!("style.css"),
@@ -37,15 +40,13 @@ const PAGE: &str = concat!(
     "</script>\n</body>\n</html>\n",
 );
 
-pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    let is_development = state.options.service.env == Environment::Development;
-    let page = Page::new(PAGE);
-    let root = warp::path::end().and(warp::get());
-    root.map(move || match is_development {
-        true => page.answer(),
-        false => json_answer(StatusCode::OK, &json!({ "status": "Lamina is running" })),
+static PAGE: LazyLock<Page> = LazyLock::new(|| Page::new(TEXT));
+
+async fn show(request: Request) -> ApiResult<Response> {
+    Ok(match request.state().options.service.env {
+        Environment::Development => PAGE.answer(),
+        Environment::Production => json_answer(StatusCode::OK, &json!({ "status": "Lamina is running" })),
     })
-    .boxed()
 }
 
 #[cfg(test)]
@@ -55,7 +56,7 @@ mod tests {
 
     #[test]
     fn the_page_stands_alone() {
-        stands_alone(PAGE);
-        assert!(!PAGE.contains("http:") && !PAGE.contains("https:"));
+        stands_alone(TEXT);
+        assert!(!TEXT.contains("http:") && !TEXT.contains("https:"));
     }
 }

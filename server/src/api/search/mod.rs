@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use lamina_base::aliases::IndexName;
 use lamina_base::error::ApiResult;
+use lamina_data::access::Action;
 use lamina_data::observe::ObservedRequest;
 use lamina_data::telemetry::Facts;
 use lamina_protocol::wire::similar::SimilarQuery;
 use tokio::runtime::Handle;
-use warp::Filter;
 use warp::reply::Response;
 
 use super::embed::{embed, wanted};
@@ -20,42 +20,36 @@ use crate::answer::points_in_time::View;
 use crate::answer::search::{
     CompletionQuery, Context, FacetSearch, Target, Written, run_completions, run_facet_search, run_similar,
 };
-use crate::api::{Routes, any_of};
 use crate::app::AppState;
 use crate::http::json_text;
-use crate::http::requests::{Request, request, respond};
+use crate::http::requests::Request;
+use crate::http::routing::Route;
 use context::{check_state, context};
 use one::Search;
 
-pub(super) fn routes(state: &Arc<AppState>) -> Routes {
-    let post = warp::path!("indexes" / String / "search").and(warp::post()).and(request(state));
-    let get = warp::path!("indexes" / String / "search").and(warp::get()).and(request(state));
-    let facets = warp::path!("indexes" / String / "facet-search").and(warp::post()).and(request(state));
-    let completions = warp::path!("indexes" / String / "completions").and(warp::post()).and(request(state));
-    let post_similar = warp::path!("indexes" / String / "similar").and(warp::post()).and(request(state));
-    let get_similar = warp::path!("indexes" / String / "similar").and(warp::get()).and(request(state));
+pub(super) const ROUTES: &[Route] = &[
+    Route::get("/indexes/{indexUid}/search", Action::Search).run(|request| Box::pin(by_parameters(request))),
+    BY_BODY,
+    Route::post("/indexes/{indexUid}/facet-search", Action::Search).run(|request| Box::pin(facet_search(request))),
+    Route::post("/indexes/{indexUid}/completions", Action::Search).run(|request| Box::pin(complete(request))),
+    Route::get("/indexes/{indexUid}/similar", Action::Search).run(|request| Box::pin(similar_by_parameters(request))),
+    Route::post("/indexes/{indexUid}/similar", Action::Search).run(|request| Box::pin(similar_by_body(request))),
+];
 
-    let post = post.then(by_body);
-    let get =
-        get.then(|uid, request| respond(request, async |request| Search::by_parameters(uid, &request)?.answer().await));
-    let facets = facets.then(|uid, request| respond(request, async |request| facet_search(uid, request).await));
-    let completions = completions.then(|uid, request| respond(request, async |request| complete(uid, request).await));
-    let post_similar =
-        post_similar.then(|uid, request| respond(request, async |request| similar_by_body(uid, request).await));
-    let get_similar =
-        get_similar.then(|uid, request| respond(request, async |request| similar_by_parameters(uid, request).await));
-    let similar = any_of([post_similar.boxed(), get_similar.boxed()]);
-    any_of([post.boxed(), get.boxed(), facets.boxed(), completions.boxed(), similar])
+pub(super) const BY_BODY: Route =
+    Route::post("/indexes/{indexUid}/search", Action::Search).run(|request| Box::pin(by_body(request)));
+
+async fn by_parameters(request: Request) -> ApiResult<Response> {
+    Search::by_parameters(&request)?.answer().await
 }
 
-/// A search by the body of a request.
-pub(super) async fn by_body(uid: String, request: Request) -> Response {
-    respond(request, async |request| Search::by_body(uid, request).await?.answer().await).await
+async fn by_body(request: Request) -> ApiResult<Response> {
+    Search::by_body(request).await?.answer().await
 }
 
-async fn facet_search(uid: String, request: Request) -> ApiResult<Response> {
+async fn facet_search(request: Request) -> ApiResult<Response> {
     let mut context = context(&request);
-    let index = request.index(&uid)?;
+    let index = request.index()?;
     let state = Arc::clone(request.state());
     let asked = FacetSearch::from_body(&*request.json().await?)?;
     check_state(&asked.query, &context)?;
@@ -93,9 +87,9 @@ async fn facet_search_in_pool(
     Ok(Written { body, ..written })
 }
 
-async fn complete(uid: String, request: Request) -> ApiResult<Response> {
+async fn complete(request: Request) -> ApiResult<Response> {
     let context = context(&request);
-    let index = request.index(&uid)?;
+    let index = request.index()?;
     let state = Arc::clone(request.state());
     let asked = CompletionQuery::from_body(&*request.json().await?)?;
     let budget = context.budget.clone();
@@ -108,15 +102,15 @@ async fn complete(uid: String, request: Request) -> ApiResult<Response> {
     Ok(json_text(budget.body(body)))
 }
 
-async fn similar_by_body(uid: String, request: Request) -> ApiResult<Response> {
-    let (context, index) = (context(&request), request.index(&uid)?);
+async fn similar_by_body(request: Request) -> ApiResult<Response> {
+    let (context, index) = (context(&request), request.index()?);
     let state = Arc::clone(request.state());
     let query = SimilarQuery::from_body(&*request.json().await?)?;
     similar(&state, index, query, context).await
 }
 
-async fn similar_by_parameters(uid: String, request: Request) -> ApiResult<Response> {
-    let index = request.index(&uid)?;
+async fn similar_by_parameters(request: Request) -> ApiResult<Response> {
+    let index = request.index()?;
     let query = SimilarQuery::from_parameters(&request.query())?;
     similar(request.state(), index, query, context(&request)).await
 }

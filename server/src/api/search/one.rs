@@ -46,9 +46,9 @@ struct Validators {
 
 impl Search {
     /// Decodes POST.
-    pub(super) async fn by_body(uid: String, request: Request) -> ApiResult<Search> {
+    pub(super) async fn by_body(request: Request) -> ApiResult<Search> {
         let context = context(&request);
-        let index = request.index(&uid)?;
+        let index = request.index()?;
         let (state, with_metadata) = (Arc::clone(request.state()), asks_metadata(&request));
         let query = SearchQuery::from_body(&*request.json().await?)?;
         let form = Form { names_index: false, with_metadata };
@@ -56,9 +56,9 @@ impl Search {
     }
 
     /// Decodes GET, whose answers have tags.
-    pub(super) fn by_parameters(uid: String, request: &Request) -> ApiResult<Search> {
+    pub(super) fn by_parameters(request: &Request) -> ApiResult<Search> {
         let context = context(request);
-        let index = request.index(&uid)?;
+        let index = request.index()?;
         let query = SearchQuery::from_parameters(&request.query())?;
         // Holding on to a state, or giving it up, is an effect that no answer from memory may stand for. Documents of other
         // indexes change without this one, and rerankers answer as they like.

@@ -1,6 +1,7 @@
 //! Between HTTP and the routes: requests with their bodies and the rights of their keys, and the way to an answer.
 
 mod body_memory;
+mod endpoint;
 pub(crate) mod metadata;
 mod replication;
 mod request;
@@ -8,7 +9,7 @@ mod respond;
 mod standing;
 
 pub(crate) use body_memory::Counted;
+pub(crate) use endpoint::Endpoint;
 pub(crate) use replication::Replication;
-pub(crate) use request::Origin;
-pub(crate) use request::{Request, request};
-pub(crate) use respond::{accepted, error_answer, respond};
+pub(crate) use request::{Origin, Request};
+pub(crate) use respond::{Handler, accepted, error_answer, respond};

@@ -14,16 +14,15 @@ use lamina_protocol::wire::identifier::index_uid_in_path;
 use lamina_protocol::wire::query_string::QueryString;
 use lamina_protocol::wire::wait::Wait;
 use serde_json::Value;
-use warp::Filter;
-use warp::filters::BoxedFilter;
-use warp::http::{HeaderMap, HeaderValue, Method, header};
+use warp::http::{HeaderMap, HeaderValue, header};
 use warp::path::FullPath;
 
 use super::body_memory::{BodyMemory, Counted};
+use super::endpoint::Endpoint;
 use super::standing::Standing;
 use crate::app::AppState;
 use crate::http::{
-    BodyStream, Encoding, LimitedReader, ReadFailure, body_pieces, content_length, incomplete_body, payload_too_large,
+    BodyStream, Encoding, LimitedReader, ReadFailure, content_length, incomplete_body, payload_too_large,
 };
 
 /// Where a request goes, still encoded.
@@ -33,10 +32,10 @@ enum Target {
     Inner(String),
 }
 
-/// Everything of a request but its path.
+/// A request that reached its route.
 pub(crate) struct Request {
     state: Arc<AppState>,
-    method: Method,
+    endpoint: Endpoint,
     path: Target,
     rights: Rights,
     headers: HeaderMap,
@@ -53,29 +52,6 @@ impl std::fmt::Debug for Request {
     }
 }
 
-/// Extracts a [`Request`]; never rejects.
-pub(crate) fn request(state: &Arc<AppState>) -> BoxedFilter<(Request,)> {
-    let state = Arc::clone(state);
-    let query = warp::query::raw().or(warp::any().map(String::new)).unify();
-    let head = warp::method().and(warp::path::full()).and(warp::header::headers_cloned());
-    head.and(query)
-        .and(warp::body::stream())
-        .map(move |method: Method, path, headers, query: String, body| {
-            let (query, wait) = if method == Method::GET { (query, None) } else { Wait::split(&query) };
-            Request {
-                state: Arc::clone(&state),
-                method,
-                path: Target::Sent(path),
-                rights: Rights::none(),
-                headers,
-                query,
-                wait,
-                body: body_pieces(body, state.options.service.client_timeout),
-            }
-        })
-        .boxed()
-}
-
 /// What requests are made of that another one stands for: its server and its key.
 #[derive(Clone)]
 pub(crate) struct Origin {
@@ -84,17 +60,16 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// A request of the same caller, whose rights are still to be checked. `target` is a path with its parameters, encoded.
-    pub(crate) fn request(&self, method: Method, target: String, body: Option<Vec<u8>>) -> Request {
-        let (path, query) = target.split_once('?').unwrap_or((&target, ""));
-        let (path, query) = (path.to_owned(), query.to_owned());
+    /// A request of the same caller, whose rights are still to be checked. `parts`: what stands for the names of the pattern, in
+    /// their order; `query` is encoded.
+    pub(crate) fn request(&self, endpoint: Endpoint, parts: &[&str], query: String, body: Option<Vec<u8>>) -> Request {
         let key = self.key.clone().map(|key| (header::AUTHORIZATION, key));
         let json = body.is_some().then(|| (header::CONTENT_TYPE, HeaderValue::from_static("application/json")));
         let pieces = body.map(|body| Ok(Bytes::from(body)));
         Request {
             state: Arc::clone(&self.state),
-            method,
-            path: Target::Inner(path),
+            endpoint,
+            path: Target::Inner(endpoint.path(parts)),
             rights: Rights::none(),
             headers: key.into_iter().chain(json).collect(),
             query,
@@ -105,6 +80,19 @@ impl Origin {
 }
 
 impl Request {
+    /// A request whose rights are still to be checked.
+    pub(crate) fn new(
+        state: Arc<AppState>,
+        endpoint: Endpoint,
+        path: FullPath,
+        headers: HeaderMap,
+        query: String,
+        body: BodyStream,
+    ) -> Request {
+        let (query, wait) = if endpoint.method == "GET" { (query, None) } else { Wait::split(&query) };
+        Request { state, endpoint, path: Target::Sent(path), rights: Rights::none(), headers, query, wait, body }
+    }
+
     /// What other requests of the same caller are made of.
     pub(crate) fn origin(&self) -> Origin {
         Origin { state: Arc::clone(&self.state), key: self.headers.get(header::AUTHORIZATION).cloned() }
@@ -115,17 +103,33 @@ impl Request {
         &self.state
     }
 
-    /// What the client asks to be done: `GET` and the like.
-    pub(crate) fn method(&self) -> &Method {
-        &self.method
+    /// Where it goes.
+    pub(super) fn endpoint(&self) -> Endpoint {
+        self.endpoint
     }
 
     /// The path, still encoded.
-    pub(crate) fn path(&self) -> &str {
+    fn path(&self) -> &str {
         match &self.path {
             Target::Sent(path) => path.as_str(),
             Target::Inner(path) => path,
         }
+    }
+
+    /// The part of the path that its pattern calls `{name}`, still encoded.
+    ///
+    /// # Panics
+    /// If it has no such name.
+    pub(crate) fn part(&self, name: &str) -> &str {
+        self.endpoint.part(self.path(), name).expect("a route asks for the parts of its pattern")
+    }
+
+    /// The rights of its key.
+    ///
+    /// # Errors
+    /// As [`Endpoint::check`].
+    pub(super) fn check(&self) -> ApiResult<Rights> {
+        self.endpoint.check(&self.state, self.path(), &self.headers)
     }
 
     /// What the key of the request may touch; nothing before that was checked.
@@ -136,33 +140,41 @@ impl Request {
     /// Returns what it takes to see whether the request would still be allowed, for an answer that goes on.
     pub(crate) fn standing(&self) -> Standing {
         let key = self.headers.get(header::AUTHORIZATION);
-        Standing::new(&self.state, (&self.method, self.path()), key, &self.rights)
+        Standing::new(&self.state, (self.endpoint, self.path()), key, &self.rights)
     }
 
-    /// The index that the uid in a path names, which may be an alias.
+    /// The index that the uid in the path names, which may be an alias.
     ///
     /// # Errors
     /// `invalid_index_uid`
-    pub(crate) fn index(&self, segment: &str) -> ApiResult<IndexName> {
-        Ok(self.rights.aliases().resolve(index_uid_in_path(segment)?))
+    pub(crate) fn index(&self) -> ApiResult<IndexName> {
+        Ok(self.rights.aliases().resolve(self.index_in_path()?))
     }
 
     /// As [`Request::index`]: its own uid.
     ///
     /// # Errors
     /// `invalid_index_uid`
-    pub(crate) fn index_uid(&self, segment: &str) -> ApiResult<String> {
-        self.index(segment).map(|index| index.uid)
+    pub(crate) fn index_uid(&self) -> ApiResult<String> {
+        self.index().map(|index| index.uid)
     }
 
-    /// The uid in a path, where an alias will not do.
+    /// The uid in the path, where an alias will not do.
     ///
     /// # Errors
     /// `invalid_index_uid`, `index_uid_is_alias`
-    pub(crate) fn own_index_uid(&self, segment: &str) -> ApiResult<String> {
-        let name = index_uid_in_path(segment)?;
+    pub(crate) fn own_index_uid(&self) -> ApiResult<String> {
+        let name = self.index_in_path()?;
         self.rights.check_own(&name)?;
         Ok(name)
+    }
+
+    /// The name of an index as the path has it.
+    ///
+    /// # Errors
+    /// `invalid_index_uid`
+    fn index_in_path(&self) -> ApiResult<String> {
+        index_uid_in_path(self.part("indexUid"))
     }
 
     /// Whether the answer to a write is to wait for its effect.

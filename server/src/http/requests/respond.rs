@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 
 use futures_util::FutureExt;
 use lamina_base::error::{ApiError, ApiResult, panic_text};
@@ -9,7 +10,7 @@ use lamina_data::access::Rights;
 use lamina_data::observe::ObservedRequest;
 use lamina_data::tasks::SummarizedTask;
 use lamina_protocol::wire::wait::Wait;
-use warp::http::{HeaderValue, Method, StatusCode, header};
+use warp::http::{HeaderValue, StatusCode, header};
 use warp::reply::Response;
 
 use super::metadata;
@@ -43,6 +44,7 @@ pub(crate) fn error_answer(state: &AppState, error: &ApiError) -> Response {
 }
 
 /// What a request asks for beside its route.
+#[derive(Default)]
 struct Asked {
     /// How long the answer to a write waits for its effect.
     wait: Option<Wait>,
@@ -57,7 +59,7 @@ impl Asked {
             true => Replication::of(request.headers())?,
             false => Replication::default(),
         };
-        let metadata = match request.method() == Method::GET {
+        let metadata = match request.endpoint().method == "GET" {
             true => None,
             false => metadata::read(&request.query())?,
         };
@@ -65,11 +67,12 @@ impl Asked {
     }
 }
 
-/// Answers a request that needs a key: a client that may not ask never learns what else is wrong.
-pub(crate) async fn respond<F>(mut request: Request, handler: impl FnOnce(Request) -> F) -> Response
-where
-    F: Future<Output = ApiResult<Response>>,
-{
+/// What a route does with a request. On the heap: what a search keeps while it waits is large, and each layer around it would
+/// hold it on the stack.
+pub(crate) type Handler = fn(Request) -> Pin<Box<dyn Future<Output = ApiResult<Response>> + Send>>;
+
+/// Answers a request: a client that may not ask never learns what else is wrong.
+pub(crate) async fn respond(mut request: Request, handler: Handler) -> Response {
     let state = request.state().clone();
     let admitted = admit(&state, &request);
     let Asked { wait, replication, metadata } = match admitted {
@@ -79,9 +82,7 @@ where
         }
         Err(error) => return error_answer(&state, &error),
     };
-    // On the heap: what a search keeps while it waits is large, and each layer around it would hold it on the stack.
-    let handling = Box::pin(async { handler(request).await });
-    let handled = replication.during(metadata::during(metadata, handling));
+    let handled = replication.during(metadata::during(metadata, handler(request)));
     // A bug answers one request with an error instead of closing the connection on all that share it.
     let handled = AssertUnwindSafe(handled).catch_unwind().await;
     let answer = handled.unwrap_or_else(|panic| {
@@ -94,10 +95,11 @@ where
     }
 }
 
-/// What the key of a request may do, then what the request asks for.
+/// What the key of a request may do, then what the request asks for. Where no key is needed, it asks for nothing else.
 fn admit(state: &AppState, request: &Request) -> ApiResult<(Rights, Asked)> {
-    let rights = state.access.check(request.method(), request.path(), request.headers(), state.instance.aliases())?;
-    Ok((rights, Asked::of(request, state)?))
+    let rights = request.check()?;
+    let asked = if request.endpoint().needed.is_some() { Asked::of(request, state)? } else { Asked::default() };
+    Ok((rights, asked))
 }
 
 /// Holds the answer to a write back until its task has ended or patience has; it then says how far the task is.

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use futures_util::{Stream, StreamExt, future};
 use lamina_data::access::Rights;
-use warp::http::{HeaderMap, HeaderValue, Method, header};
+use warp::http::{HeaderMap, HeaderValue, header};
 
+use super::endpoint::Endpoint;
 use crate::app::AppState;
 
 /// How often it is looked whether the key still is what it was.
@@ -16,7 +17,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(crate) struct Standing {
     state: Arc<AppState>,
-    method: Method,
+    endpoint: Endpoint,
     path: String,
     /// Only those that name the key.
     headers: HeaderMap,
@@ -27,13 +28,13 @@ impl Standing {
     /// `key` is the header that names it.
     pub(super) fn new(
         state: &Arc<AppState>,
-        (method, path): (&Method, &str),
+        (endpoint, path): (Endpoint, &str),
         key: Option<&HeaderValue>,
         rights: &Rights,
     ) -> Standing {
         Standing {
             state: Arc::clone(state),
-            method: method.clone(),
+            endpoint,
             path: path.to_owned(),
             headers: key.map(|key| (header::AUTHORIZATION, key.clone())).into_iter().collect(),
             rights: rights.clone(),
@@ -59,8 +60,7 @@ impl Standing {
     }
 
     fn holds(&self) -> bool {
-        let Standing { state, method, path, headers, rights } = self;
-        let now = state.access.check(method, path, headers, state.instance.aliases());
-        now.is_ok_and(|now| now.permit_the_same_as(rights))
+        let now = self.endpoint.check(&self.state, &self.path, &self.headers);
+        now.is_ok_and(|now| now.permit_the_same_as(&self.rights))
     }
 }

@@ -1,0 +1,9 @@
+//! Rows of routes, the search for the row of a request, and the one filter that hands the request to it.
+
+mod dispatch;
+mod route;
+mod table;
+
+pub(crate) use dispatch::dispatch;
+pub(crate) use route::Route;
+pub(crate) use table::Table;

@@ -1,0 +1,156 @@
+//! A route in one row.
+
+use lamina_data::access::{Action, Needed};
+use warp::reply::Response;
+
+use crate::http::requests::{Endpoint, Handler, Origin, respond};
+
+/// The parts of a path between slashes; those behind its end are empty.
+pub(super) type Parts<'p> = [&'p str; PARTS_MAX];
+
+/// No route has more of them.
+const PARTS_MAX: usize = 4;
+
+/// A route: where it is, what a key needs for it, and what handles its requests. Until that is said, `H` is nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Route<H = Handler> {
+    pub(crate) endpoint: Endpoint,
+    parts: Parts<'static>,
+    /// Which texts the last part of a path may be; `None`: any.
+    last: Option<fn(&str) -> bool>,
+    /// Whether the server says that it has this route.
+    pub(crate) is_listed: bool,
+    pub(super) handler: H,
+}
+
+impl Route<()> {
+    /// A route that any client may use without a key.
+    pub(crate) const fn open(pattern: &'static str) -> Route<()> {
+        Route::new(Endpoint { method: "GET", pattern, needed: None })
+    }
+
+    pub(crate) const fn get(pattern: &'static str, action: Action) -> Route<()> {
+        Route::with_action("GET", pattern, action)
+    }
+
+    pub(crate) const fn post(pattern: &'static str, action: Action) -> Route<()> {
+        Route::with_action("POST", pattern, action)
+    }
+
+    pub(crate) const fn put(pattern: &'static str, action: Action) -> Route<()> {
+        Route::with_action("PUT", pattern, action)
+    }
+
+    pub(crate) const fn patch(pattern: &'static str, action: Action) -> Route<()> {
+        Route::with_action("PATCH", pattern, action)
+    }
+
+    pub(crate) const fn delete(pattern: &'static str, action: Action) -> Route<()> {
+        Route::with_action("DELETE", pattern, action)
+    }
+
+    const fn with_action(method: &'static str, pattern: &'static str, action: Action) -> Route<()> {
+        Route::new(Endpoint { method, pattern, needed: Some(Needed::only(action)) })
+    }
+
+    const fn new(endpoint: Endpoint) -> Route<()> {
+        Route { endpoint, parts: split(endpoint.pattern), last: None, is_listed: true, handler: () }
+    }
+
+    /// Keys need another action besides.
+    pub(crate) const fn also(mut self, action: Action) -> Route<()> {
+        if let Some(needed) = &mut self.endpoint.needed {
+            needed.also = Some(action);
+        }
+        self
+    }
+
+    /// The last part of a path is of this kind, or there is no such path.
+    pub(crate) const fn where_last(mut self, is_of_kind: fn(&str) -> bool) -> Route<()> {
+        self.last = Some(is_of_kind);
+        self
+    }
+
+    /// The route is of the protocol but for another kind of server: it is there to say so, and appears nowhere else.
+    pub(crate) const fn unlisted(mut self) -> Route<()> {
+        self.is_listed = false;
+        self
+    }
+
+    /// This handles the requests.
+    pub(crate) const fn run(self, handler: Handler) -> Route {
+        let Route { endpoint, parts, last, is_listed, handler: () } = self;
+        Route { endpoint, parts, last, is_listed, handler }
+    }
+}
+
+impl Route {
+    /// Answers a request that another one stands for: see [`Origin::request`].
+    pub(crate) async fn call(self, origin: &Origin, parts: &[&str], query: String, body: Option<Vec<u8>>) -> Response {
+        respond(origin.request(self.endpoint, parts, query, body), self.handler).await
+    }
+
+    /// Whether a path with these parts is of the pattern.
+    pub(super) fn matches(&self, parts: &Parts<'_>) -> bool {
+        let is_of = |(wanted, part): (&&str, &&str)| wanted == part || (is_name(wanted) && !part.is_empty());
+        self.parts.iter().zip(parts).all(is_of)
+    }
+
+    /// Whether the last part of a path of the pattern is of the kind that the route takes.
+    pub(super) fn admits(&self, path: &str) -> bool {
+        let last = path.rsplit('/').next().unwrap_or_default();
+        self.last.is_none_or(|is_of_kind| is_of_kind(last))
+    }
+
+    /// How many parts of a path can be any text.
+    pub(super) fn name_count(&self) -> usize {
+        self.parts.iter().filter(|part| is_name(part)).count()
+    }
+}
+
+fn is_name(part: &str) -> bool {
+    part.starts_with('{')
+}
+
+/// The parts of a path; `None` where they are more than any route has, or where it does not begin with a slash.
+pub(super) fn parts_of(path: &str) -> Option<Parts<'_>> {
+    let mut parts = [""; PARTS_MAX];
+    for (at, part) in path.strip_prefix('/')?.split('/').enumerate() {
+        *parts.get_mut(at)? = part;
+    }
+    Some(parts)
+}
+
+/// As [`parts_of`], when the program is compiled.
+const fn split(pattern: &'static str) -> Parts<'static> {
+    let mut parts = [""; PARTS_MAX];
+    let (_, mut rest) = pattern.split_at(1);
+    let (mut part, mut at) = (0, 0);
+    while at < rest.len() {
+        if rest.as_bytes()[at] == b'/' {
+            let (before, behind) = rest.split_at(at);
+            parts[part] = before;
+            (_, rest) = behind.split_at(1);
+            (part, at) = (part + 1, 0);
+        } else {
+            at += 1;
+        }
+    }
+    parts[part] = rest;
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_split_as_paths_are() {
+        for path in ["/", "/health", "/docs/errors", "/indexes/{indexUid}/documents/{documentId}"] {
+            assert_eq!(parts_of(path), Some(split(path)), "{path}");
+        }
+        assert_eq!(split("/a/{b}"), ["a", "{b}", "", ""]);
+        assert_eq!(parts_of("/a/b/c/d/e"), None);
+        assert_eq!(parts_of("*"), None);
+    }
+}

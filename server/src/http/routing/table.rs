@@ -1,0 +1,79 @@
+//! All routes of a server.
+
+use super::route::{Route, parts_of};
+
+/// The rows of all resources.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Table(&'static [&'static [Route]]);
+
+impl Table {
+    /// With these rows.
+    pub(crate) const fn new(rows: &'static [&'static [Route]]) -> Table {
+        Table(rows)
+    }
+
+    /// All of them, in order.
+    pub(crate) fn routes(self) -> impl Iterator<Item = &'static Route> {
+        self.0.iter().copied().flatten()
+    }
+
+    /// The routes of a path.
+    pub(super) fn at(self, path: &str) -> impl Iterator<Item = &'static Route> {
+        let parts = parts_of(path);
+        self.routes().filter(move |route| parts.as_ref().is_some_and(|parts| route.matches(parts)))
+    }
+
+    /// The route of a request, if there is one. Of `/tasks/stream` and `/tasks/{taskUid}` it is the first.
+    pub(crate) fn find(self, method: &str, path: &str) -> Option<&'static Route> {
+        let parts = parts_of(path)?;
+        let all = self.routes().filter(|route| route.endpoint.method == method && route.matches(&parts));
+        all.min_by_key(|route| route.name_count())
+    }
+
+    /// The methods of a path. Of a setting these are `PUT` and `PATCH`, though each has only one of both.
+    pub(crate) fn methods_of(self, path: &str) -> impl Iterator<Item = &'static str> {
+        self.at(path).filter(|route| route.is_listed).map(|route| route.endpoint.method)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lamina_data::access::Action;
+    use warp::reply::Response;
+
+    use super::*;
+    use crate::http::requests::Handler;
+
+    const NOTHING: Handler = |_| Box::pin(async { Ok(Response::default()) });
+
+    const TABLE: Table = Table::new(&[
+        &[Route::open("/").run(NOTHING), Route::get("/tasks/{taskUid}", Action::TasksGet).run(NOTHING)],
+        &[
+            Route::get("/tasks/stream", Action::TasksGet).run(NOTHING),
+            Route::post("/tasks/cancel", Action::TasksCancel).run(NOTHING),
+            Route::post("/network/control", Action::NetworkUpdate).unlisted().run(NOTHING),
+        ],
+    ]);
+
+    #[test]
+    fn requests_find_their_route() {
+        let of = |method: &str, path: &str| TABLE.find(method, path).map(|route| route.endpoint.pattern);
+        assert_eq!(of("GET", "/"), Some("/"));
+        assert_eq!(of("GET", "/tasks/12"), Some("/tasks/{taskUid}"));
+        assert_eq!(of("GET", "/tasks/stream"), Some("/tasks/stream"), "a name comes before any text");
+        assert_eq!(of("GET", "/tasks/cancel"), Some("/tasks/{taskUid}"));
+        assert_eq!(of("POST", "/tasks/12"), None);
+        assert_eq!(of("GET", "/tasks"), None);
+        assert_eq!(of("GET", "/tasks/"), None);
+        assert_eq!(of("GET", "/tasks/12/documents"), None);
+        assert_eq!(of("GET", "*"), None);
+    }
+
+    #[test]
+    fn paths_have_methods() {
+        let of = |path: &str| TABLE.methods_of(path).collect::<Vec<_>>();
+        assert_eq!(of("/tasks/cancel"), ["GET", "POST"]);
+        assert_eq!(of("/network/control"), [""; 0], "it is not listed");
+        assert_eq!(of("/nowhere"), [""; 0]);
+    }
+}
