@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a small database with the given program, and what it answers: a fixture for tests/src/old_formats.rs.
+"""Writes a small database with the given program, and what it answers: a fixture for tests/src/formats.rs.
 
 usage: scripts/make-fixture.py PROGRAM FOLDER
 
@@ -109,6 +109,8 @@ def fill(server):
     server.write("PATCH", "/indexes/places/settings", added)
     server.write("POST", "/indexes/places/documents", [place(number) for number in range(400, 440)])
     server.write("PUT", "/indexes/places/documents", [{"id": f"p{number}", "rating": 5} for number in (3, 5, 8)])
+    # Values beside a segment.
+    server.write("PATCH", "/indexes/places/documents", [{"id": "p7", "increment": {"visits": 1}, "set": {"rating": 4.5}}])
     # Tombstones.
     server.write("POST", "/indexes/places/documents/delete-batch", [f"p{number}" for number in range(10, 400, 30)])
     server.write("POST", "/indexes/phrases/documents/delete-batch", list(range(100, 160)))

@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 
 use serde_json::json;
 
+use crate::formats::version_of;
 use crate::server::{Server, binary, repository};
 
 fn run(arguments: &[&str]) -> Output {
@@ -315,7 +316,7 @@ fn an_older_database_is_opened_on_request_only() {
     server.add("films", json!([{"id": 1}]));
     assert!(server.terminate().success());
     let version = server.data_folder().join("VERSION");
-    std::fs::write(&version, "0.0.1").unwrap();
+    std::fs::write(&version, version_of("0.0.1", 1)).unwrap();
     let refused = |options: &[&str]| {
         let mut command = crate::server::command(server.folder(), &[]);
         let output = command.args(options).output().expect("the binary starts");

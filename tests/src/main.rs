@@ -36,6 +36,7 @@ mod export;
 mod facets;
 mod failover;
 mod foreign_keys;
+mod formats;
 mod fusion;
 mod generations;
 mod golden;

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use lamina_base::outbound::{Outbound, OutboundError, is_framing};
+use lamina_base::outbound::{Outbound, OutboundError};
 use lamina_base::plural::counted;
 use lamina_engine::index::settings::DEFAULT_TEMPLATE;
 use reqwest::Method;
@@ -140,7 +140,6 @@ impl Provider {
             request.insert("model".to_owned(), model.into());
         }
         let headers = configuration.get("headers").and_then(Value::as_object).into_iter().flatten();
-        let headers = headers.filter(|(name, _)| !is_framing(name));
         Provider {
             url: text("url").unwrap_or_default(),
             key: text("apiKey"),

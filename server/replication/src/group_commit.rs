@@ -288,7 +288,7 @@ impl GroupCommit {
         let limit = self.patience + Duration::from_secs(upsert.payload_bytes / BYTES_A_SECOND);
         let (store, deadline) = (self.store.within(limit), Instant::now() + limit);
         let path = self.payloads.join(name);
-        let checksum = upsert.payload_checksum.map_or(Checksum::Unknown, Checksum::Xxh3);
+        let checksum = Checksum::Xxh3(upsert.payload_checksum);
         let documents = WrittenFile { path: &path, bytes: upsert.payload_bytes, checksum };
         loop {
             match store.create(&payload_key(name), Content::File(documents)) {

@@ -16,26 +16,23 @@ use super::store::{LOST, ObjectError, Objects};
 /// What a server knows that has published to a store, or followed one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Known {
-    /// The store has had this root; 0 where that is not known any more.
-    root: u64,
-    /// More of it; an earlier program did not remember that.
+    /// A root that the store has had; `None` if that cannot be read any more.
     seen: Option<Seen>,
 }
 
 impl Known {
     /// Of the server with the database in `folder`. What cannot be read says at least that there is something to know.
     pub(super) fn read(folder: &Path) -> Option<Known> {
-        let followed = ReplicaState::read(folder).filter(|remembered| remembered.root > 0);
-        let followed = followed.map(|remembered| Known { root: remembered.root, seen: remembered.seen });
+        let followed = ReplicaState::read(folder).and_then(|state| state.seen);
         let has_none = |path: &Path| path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound);
         if followed.is_none() && has_none(&replica_state::path(folder)) && has_none(&seen::path(folder)) {
             return None;
         }
-        Some(followed.or_else(|| Seen::read(folder).map(Known::of)).unwrap_or_default())
+        Some(Known { seen: followed.or_else(|| Seen::read(folder)) })
     }
 
     pub(super) fn of(seen: Seen) -> Known {
-        Known { root: seen.root, seen: Some(seen) }
+        Known { seen: Some(seen) }
     }
 
     /// Returns whether it is of a store that was elsewhere.
@@ -48,7 +45,7 @@ impl Known {
         format!(
             "the store {place} has no root {}, to which this server has followed or which it has published, and none behind it. \
              {LOST}",
-            self.root
+            self.seen.as_ref().map_or(0, |seen| seen.root)
         )
     }
 
@@ -63,15 +60,11 @@ impl Known {
         place: &str,
     ) -> Result<(), ObjectError> {
         let refused = |text: String| Err(ObjectError::Refused(text));
-        let Some(seen) = &self.seen else {
-            return if root.number < self.root { refused(self.lost(place)) } else { Ok(()) };
-        };
+        let Some(seen) = &self.seen else { return Ok(()) };
         if root.nonce == seen.nonce && root.number >= seen.root {
             return Ok(());
         }
-        if let (Some(now), Some(before)) = (root.store, seen.store)
-            && now != before
-        {
+        if root.store != seen.store {
             return refused(format!("the store {place} is another one than that which this server knows. {LOST}"));
         }
         // The same server goes on, maybe from an older state of the store: what it has contains what it had.
@@ -149,7 +142,7 @@ mod tests {
     use super::*;
 
     fn root(number: u64, epoch: u64, nonce: u128) -> Root {
-        let (store, holder) = (Some(Uuid::from_u128(9)), Uuid::from_u128(nonce));
+        let (store, holder) = (Uuid::from_u128(9), Uuid::from_u128(nonce));
         Root { number, epoch, nonce: Uuid::from_u128(nonce), holder, store, next_task: 10, ..Root::none() }
     }
 
@@ -179,13 +172,11 @@ mod tests {
             // What it has published was lost, and it has done so again.
             &[Root { holder: before.holder, next_task: 11, ..root(7, 3, 31) }],
             &[root(3, 1, 10), Root { holder: before.holder, next_task: 11, ..root(5, 2, 31) }],
-            // By a program that knows of no identity.
-            &[before.clone(), Root { store: None, ..root(8, 3, 30) }],
         ];
         for roots in goes_on {
             assert_eq!(said(&before, roots), None, "{roots:?}");
         }
-        let other = Root { store: Some(Uuid::from_u128(8)), ..root(9, 3, 30) };
+        let other = Root { store: Uuid::from_u128(8), ..root(9, 3, 30) };
         for (roots, text) in [
             (&[before.clone(), other][..], "is another one"),
             (&[root(6, 1, 10)], "has no root 7"),

@@ -215,7 +215,7 @@ pub(super) fn may_publish(last: &Root, uid: Uuid, followed: Option<u64>, next_ta
     if last.number == 0 || followed == Some(last.number) {
         return Ok(());
     }
-    if last.holder != uid && !last.holder.is_nil() {
+    if last.holder != uid {
         return Err(ObjectError::TakenOver(
             "another server has published to this store, and this one does not have its newest state. Start this one with \
              `--follow` and `--standby`: it fetches the newest state, and takes over when the other server is gone. Or \

@@ -20,11 +20,9 @@ pub(super) struct ReplicaState {
     /// The number of the root.
     pub(super) root: u64,
     /// The name of what it carries.
-    #[serde(default)]
     pub(super) carried: Option<String>,
     pub(super) indexes: Vec<Local>,
-    /// More of the root; an earlier program did not remember that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// More of the root; `None` before the first one.
     pub(super) seen: Option<Seen>,
 }
 

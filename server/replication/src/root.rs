@@ -24,13 +24,8 @@ use uuid::Uuid;
 use super::position::Position;
 use super::store::{Anchor, ObjectError};
 
-/// The newest form of roots that this program reads, of those in which indexes share files: a program that knows of none would
-/// look for them elsewhere.
-const FORMAT: u32 = 3;
-/// The form of others. One with a journal must not be taken over by a program that knows of none.
-const FORMAT_WITHOUT_CLONES: u32 = 2;
-/// The form of roots without either.
-const FORMAT_WITHOUT_JOURNAL: u32 = 1;
+/// The form of roots that this program writes, and the newest that it reads.
+const FORMAT: u32 = 1;
 /// What the end of a root begins with, before eight digits.
 const CHECKSUM: &str = ",\"checksum\":\"";
 /// The largest number of anything that counts up: what comes next is a number still.
@@ -52,13 +47,10 @@ pub(super) struct Root {
     /// Of the process that has published it.
     pub(super) nonce: Uuid,
     /// The database of that process.
-    #[serde(default)]
     pub(super) holder: Uuid,
-    /// The identity of the store, made with its first root; one that an earlier program has begun has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) store: Option<Uuid>,
+    /// The identity of the store, made with its first root.
+    pub(super) store: Uuid,
     /// Another server takes over when that process has shown no sign of life for so long; never, if it does not say.
-    #[serde(default)]
     pub(super) takeover_after_ms: Option<u64>,
     /// Where that process takes writes, if it says so.
     pub(super) writer: Option<String>,
@@ -70,12 +62,11 @@ pub(super) struct Root {
     pub(super) next_batch: u32,
     pub(super) indexes: Vec<PublishedIndex>,
     pub(super) keys: Vec<KeyLine>,
-    /// Whether servers have the same master key as that process: [`KeyStore::master_key_mark`](lamina_data::access::KeyStore::master_key_mark);
-    /// an earlier program did not say.
+    /// Whether servers have the same master key as that process: [`KeyStore::master_key_mark`](lamina_data::access::KeyStore::master_key_mark).
+    /// `None` in the root of `lamina build`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) master_key_mark: Option<String>,
-    /// The name of what else it carries; an earlier program carried nothing.
-    #[serde(default)]
+    /// The name of what else it carries. `None` in the root of `lamina build`.
     pub(super) carried: Option<String>,
     /// Where the journal of acknowledged tasks goes on behind it; `None` where writes are acknowledged before they are in the store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -166,12 +157,12 @@ impl Root {
     /// A first root of a store, before anything is published.
     pub(super) fn none() -> Root {
         Root {
-            format: FORMAT_WITHOUT_JOURNAL,
+            format: FORMAT,
             number: 0,
             epoch: 0,
             nonce: Uuid::nil(),
             holder: Uuid::nil(),
-            store: None,
+            store: Uuid::nil(),
             takeover_after_ms: None,
             writer: None,
             generation: None,
@@ -183,16 +174,6 @@ impl Root {
             carried: None,
             journal: None,
         }
-    }
-
-    /// The form that it needs.
-    pub(super) fn with_format(self) -> Root {
-        let format = match self.journal {
-            _ if self.indexes.iter().any(|index| !index.shared.is_empty()) => FORMAT,
-            Some(_) => FORMAT_WITHOUT_CLONES,
-            None => FORMAT_WITHOUT_JOURNAL,
-        };
-        Root { format, ..self }
     }
 
     /// The time without a sign of life after which another server takes over.
@@ -208,28 +189,23 @@ impl Root {
 
     /// As JSON, whose last entry is the checksum of all the others.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = serde_json::to_vec(self).expect("a root has string keys only");
-        let checksum = crc32fast::hash(&bytes);
-        bytes.pop();
-        bytes.extend(format!("{CHECKSUM}{checksum:08x}\"}}").into_bytes());
-        bytes
+        signed(serde_json::to_vec(self).expect("a root has string keys only"))
     }
 
-    /// Whether the checksum is right; an earlier program wrote none.
-    fn is_sound(bytes: &[u8]) -> bool {
-        let Some((others, end)) = bytes.len().checked_sub(CHECKSUM.len() + 10).map(|at| bytes.split_at(at)) else {
-            return true;
-        };
-        let Some(checksum) = end.strip_prefix(CHECKSUM.as_bytes()) else { return true };
+    /// Returns whether the checksum is right; `None` if there is no checksum.
+    fn is_sound(bytes: &[u8]) -> Option<bool> {
+        let (others, end) = bytes.split_at(bytes.len().checked_sub(CHECKSUM.len() + 10)?);
+        let checksum = end.strip_prefix(CHECKSUM.as_bytes())?;
         let mut hasher = crc32fast::Hasher::new();
         hasher.update(others);
         hasher.update(b"}");
-        checksum == format!("{:08x}\"}}", hasher.finalize()).as_bytes()
+        Some(checksum == format!("{:08x}\"}}", hasher.finalize()).as_bytes())
     }
 
     /// Returns what shows that the store in which it was created is still there.
     pub(super) fn anchor(&self) -> Anchor {
-        let is_another = |bytes: &[u8]| Root::is_sound(bytes) && serde_json::from_slice::<Root>(bytes).is_ok();
+        let is_another =
+            |bytes: &[u8]| Root::is_sound(bytes) == Some(true) && serde_json::from_slice::<Root>(bytes).is_ok();
         Anchor { key: root_key(self.number), mark: format!("\"nonce\":\"{}\"", self.nonce), is_another }
     }
 
@@ -243,12 +219,16 @@ impl Root {
             format: u32,
         }
         let damaged = |reason| ObjectError::Damaged { key: root_key(number), reason };
-        if !Root::is_sound(bytes) {
+        let is_sound = Root::is_sound(bytes);
+        if is_sound == Some(false) {
             return Err(damaged("its checksum does not match"));
         }
         let form: Form = serde_json::from_slice(bytes).map_err(|_| damaged("it is no root"))?;
         if form.format > FORMAT {
             return Err(damaged("a later version of this program has written it"));
+        }
+        if is_sound.is_none() {
+            return Err(damaged("it has no checksum"));
         }
         let root: Root = serde_json::from_slice(bytes).map_err(|_| damaged("it is no root"))?;
         let has_bad_name = root.indexes.iter().any(|index| check_index_uid(&index.uid).is_err());
@@ -266,6 +246,14 @@ impl Root {
             root => Ok(root),
         }
     }
+}
+
+/// Adds the checksum to the JSON of a root.
+fn signed(mut json: Vec<u8>) -> Vec<u8> {
+    let checksum = crc32fast::hash(&json);
+    json.pop();
+    json.extend(format!("{CHECKSUM}{checksum:08x}\"}}").into_bytes());
+    json
 }
 
 #[cfg(test)]
@@ -291,19 +279,21 @@ mod tests {
         assert!(reason(8, &bytes).contains("another root"));
         assert!(reason(7, &bytes[..bytes.len() - 1]).contains("no root"));
         assert!(reason(7, b"{}").contains("no root") && reason(7, b"").contains("no root"));
-        assert!(reason(7, b"{\"format\":4,\"other\":1}").contains("later version"));
-        // An earlier program wrote no checksum.
+        assert!(reason(7, b"{\"format\":2,\"other\":1}").contains("later version"));
         let text = serde_json::to_string(&root()).unwrap();
-        assert_eq!(Root::read(7, text.as_bytes()).unwrap(), root());
-        assert!(reason(7, text.replace("\"films\"", "\"a/b\"").as_bytes()).contains("a name that is none"));
-        assert!(reason(7, text.replace("\"2-a\"", "\"../a\"").as_bytes()).contains("an object that can be none"));
-        assert!(
-            reason(7, text.replace("\"carried\":null", "\"carried\":\"../a\"").as_bytes())
-                .contains("an object that can be none")
-        );
+        assert!(reason(7, text.as_bytes()).contains("no checksum"));
+        let with = |from: &str, to: &str| {
+            let other = text.replace(from, to);
+            assert_ne!(other, text);
+            reason(7, &signed(other.into_bytes()))
+        };
+        assert!(with("\"films\"", "\"a/b\"").contains("a name that is none"));
+        assert!(with("\"2-a\"", "\"../a\"").contains("an object that can be none"));
+        assert!(with("\"carried\":null", "\"carried\":\"../a\"").contains("an object that can be none"));
+        assert!(with("\"format\":1", "\"format\":2").contains("later version"));
         let folder = root().indexes[0].folder.as_str().to_owned();
         assert_eq!(folder.len(), 36);
-        assert!(reason(7, text.replace("\"folder\":\"", "\"folder\":\"../").as_bytes()).contains("no root"));
+        assert!(with("\"folder\":\"", "\"folder\":\"../").contains("no root"));
     }
 
     #[test]
@@ -356,8 +346,6 @@ mod tests {
         let clone = PublishedIndex { shared: BTreeMap::from([("seg-1".to_owned(), origin.clone())]), ..index.clone() };
         assert_eq!(clone.file_key(&file("seg-1")), format!("i/{}/seg-1.0000001f.2-a", origin.as_str()));
         assert_eq!(clone.file_key(&file("seg-2")), index.file_key(&file("seg-2")));
-        assert_eq!(Root { indexes: vec![clone], ..root() }.with_format().format, FORMAT);
-        assert_eq!(root().with_format().format, FORMAT_WITHOUT_JOURNAL);
         assert!(index.manifest_key().ends_with("/manifest-0000000000000003.lam.000000ab"));
     }
 

@@ -18,8 +18,8 @@ const FILE: &str = "store.json";
 #[serde(rename_all = "camelCase")]
 pub(super) struct Seen {
     pub(super) address: String,
-    /// The identity of the store, if it has one.
-    pub(super) store: Option<Uuid>,
+    /// The identity of the store.
+    pub(super) store: Uuid,
     pub(super) root: u64,
     pub(super) epoch: u64,
     pub(super) nonce: Uuid,

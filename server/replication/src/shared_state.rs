@@ -19,9 +19,9 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::store::ObjectError;
 
-/// What replicas have of their publisher besides indexes and keys. What an earlier program did not write is empty.
+/// What replicas have of their publisher besides indexes and keys.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase")]
 pub struct SharedState {
     pub aliases: BTreeMap<String, SharedAlias>,
     /// In the order in which they were made.
@@ -32,10 +32,8 @@ pub struct SharedState {
     pub webhooks: WebhookFile,
     /// Servers that searches are spread over, with their keys, as the server stores them.
     pub network: Value,
-    /// Workspaces of conversations with the keys of their providers, as the server stores them. An earlier program carries none: then
-    /// those of a follower stay as they are.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub chats: Option<Value>,
+    /// Workspaces of conversations with the keys of their providers, as the server stores them.
+    pub chats: Value,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -94,7 +94,7 @@ fn take(state: &AppState, carried: &SharedState) -> Result<(), ApiError> {
     state.features.follow(&carried.features, &state.options.preset_features())?;
     state.webhooks.follow(carried.webhooks.clone())?;
     state.network.follow(&carried.network)?;
-    carried.chats.as_ref().map_or(Ok(()), |chats| state.chats.follow(chats))
+    state.chats.follow(&carried.chats)
 }
 
 /// What replicas get besides indexes and keys, made anew when something of it has changed.
@@ -136,7 +136,7 @@ impl Carrying {
             features: sources.features.clone(),
             webhooks: WebhookFile::of(&sources.webhooks),
             network: serde_json::to_value(&*sources.network).expect("names and texts are JSON"),
-            chats: Some(serde_json::to_value(&*sources.chats).expect("names and texts are JSON")),
+            chats: serde_json::to_value(&*sources.chats).expect("names and texts are JSON"),
             ..SharedState::with_aliases(aliases)
         };
         let carried = Arc::new(carried);

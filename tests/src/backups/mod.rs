@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::formats::version_of;
 use crate::server::{Server, command};
 
 /// Everything that a client can read of a server.
@@ -226,7 +227,7 @@ fn imports_are_careful_with_what_is_there() {
     let copy = folder.path().join("copy");
     let copied = Command::new("cp").args(["-rL", snapshot]).arg(&copy).status().expect("cp runs");
     assert!(copied.success());
-    std::fs::write(copy.join("VERSION"), "99.0.0").unwrap();
+    std::fs::write(copy.join("VERSION"), version_of("99.0.0", 1)).unwrap();
     std::fs::remove_dir_all(folder.path().join("data")).unwrap();
     let said = refused(folder.path(), &["--import-snapshot", copy.to_str().unwrap()]);
     assert!(said.contains("was written by version 99.0.0") && !folder.path().join("data").exists(), "{said}");

@@ -1,6 +1,6 @@
 //! The way to another server of the protocol: dumps in the form that it reads, whatever was used here.
 
-use super::dumps::{dump_of, foreign_dump};
+use super::dumps::dump_of;
 use super::form::{Files, check, files, lines};
 use super::*;
 use crate::server::repository;
@@ -248,41 +248,6 @@ fn everything_is_there(dumped: &Files) {
     let dumps = waiting.iter().find_map(|task| task.pointer("/type/dumpCreation/keys"));
     assert!(dumps.is_some_and(|keys| keys.as_array().unwrap().len() >= 4), "keys for the dump that waits");
     assert!(!dumped["tasks/queue.jsonl"].contains("\"secret\""));
-}
-
-/// A dump of an earlier version, with tasks in the form of the API.
-#[test]
-fn dumps_of_earlier_versions_are_read() {
-    let tasks = [
-        json!({"uid": 0, "batchUid": 0, "indexUid": "dogs", "status": "succeeded", "type": "indexDeletion", "canceledBy": null,
-            "details": {"deletedDocuments": 3}, "error": null, "duration": "PT1S", "enqueuedAt": "2024-01-01T00:00:00Z",
-            "startedAt": "2024-01-01T00:00:01Z", "finishedAt": "2024-01-01T00:00:02Z"}),
-        json!({"uid": 1, "batchUid": null, "indexUid": "dogs", "status": "enqueued", "type": "documentAdditionOrUpdate",
-            "canceledBy": null, "details": {"receivedDocuments": 1, "indexedDocuments": null}, "error": null, "duration": null,
-            "enqueuedAt": "2024-01-01T00:00:03Z", "startedAt": null, "finishedAt": null,
-            "content": {"do": "upsert", "method": "replace", "primaryKey": null, "skipCreation": false, "mayCreateIndex": true,
-                "received": 1, "payload": "inline", "payloadBytes": 9}}),
-    ];
-    let queue: String = tasks.iter().map(|task| format!("{task}\n")).collect();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("earlier.dump");
-    let metadata = r#"{"dumpVersion":"V6","dbVersion":"0.1.0","dumpDate":"2024-01-02T00:00:00Z","generator":"lamina"}"#;
-    foreign_dump(
-        &path,
-        &[
-            ("metadata.json", metadata),
-            ("keys.jsonl", ""),
-            ("tasks/queue.jsonl", &queue),
-            ("tasks/update_files/1.jsonl", "{\"id\":2}\n"),
-            ("chats.json", r#"{"talk":{"source":"mistral"}}"#),
-        ],
-    );
-    let server = Server::with_options(&["--import-dump", path.to_str().unwrap(), "--log-level", "warn"]);
-    assert_eq!(server.wait_for(1)["status"], "succeeded");
-    assert_eq!(server.get("/indexes/dogs/documents/2").ok(), json!({"id": 2}));
-    assert_eq!(server.get("/tasks/0").ok()["details"], json!({"deletedDocuments": 3}));
-    server.patch("/experimental-features", json!({"chatCompletions": true})).ok();
-    assert_eq!(server.get("/chats/talk/settings").ok()["source"], "mistral");
 }
 
 /// A database without anything has the folders that others look for.

@@ -100,7 +100,7 @@ impl History {
         }
         let epoch = epoch_of(before.generation);
         if epoch == epoch_of(self.generation) {
-            // Programs that knew no epochs gave the same numbers twice.
+            // Outside of groups, copies of a folder go on with the same numbers.
             return epoch > 0 || is_published;
         }
         let last = self.ancestors.iter().find(|last| epoch_of(**last) == epoch);

@@ -170,6 +170,7 @@ pub(super) fn disk_bytes_with(folder: &Path, of_folder: &dyn Fn(&Path) -> DiskBy
 
 #[cfg(test)]
 mod tests {
+    use super::super::version::text_of;
     use super::*;
 
     #[test]
@@ -249,8 +250,9 @@ mod tests {
             drop(lock);
             assert_eq!((older, fs::read_to_string(&path).unwrap()), (None, whole.clone()), "{text:?}");
         }
-        fs::write(&path, "0.0.9").unwrap();
+        let older = text_of("0.0.9", 1);
+        fs::write(&path, &older).unwrap();
         assert_eq!(prepare(folder.path(), true).unwrap().1, Some("0.0.9".to_owned()));
-        assert_eq!(fs::read_to_string(&path).unwrap(), "0.0.9", "until the task of the upgrade is stored");
+        assert_eq!(fs::read_to_string(&path).unwrap(), older, "until the task of the upgrade is stored");
     }
 }

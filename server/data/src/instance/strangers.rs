@@ -52,8 +52,7 @@ pub fn check_ours(folder: &Path) -> Result<(), InstanceError> {
     }
 }
 
-/// Returns whether a folder of ours has something of this name at its top, whatever of it is lost. A lock alone is none: an earlier version
-/// left one anywhere.
+/// Returns whether a folder of ours has something of this name at its top, whatever of it is lost.
 fn is_ours(name: &str) -> bool {
     name.starts_with("tasks.sqlite") || BESIDE.contains(&name) || PARTS.iter().any(|part| part.name == name)
 }

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! 0.1.0              version of the program
-//! format 2           the newest format that its segments may have
+//! format 1           the newest format that its segments may have
 //! check 1f2e3d4c     CRC-32 of the lines before
 //! ```
 //!
-//! Earlier programs wrote the first line only. The file is advice: each manifest and each segment says its own format,
-//! so a `VERSION` that is damaged or lost is written anew.
+//! The file is advice: each manifest and each segment has its own format number, so a `VERSION` that is damaged or lost is
+//! rewritten.
 
 use std::cmp::Ordering;
 use std::fs;
@@ -29,7 +29,7 @@ const VERSION_FILE: &str = "VERSION";
 pub enum Written {
     /// By this version, in this format.
     AsNow,
-    /// By this version, in an older format or one that the file does not say: it is to be written anew.
+    /// By this version, in an older format: the file is to be rewritten.
     InOlderFormat,
     /// By this older version: the folder is to be brought up to this one.
     ByOlder(String),
@@ -57,12 +57,10 @@ pub fn check_version(folder: &Path, may_upgrade: bool) -> Result<Written, Instan
     let (folder, found) = (folder.to_owned(), version.to_owned());
     match minor.cmp(&ours) {
         Ordering::Greater => Err(InstanceError::Newer { folder, found, ours: VERSION }),
-        _ if format.is_some_and(|format| format > FORMAT) => {
-            Err(InstanceError::NewerFormat { folder, found, format: format.unwrap_or_default(), ours: FORMAT })
-        }
+        _ if format > FORMAT => Err(InstanceError::NewerFormat { folder, found, format, ours: FORMAT }),
         Ordering::Less if may_upgrade => Ok(Written::ByOlder(found)),
         Ordering::Less => Err(InstanceError::Older { folder, found, ours: VERSION }),
-        Ordering::Equal if format == Some(FORMAT) => Ok(Written::AsNow),
+        Ordering::Equal if format == FORMAT => Ok(Written::AsNow),
         Ordering::Equal => Ok(Written::InOlderFormat),
     }
 }
@@ -76,7 +74,8 @@ pub(super) fn set_version(folder: &Path) -> Result<(), InstanceError> {
     write_durably(&path, &text_of(VERSION, FORMAT)).map_err(io_error(&path))
 }
 
-fn text_of(version: &str, format: u32) -> String {
+/// Returns the content of `VERSION` of a program.
+pub(super) fn text_of(version: &str, format: u32) -> String {
     let said = format!("{version}\nformat {format}\n");
     format!("{said}check {:08x}\n", crc32fast::hash(said.as_bytes()))
 }
@@ -84,18 +83,11 @@ fn text_of(version: &str, format: u32) -> String {
 struct Said<'a> {
     version: &'a str,
     minor: (u32, u32),
-    /// `None`: an earlier program wrote the file.
-    format: Option<u32>,
+    format: u32,
 }
 
 /// `None` when the text is damaged. Lines between the format and the check are a later program's.
 fn parse(text: &str) -> Option<Said<'_>> {
-    let said = |version: &'_ str, format| Some((parse_minor(version)?, format));
-    if !text.trim_end().contains('\n') {
-        let version = text.trim();
-        let (minor, format) = said(version, None)?;
-        return Some(Said { version, minor, format });
-    }
     let (before, check) = text.trim_end().rsplit_once('\n')?;
     let expected = u32::from_str_radix(check.strip_prefix("check ")?, 16).ok()?;
     if crc32fast::hash(format!("{before}\n").as_bytes()) != expected {
@@ -104,8 +96,7 @@ fn parse(text: &str) -> Option<Said<'_>> {
     let mut lines = before.lines();
     let version = lines.next()?;
     let format = lines.next()?.strip_prefix("format ")?.parse().ok()?;
-    let (minor, format) = said(version, Some(format))?;
-    Some(Said { version, minor, format })
+    Some(Said { version, minor: parse_minor(version)?, format })
 }
 
 /// Major and minor number: patch versions read each other's files.
@@ -126,11 +117,11 @@ mod tests {
 
     #[test]
     fn other_versions_are_refused() {
-        assert!(checked(b"99.0.0", true).unwrap_err().contains("start version 99.0.0"), "never back");
-        assert!(checked(b"0.0.9", false).unwrap_err().contains("`--experimental-dumpless-upgrade`"));
-        assert_eq!(checked(b"0.0.9", true), Ok(Written::ByOlder("0.0.9".to_owned())));
-        assert_eq!(checked(VERSION.as_bytes(), false), Ok(Written::InOlderFormat));
-        assert_eq!(checked(text_of(VERSION, FORMAT).as_bytes(), false), Ok(Written::AsNow));
+        let checked = |version, may_upgrade| checked(text_of(version, FORMAT).as_bytes(), may_upgrade);
+        assert!(checked("99.0.0", true).unwrap_err().contains("start version 99.0.0"), "never back");
+        assert!(checked("0.0.9", false).unwrap_err().contains("`--experimental-dumpless-upgrade`"));
+        assert_eq!(checked("0.0.9", true), Ok(Written::ByOlder("0.0.9".to_owned())));
+        assert_eq!(checked(VERSION, false), Ok(Written::AsNow));
     }
 
     #[test]
@@ -163,9 +154,7 @@ mod tests {
         }
         for length in 0..whole.len() - 1 {
             let found = checked(&whole[..length], false);
-            // As far as an earlier program would have written it.
-            let is_earlier = matches!(found, Ok(Written::InOlderFormat)) && length <= VERSION.len() + 1;
-            assert!(is_earlier || matches!(found, Ok(Written::Unknown(_))), "{length}: {found:?}");
+            assert!(matches!(found, Ok(Written::Unknown(_))), "{length}: {found:?}");
         }
         assert!(matches!(checked(b"", false), Ok(Written::Unknown(_))));
         assert!(matches!(checked(b"\xff\xfe", false), Ok(Written::Unknown(_))));

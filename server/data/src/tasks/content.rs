@@ -89,7 +89,6 @@ pub enum Content {
     /// Write everything to an archive.
     CreateDump {
         /// Whether documents in damaged segments are left out, instead of failing.
-        #[serde(default)]
         skip_damaged: bool,
     },
     /// Send indexes to another server.
@@ -137,9 +136,8 @@ pub struct Upsert {
     pub payload: PayloadPlace,
     /// Bytes of the normalised payload.
     pub payload_bytes: u64,
-    /// XXH3-64 of them; absent in tasks of the first versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub payload_checksum: Option<u64>,
+    /// XXH3-64 of them.
+    pub payload_checksum: u64,
     /// What becomes of the mark of the index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<Marking>,
@@ -193,8 +191,7 @@ pub struct Export {
     pub shows_payload_size: bool,
     /// An index is sent as the first pattern says that it matches.
     pub indexes: Vec<ExportedIndex>,
-    /// Whether settings are sent with the secrets of their embedders. Not so where an older version stored the task.
-    #[serde(default)]
+    /// Whether settings are sent with the secrets of their embedders.
     pub with_secrets: bool,
 }
 

@@ -77,6 +77,6 @@ mod tests {
             assert_eq!(Status::from_number(status.number()), Some(status));
         }
         assert_eq!(Kind::from_number(200), None);
-        assert_eq!((Kind::DsrClear.number(), Status::Canceled.number()), (17, 4), "as stored by earlier versions");
+        assert_eq!((Kind::DsrClear.number(), Status::Canceled.number()), (17, 4), "they are stored");
     }
 }

@@ -62,7 +62,6 @@ pub fn check_payload_file(upsert: &Upsert, path: &Path) -> Result<(), PayloadDam
         Err(error) => return Err(PayloadDamage::Io(error)),
     };
     check_length(upsert, found)?;
-    let Some(expected) = upsert.payload_checksum else { return Ok(()) };
     let (mut sum, mut buffer) = (Xxh3::new(), vec![0; BUFFER_BYTES]);
     loop {
         match file.read(&mut buffer).map_err(PayloadDamage::Io)? {
@@ -70,7 +69,7 @@ pub fn check_payload_file(upsert: &Upsert, path: &Path) -> Result<(), PayloadDam
             count => sum.update(&buffer[..count]),
         }
     }
-    if sum.digest() == expected { Ok(()) } else { Err(PayloadDamage::Checksum) }
+    if sum.digest() == upsert.payload_checksum { Ok(()) } else { Err(PayloadDamage::Checksum) }
 }
 
 /// Checks the documents of a task that are stored with it.
@@ -79,10 +78,7 @@ pub fn check_payload_file(upsert: &Upsert, path: &Path) -> Result<(), PayloadDam
 /// What is wrong with them.
 pub fn check_inline_payload(upsert: &Upsert, documents: &[u8]) -> Result<(), PayloadDamage> {
     check_length(upsert, documents.len() as u64)?;
-    match upsert.payload_checksum {
-        Some(expected) if expected != xxh3_64(documents) => Err(PayloadDamage::Checksum),
-        _ => Ok(()),
-    }
+    if xxh3_64(documents) == upsert.payload_checksum { Ok(()) } else { Err(PayloadDamage::Checksum) }
 }
 
 fn check_length(upsert: &Upsert, found: u64) -> Result<(), PayloadDamage> {

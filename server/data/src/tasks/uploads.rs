@@ -76,7 +76,7 @@ mod tests {
             received: 1,
             payload: PayloadPlace::Inline,
             payload_bytes,
-            payload_checksum: None,
+            payload_checksum: 0,
             mark: None,
         });
         Queued { uid, index_uid: Some("films".to_owned()), content }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use lamina_base::error::ErrorDocs;
-use lamina_base::outbound::{Outbound, OutboundError, is_framing};
+use lamina_base::outbound::{Outbound, OutboundError};
 use parking_lot::Mutex;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode};
@@ -152,10 +152,6 @@ fn failure(error: OutboundError) -> Failure {
 fn headers(webhook: &Webhook, with_gzip: bool) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (name, value) in &webhook.headers {
-        // They were checked when the webhook was made, if not by an older version.
-        if is_framing(name) {
-            continue;
-        }
         if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
             headers.insert(name, value);
         }

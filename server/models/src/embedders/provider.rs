@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use lamina_base::outbound::is_framing;
 use lamina_engine::index::embedding::EmbedFailure;
 use serde_json::{Map, Value, json};
 
@@ -157,8 +156,6 @@ fn rest(
         return Err(EmbedFailure::user(CANNOT_INFER_DIMENSIONS));
     }
     let headers = field("headers").as_object().into_iter().flatten();
-    // Settings of an older version may name headers that are not theirs to set.
-    let headers = headers.filter(|(name, _)| !is_framing(name));
     let headers = headers.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
     Ok(Provider {
         url: field("url").as_str().unwrap_or_default().to_owned(),

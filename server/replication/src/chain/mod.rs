@@ -195,12 +195,11 @@ impl<S: Objects> Chain<S> {
             epoch: self.epoch,
             nonce: self.who.nonce,
             holder: self.who.uid,
-            store: if self.last.number == 0 { Some(self.who.nonce) } else { self.last.store },
+            store: if self.last.number == 0 { self.who.nonce } else { self.last.store },
             writer: self.who.url.clone(),
             takeover_after_ms: self.who.takeover_after.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
             ..root
         }
-        .with_format()
     }
 
     /// Puts what an index is made of, the manifest last. What is there already is not sent.

@@ -45,7 +45,7 @@ pub(super) async fn add(method: Method, request: Request) -> ApiResult<Response>
         received: received.count,
         payload: received.place,
         payload_bytes: received.bytes,
-        payload_checksum: Some(received.checksum),
+        payload_checksum: received.checksum,
         mark,
     });
     let answer = enqueue(&state, NewTask { inline_payload: received.inline, ..NewTask::for_index(uid, content) }).await;
@@ -70,7 +70,7 @@ pub(super) async fn update_values(request: Request) -> ApiResult<Response> {
         received: written.count,
         payload: written.place,
         payload_bytes: written.bytes,
-        payload_checksum: Some(written.checksum),
+        payload_checksum: written.checksum,
         mark: None,
     });
     enqueue(&state, NewTask { inline_payload: written.inline, ..NewTask::for_index(uid, content) }).await

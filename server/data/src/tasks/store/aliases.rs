@@ -3,7 +3,7 @@
 use lamina_base::aliases::{Alias, AliasMoves, Aliases};
 use lamina_base::timestamp::Timestamp;
 use lamina_protocol::wire::identifier::check_index_uid;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use super::{SHOWN_MAX, Store, StoreError};
 
@@ -15,16 +15,12 @@ pub struct StoredAliases {
     pub damaged: Vec<String>,
 }
 
-/// Reads all of them, each with its checks. A database that has no such table has none.
+/// Reads all of them, each with its checks.
 ///
 /// # Errors
 /// What SQLite says.
 pub fn read_aliases(connection: &Connection) -> Result<StoredAliases, StoreError> {
     let mut stored = StoredAliases::default();
-    let table = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'aliases'";
-    if connection.query_row(table, [], |_| Ok(())).optional()?.is_none() {
-        return Ok(stored);
-    }
     let mut statement =
         connection.prepare("SELECT alias, index_uid, updated_at, alias IN (SELECT uid FROM indexes) FROM aliases")?;
     let mut rows = statement.query([])?;

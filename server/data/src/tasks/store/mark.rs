@@ -44,7 +44,7 @@ impl Marks {
         format!("{:<width$}\n", format!("{text}{sum:016x}"), width = LINE_BYTES - 1)
     }
 
-    /// `None` when there is no such line, as in a folder of an earlier version, or it is damaged.
+    /// `None` when the line is missing or damaged.
     fn parse(line: &str) -> Option<Marks> {
         let line = line.trim_end();
         let (text, sum) = line.split_at_checked(line.len().checked_sub(16)?)?;

@@ -263,7 +263,6 @@ impl Store {
     /// When the file cannot be used or was written by a newer program.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
         let connection = schema::open_writer(path)?;
-        recovery::create_tables(&connection)?;
         // The highest uid is never deleted: the deletion that would do it is a task with a higher one.
         let last: Option<u32> = connection.query_row("SELECT max(uid) FROM tasks", [], |row| row.get(0))?;
         let next_uid = match last {

@@ -7,28 +7,18 @@ use serde::{Deserialize, Serialize};
 
 use super::{Store, StoreError};
 
-const TABLE: &str = "CREATE TABLE IF NOT EXISTS process (
-    one INTEGER PRIMARY KEY CHECK (one = 1),
-    boot TEXT NOT NULL,
-    attempt TEXT
-) STRICT";
-
 /// A batch that was begun by a process which watched what it did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
     /// Uids of what the batch was carrying out.
     pub tasks: Vec<u32>,
     /// How many processes in a row died during the same before, and wrote it down.
-    #[serde(default)]
     pub deaths: u32,
     /// How many of them ended themselves, or may have: they aborted, or the kernel killed for lack of memory at that time.
-    #[serde(default)]
     pub crashes: u32,
     /// How often the kernel had killed for lack of memory when it began; `None` where it does not say.
-    #[serde(default)]
     pub kills_for_memory: Option<u64>,
     /// Whether it had been under way for some time.
-    #[serde(default)]
     pub is_long: bool,
 }
 
@@ -48,7 +38,6 @@ impl Store {
     pub fn process_begins(&self, boot: &str) -> Result<Option<Died>, StoreError> {
         let mut writer = self.writer()?;
         let transaction = writer.connection.transaction()?;
-        transaction.execute_batch(TABLE)?;
         let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
         let left: Option<(String, Option<String>)> =
             transaction.query_row("SELECT boot, attempt FROM process", [], row).optional()?;

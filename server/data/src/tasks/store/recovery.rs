@@ -12,36 +12,13 @@ use lamina_base::timestamp::Timestamp;
 use rusqlite::{Connection, ErrorCode, params};
 
 use super::mark::{Given, MarkFile, Marks};
-use super::{Store, StoreError, rows, rules, schema};
+use super::{Store, StoreError, rows, schema};
 use crate::tasks::kind::Numbered;
 use crate::tasks::kind::Status;
 use crate::tasks::task::StoredError;
 
 /// Uids that a writer may have given since it published last.
 const PASSED_OVER: u32 = 10_000;
-
-/// Tables of what is about to happen to folders of indexes, of aliases, of uids that are passed over, and of batches in the background. Apart from the others, so that
-/// a store of an earlier version gets them as well.
-const TABLES: &str = "
-CREATE TABLE IF NOT EXISTS folder_intents (
-    folder TEXT PRIMARY KEY
-) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS aliases (
-    alias TEXT PRIMARY KEY,
-    index_uid TEXT NOT NULL,
-    updated_at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS uids_passed_over (
-    kind TEXT PRIMARY KEY,
-    next INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS background (
-    batch INTEGER PRIMARY KEY,
-    folder TEXT NOT NULL,
-    written TEXT NOT NULL,
-    deaths INTEGER NOT NULL DEFAULT 0
-) STRICT;
-";
 
 pub(super) const TASKS: &str = "tasks";
 pub(super) const BATCHES: &str = "batches";
@@ -55,11 +32,6 @@ pub enum Check {
     Unfinished,
     /// What is wrong, in SQLite's words.
     Damaged(String),
-}
-
-pub(super) fn create_tables(connection: &Connection) -> Result<(), StoreError> {
-    connection.execute_batch(TABLES)?;
-    Ok(connection.execute_batch(rules::TABLE)?)
 }
 
 /// Uids below are given or passed over.

@@ -5,15 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{Store, StoreError};
 
-/// `place` says in which order rules were made; one that is changed keeps its own.
-pub(super) const TABLE: &str = "
-CREATE TABLE IF NOT EXISTS search_rules (
-    place INTEGER PRIMARY KEY,
-    uid TEXT NOT NULL UNIQUE,
-    rule TEXT NOT NULL
-) STRICT;
-";
-
 /// What becomes of one rule, or of all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

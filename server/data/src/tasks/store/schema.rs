@@ -12,7 +12,8 @@ const VERSION: u32 = 1;
 
 /// `status` is `processing` only of batches that go on in the background: else that state lives in memory, so starting a batch writes
 /// nothing, and a batch that a crash interrupted is enqueued again by itself. Times are nanoseconds since 1970. `content` goes when
-/// a task is final; `work` is then what dumps say of it and its details do not.
+/// a task is final; `work` is then what dumps say of it and its details do not. `search_rules.place` gives the order in which rules were
+/// made; one that is changed keeps its own.
 const TABLES: &str = "
 CREATE TABLE tasks (
     uid INTEGER PRIMARY KEY,
@@ -47,10 +48,38 @@ CREATE TABLE batches (
     stats TEXT NOT NULL,
     strategy TEXT NOT NULL
 ) STRICT;
+CREATE TABLE background (
+    batch INTEGER PRIMARY KEY,
+    folder TEXT NOT NULL,
+    written TEXT NOT NULL,
+    deaths INTEGER NOT NULL DEFAULT 0
+) STRICT;
 CREATE TABLE indexes (
     uid TEXT PRIMARY KEY,
     folder TEXT NOT NULL UNIQUE
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE aliases (
+    alias TEXT PRIMARY KEY,
+    index_uid TEXT NOT NULL,
+    updated_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE folder_intents (
+    folder TEXT PRIMARY KEY
+) STRICT, WITHOUT ROWID;
+CREATE TABLE uids_passed_over (
+    kind TEXT PRIMARY KEY,
+    next INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE search_rules (
+    place INTEGER PRIMARY KEY,
+    uid TEXT NOT NULL UNIQUE,
+    rule TEXT NOT NULL
+) STRICT;
+CREATE TABLE process (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    boot TEXT NOT NULL,
+    attempt TEXT
+) STRICT;
 ";
 
 pub(super) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
@@ -68,19 +97,10 @@ pub(super) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
             transaction.pragma_update(None, "user_version", VERSION)?;
             transaction.commit()?;
         }
-        VERSION => add_work(&connection)?,
+        VERSION => {}
         found => return Err(StoreError::TooNew { found, supported: VERSION }),
     }
     Ok(connection)
-}
-
-/// Adds the column that earlier versions did not have.
-fn add_work(connection: &Connection) -> Result<(), StoreError> {
-    let mut columns = connection.prepare("SELECT 1 FROM pragma_table_info('tasks') WHERE name = 'work'")?;
-    if !columns.exists([])? {
-        connection.execute_batch("ALTER TABLE tasks ADD COLUMN work TEXT")?;
-    }
-    Ok(())
 }
 
 /// Whether commits wait until the log is on the disk.

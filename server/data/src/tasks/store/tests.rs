@@ -256,7 +256,7 @@ fn names_that_lead_elsewhere_are_damage() {
             received: 1,
             payload,
             payload_bytes: 9,
-            payload_checksum: None,
+            payload_checksum: 0,
             mark: None,
         })
     };

@@ -143,16 +143,14 @@ fn length(at: &At<'_>, text: &str) -> ApiResult<()> {
 ///
 /// # Errors
 /// `invalid_settings_embedders`
-pub(super) fn merged_embedders(current: &Settings, merged: &Settings) -> ApiResult<()> {
-    let (before, after) = (current.embedders.len(), merged.embedders.len());
-    // What was stored before there was a bound may become less.
-    if after <= EMBEDDERS_MAX || after <= before {
-        return Ok(());
+pub(super) fn merged_embedders(merged: &Settings) -> ApiResult<()> {
+    match merged.embedders.len() {
+        found if found <= EMBEDDERS_MAX => Ok(()),
+        found => Err(ApiError::new(
+            Code::InvalidSettingsEmbedders,
+            format!("The index would have {found} embedders, and there may be {EMBEDDERS_MAX} at most."),
+        )),
     }
-    Err(ApiError::new(
-        Code::InvalidSettingsEmbedders,
-        format!("The index would have {after} embedders, and there may be {EMBEDDERS_MAX} at most."),
-    ))
 }
 
 /// As [`merged_embedders`].

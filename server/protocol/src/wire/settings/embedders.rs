@@ -40,7 +40,7 @@ pub(super) const EMBEDDERS: SettingKind = SettingKind {
         if patch.embedders.as_set().is_none() {
             return Ok(());
         }
-        bounds::merged_embedders(before, after)?;
+        bounds::merged_embedders(after)?;
         embedder::check_merged(&before.embedders, &after.embedders)
     },
     schema: || schema::map_of(schema::or_null(schema::named("Embedder"))),

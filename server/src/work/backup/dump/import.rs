@@ -115,7 +115,7 @@ pub(in crate::work::backup) fn restore(dump: &Path, database: &Path, options: In
     }
     let (instance, store) = Instance::open(database, options, false)?;
     let (indexes, late) = dump.import_indexes(&instance, &store)?;
-    store.import(&indexes, dump.batches()?, dump.tasks(metadata.has_public_tasks(), &instance)?)?;
+    store.import(&indexes, dump.batches()?, dump.tasks(&instance)?)?;
     for (uid, patch) in late {
         store
             .enqueue(NewTask::for_index(uid, Content::Settings { patch: Box::new(patch), may_create_index: false }))?;
@@ -331,21 +331,15 @@ impl Unpacked<'_> {
         Ok(late.or_else(|| of_waiting(index)))
     }
 
-    /// All tasks. `are_public`: their lines have the form of the API, as earlier versions wrote them.
+    /// All tasks, with their documents.
     fn tasks<'s>(
         &'s self,
-        are_public: bool,
         instance: &'s Instance,
     ) -> Result<impl Iterator<Item = Result<TransferredTask, DumpError>> + 's, DumpError> {
         let own_uids: HashSet<u32> =
             self.lines::<Uid>(OWN_TASKS)?.map(|line| Ok(line?.value.uid)).collect::<Result<_, DumpError>>()?;
-        let common = move |line: Line<Value>| {
+        let common = move |line: Line<Value>| -> Result<Option<TransferredTask>, DumpError> {
             let malformed = |error: serde_json::Error| content_error(TASKS, Some(line.number), error);
-            if are_public {
-                return serde_json::from_value::<TaskLine>(line.value)
-                    .map_err(malformed)
-                    .map(|line| Some(line.into_task()));
-            }
             let uid = Uid::deserialize(&line.value).map_err(malformed)?.uid;
             let task = serde_json::from_value::<DumpedTask>(line.value).map_err(malformed)?;
             if own_uids.contains(&uid) {
@@ -384,7 +378,7 @@ impl Unpacked<'_> {
                 File::create(&target).map_err(io_error(&target))?;
                 xxh3_64(&[])
             };
-            upsert.payload_checksum = Some(checksum);
+            upsert.payload_checksum = checksum;
             upsert.payload_bytes = fs::metadata(&target).map_err(io_error(&target))?.len();
             upsert.payload = PayloadPlace::File(name);
         }

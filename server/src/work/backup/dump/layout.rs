@@ -15,7 +15,7 @@ pub(super) const WEBHOOKS: &str = "webhooks.json";
 pub(super) const NETWORK: &str = "network.json";
 /// A file for each workspace.
 pub(super) const CHATS: &str = "chat-completions-settings";
-/// All workspaces in dumps of earlier versions, else those whose names are too long for a file.
+/// Workspaces whose names are too long for a file.
 pub(super) const OTHER_CHATS: &str = "chats.json";
 pub(super) const FEATURES: &str = "experimental-features.json";
 pub(super) const TASKS: &str = "tasks/queue.jsonl";
@@ -38,8 +38,8 @@ pub(super) const FOLDERS: [&str; 5] = [INDEXES, "tasks", PAYLOADS, "batches", CH
 pub(super) const VERSION: &str = "V6";
 /// What this program writes as `generator`.
 pub(super) const GENERATOR: &str = "lamina";
-/// Its own layouts: before 2, tasks had the form of the API.
-pub(super) const LAYOUT: u32 = 2;
+/// The layout of its own dumps that this program writes.
+pub(super) const LAYOUT: u32 = 1;
 
 /// A line of `aliases.jsonl`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -60,16 +60,9 @@ pub(super) struct Metadata {
     /// Absent in dumps of other programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) generator: Option<String>,
-    /// Absent in dumps of other programs and of earlier versions.
+    /// Absent in dumps of other programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) layout: Option<u32>,
-}
-
-impl Metadata {
-    /// Returns whether the lines of tasks have the form of the API.
-    pub(super) fn has_public_tasks(&self) -> bool {
-        self.generator.as_deref() == Some(GENERATOR) && self.layout.is_none_or(|layout| layout < LAYOUT)
-    }
 }
 
 /// `indexes/<folder>/metadata.json`; it names the index, its folder need not.

@@ -75,7 +75,7 @@ fn says_all(line: DumpedTask, transferred: &TransferredTask) -> bool {
     let content = |task: &TransferredTask| {
         let mut content = task.content.clone();
         if let Some(Content::Upsert(upsert)) = &mut content {
-            (upsert.payload, upsert.payload_bytes, upsert.payload_checksum) = (PayloadPlace::Inline, 0, None);
+            (upsert.payload, upsert.payload_bytes, upsert.payload_checksum) = (PayloadPlace::Inline, 0, 0);
         }
         content
     };

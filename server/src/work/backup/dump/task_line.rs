@@ -163,7 +163,7 @@ fn content(name: &str, data: &Value) -> Option<Content> {
             received: data.get("documents_count").and_then(Value::as_u64).unwrap_or(0),
             payload: PayloadPlace::Inline,
             payload_bytes: 0,
-            payload_checksum: None,
+            payload_checksum: 0,
             mark: None,
         }),
         "documentDeletion" => {
@@ -175,7 +175,7 @@ fn content(name: &str, data: &Value) -> Option<Content> {
         "documentEdition" => Content::Edit(Edit {
             function: text("function")?,
             context: data.get("context").and_then(Value::as_object).cloned(),
-            // Earlier versions called it `filter_expr`.
+            // Earlier versions of the protocol called it `filter_expr`.
             filter: ["filter", "filter_expr"]
                 .iter()
                 .find_map(|name| data.get(*name).filter(|filter| !filter.is_null()).cloned()),

@@ -22,7 +22,7 @@ fn upsert(primary_key: Option<&str>, may_create_index: bool, payload_bytes: u64)
         received: 1,
         payload: PayloadPlace::Inline,
         payload_bytes,
-        payload_checksum: None,
+        payload_checksum: 0,
         mark: None,
     })
 }

@@ -10,6 +10,7 @@ use lamina_data::tasks::store::Attempt;
 use lamina_data::tasks::{NewTask, UidSet};
 use lamina_engine::index::{IndexOptions, SettingsPatch};
 use serde_json::{Value, json};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::*;
 use crate::work::backup::Attached;
@@ -90,7 +91,7 @@ impl Server {
             received: documents.len() as u64,
             payload: PayloadPlace::Inline,
             payload_bytes: lines.len() as u64,
-            payload_checksum: None,
+            payload_checksum: xxh3_64(lines.as_bytes()),
             mark: None,
         });
         let task = NewTask { inline_payload: Some(lines.into_bytes()), ..NewTask::for_index(index, content) };
@@ -295,7 +296,7 @@ fn die_with_a_file(server: Server) -> (bool, u32) {
         received: 1,
         payload: PayloadPlace::File(name),
         payload_bytes: 9,
-        payload_checksum: None,
+        payload_checksum: xxh3_64(b"{\"id\":2}\n"),
         mark: None,
     });
     let uid = server.enqueue("films", content);
