@@ -267,8 +267,8 @@ pub fn shape(data: &[u8]) {
     }
 }
 
-/// What a hit shows: a query, a line break, and the document. Apart from tags and markers, each text is a part of the text
-/// of the document.
+/// Checks the formatted document of a hit. `data`: a query, a line break, and the document. Apart from tags and
+/// markers, each text must be a part of the text of the document.
 pub fn format(data: &[u8]) {
     const TAGS: [char; 3] = ['\u{e000}', '\u{e001}', '\u{e002}'];
     let text = String::from_utf8_lossy(data);

@@ -16,7 +16,7 @@ use lamina_engine::index::Index;
 use lamina_engine::vector::{Pairing, QueryVector, nearest, similarities};
 
 const DOCUMENTS: usize = 100_000;
-/// Of what is written and merged anew in every round.
+/// Number of documents that are written and merged in every round.
 const WRITTEN: usize = 20_000;
 const DIMENSIONS: usize = 128;
 const QUERIES: usize = 64;

@@ -37,7 +37,7 @@ enum Prepared {
     Filter(PreparedFilter, f64),
 }
 
-/// What distances are measured from, and where.
+/// Origin of a decay boost, and the field whose distance to it is measured.
 #[derive(Clone, Copy, Debug)]
 enum Target {
     Number(f64, Option<FieldId>),
@@ -88,7 +88,7 @@ impl Boosts {
         prepared.collect::<Result<Vec<Prepared>, Box<BoostError>>>().map(Boosts)
     }
 
-    /// Whether there are none.
+    /// Reports whether there are no boosts.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -133,27 +133,27 @@ fn now() -> f64 {
 }
 
 impl SegmentBoosts<'_> {
-    /// Whether every document counts as it is.
+    /// Reports whether no boost changes the score of a document.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What boost `index` makes of a document. Not negative.
+    /// Returns the factor that boost `index` gives a document. It is not negative.
     pub fn factor(&self, index: usize, doc: DocId) -> f64 {
         self.0[index].of(doc)
     }
 
-    /// What each boost makes of a document, in their order.
+    /// Returns the factor that each boost gives a document, in the order of the boosts.
     pub(crate) fn factors(&self, doc: DocId) -> impl Iterator<Item = f64> + '_ {
         self.0.iter().map(move |factor| factor.of(doc))
     }
 
-    /// What all of them together make of a document.
+    /// Returns the product of all factors of a document.
     pub fn product(&self, doc: DocId) -> f64 {
         self.factors(doc).fold(1.0, bounded_product)
     }
 
-    /// What no document of the segment has more of.
+    /// Returns the upper bound of the product over all documents of the segment.
     pub fn most(&self) -> f64 {
         self.0.iter().map(Factor::most).fold(1.0, bounded_product)
     }

@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Inputs tried per target beside the seeds.
 const MUTATIONS: u64 = 4_000;
-/// Where the numbers begin.
+/// Seed of the random numbers.
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A number of the environment.

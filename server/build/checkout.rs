@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What is known of a commit.
+/// Known facts about a commit.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Commit {
     /// 40 (or 64) hexadecimal digits.
@@ -28,7 +28,7 @@ pub(crate) fn commit(root: &Path) -> Commit {
     }
 }
 
-/// What git says, if it is installed.
+/// Returns the hash and the date of the commit according to git, if git is installed.
 pub(crate) fn from_git(root: &Path) -> Option<(String, String)> {
     let output = Command::new("git")
         .args(["-c", "safe.directory=*", "-C"])
@@ -42,7 +42,7 @@ pub(crate) fn from_git(root: &Path) -> Option<(String, String)> {
     (output.status.success() && is_sha(sha)).then(|| (sha.to_owned(), date.to_owned()))
 }
 
-/// What the files of git say: the commit, and its date if it was made here.
+/// Reads the commit from the files of git, with its date if the commit was made here.
 pub(crate) fn from_files(root: &Path) -> Commit {
     let Some(own) = git_folder(&root.join(".git")) else { return Commit::default() };
     // Of a work tree: branches are in the folder that all have in common.
@@ -80,7 +80,7 @@ fn packed(text: &str, name: &str) -> Option<String> {
         .map(|(sha, _)| sha.to_owned())
 }
 
-/// When the commit was made, if the log of `HEAD` has it as made, not as fetched.
+/// Returns the time of the commit, if the log of `HEAD` shows that it was made here and not fetched.
 fn made_here(log: &str, sha: &str) -> Option<String> {
     let line = log.lines().rev().find(|line| line.split(' ').nth(1) == Some(sha))?;
     let (before, action) = line.split_once('\t')?;

@@ -28,21 +28,21 @@ use crate::work::scrub::Scrubber;
 /// The server behind the routes. One per process, behind an [`Arc`].
 #[derive(Debug)]
 pub(crate) struct AppState {
-    /// How it was launched.
+    /// Options of the launch.
     pub options: Options,
-    /// Who may ask.
+    /// Access control.
     pub access: Access,
-    /// Where errors link to.
+    /// Base address of error links.
     pub error_docs: ErrorDocs,
     /// The indexes.
     pub instance: Arc<Instance>,
     /// The changes.
     pub queue: Arc<TaskQueue>,
-    /// Where searches run.
+    /// Pool that runs searches.
     pub searches: SearchPool,
-    /// What searches were answered lately.
+    /// Responses to recent searches.
     pub response_cache: Arc<ResponseCache>,
-    /// What was asked before, where completions come from it.
+    /// Queries of earlier searches, for completions.
     pub asked: QueryLog,
     /// Memory of requests and answers.
     pub budgets: Budgets,
@@ -50,27 +50,27 @@ pub(crate) struct AppState {
     pub points_in_time: Arc<PointsInTime>,
     /// Switches that clients turn.
     pub features: Features,
-    /// How it makes requests itself.
+    /// Client for requests of the server itself.
     pub outbound: Outbound,
-    /// Who makes vectors from texts.
+    /// Embedders, which make vectors from texts.
     pub embedders: Arc<Embedders>,
-    /// What is remembered of requests.
+    /// Recorded observations of requests.
     pub observations: Observations,
     /// Requests that are sent to a collector of traces.
     pub spans: Spans,
-    /// What is gathered for an operator who shares it.
+    /// Figures for an operator who shares them.
     pub telemetry: Telemetry,
     /// Servers that searches can be spread over.
     pub network: Network,
     /// Workspaces of conversations.
     pub chats: Chats,
-    /// Of conversations.
+    /// Turns of conversations.
     pub turns: Turns,
-    /// Where finished batches are announced.
+    /// Receivers of news of finished batches.
     pub webhooks: Arc<Webhooks>,
-    /// What compares files with their checksums.
+    /// Background check of files against their checksums.
     pub scrubber: Arc<Scrubber>,
-    /// How far it is with what it publishes or follows.
+    /// Progress of publishing or following.
     pub replication: Arc<Replication>,
 }
 
@@ -81,15 +81,15 @@ pub(crate) struct Opened {
     pub instance: Arc<Instance>,
     /// The changes.
     pub queue: Arc<TaskQueue>,
-    /// How the server makes requests itself.
+    /// Client for requests of the server itself.
     pub outbound: Outbound,
-    /// Who makes vectors from texts.
+    /// Embedders, which make vectors from texts.
     pub embedders: Arc<Embedders>,
     /// The API keys.
     pub keys: KeyStore,
-    /// Where finished batches are announced.
+    /// Receivers of news of finished batches.
     pub webhooks: Arc<Webhooks>,
-    /// What it has to do with others.
+    /// State of publishing or following.
     pub replication: Arc<Replication>,
 }
 

@@ -62,7 +62,7 @@ fn an_alias_is_accepted_wherever_a_uid_is() {
 /// Reads something by a name of an index.
 type Read<'a> = &'a dyn Fn(&str) -> Value;
 
-/// What is read by an alias is what is read by the uid: also where it takes more than a search.
+/// Checks that reads by an alias equal reads by the uid, also for reads that need more than a search.
 #[test]
 fn other_reads_by_an_alias_are_those_of_its_index() {
     let server = Server::with_options(&["--keep", "1h"]);

@@ -103,7 +103,7 @@ fn answers_by_the_present_time_have_no_tag() {
     assert_eq!(ask(search).header("If-None-Match", "*").send().expect("an answer").status(), 200);
 }
 
-/// As a value of a query string.
+/// Encodes a text as a value of a query string.
 fn percent_encoding(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }

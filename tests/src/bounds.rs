@@ -120,7 +120,7 @@ fn a_large_dictionary_is_of_use() {
     assert_eq!(server.search("films", json!({"q": "film"}))["estimatedTotalHits"], 300);
 }
 
-/// What is explained of a hit does not grow with its text.
+/// Checks that the explanation of a hit does not grow with its text.
 #[test]
 fn few_positions_of_a_long_text_are_explained() {
     let server = films();

@@ -25,9 +25,9 @@ struct Contents {
     uploads: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
     /// Parts that have come.
     parts: usize,
-    /// Where uploads are begun.
+    /// Address at which uploads begin.
     url: String,
-    /// Of the next answer.
+    /// Location in the next response.
     location: Option<String>,
     refuses: bool,
     /// Parts are not answered.
@@ -426,7 +426,7 @@ fn a_snapshot_that_is_canceled_leaves_nothing_in_google_cloud_storage() {
     assert!(store.contents().uploads.is_empty() && store.contents().objects.is_empty());
 }
 
-/// What a start says that fails.
+/// Returns the output of a start that fails.
 fn refusal(options: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(binary());

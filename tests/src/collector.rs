@@ -34,7 +34,7 @@ fn collector() -> &'static Collector {
     })
 }
 
-/// What a server was sent, and where its figures go.
+/// Texts sent to a server, and the path of its figures.
 pub(crate) struct Watch {
     path: String,
     sent: Mutex<BTreeSet<String>>,
@@ -148,7 +148,7 @@ const EVENTS: [&str; 24] = [
     "Webhook Updated",
 ];
 
-/// What may stand in an event as a text, besides languages and rules.
+/// Texts that may occur in an event, besides languages and rules.
 const WORDS: [&str; 28] = [
     "estimated",
     "exhaustive",

@@ -134,7 +134,7 @@ fn what_a_change_of_settings_has_forgotten_is_said() {
     assert_eq!(said["forgottenSecrets"], json!(["rerankers.cross.apiKey"]));
 }
 
-/// What a command says on standard error to programs: one object in a line.
+/// Returns the error that a command writes to standard error for programs: one object on one line.
 #[track_caller]
 fn complaint(output: &Output) -> Value {
     let said = String::from_utf8_lossy(&output.stderr);

@@ -92,7 +92,7 @@ fn clients_that_say_half_of_it_stop_no_one() {
     assert_eq!(server.search("films", json!({}))["estimatedTotalHits"], 2);
 }
 
-/// What is still to come until the server hangs up.
+/// Reads the rest until the server closes the connection.
 fn rest(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     // Hanging up on who still sends is a reset.
@@ -174,7 +174,7 @@ fn clients_that_are_slow_are_served_as_long_as_they_go_on() {
     assert!(all.ends_with('}'));
 }
 
-/// What a slow reader reads at once.
+/// Number of bytes that a slow reader reads at once.
 const PIECE_BYTES: u64 = 500_000;
 /// Answers that [`ask_for_much`] asks for.
 const ANSWERS: usize = 300;

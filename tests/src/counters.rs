@@ -76,7 +76,7 @@ fn searches_see_new_numbers_at_once() {
     assert_eq!(server.ids("films", json!({"q": "25"})), [2], "words of what was counted before");
 }
 
-/// What readers see of counters that were changed after their documents were written.
+/// Checks counters as readers see them that were changed after their documents were written.
 #[track_caller]
 fn check_changed(server: &Server) {
     let documents = server.get("/indexes/films/documents?fields=id,views,inStock&sort=id:asc").ok()["results"].take();

@@ -175,7 +175,7 @@ fn a_file_that_is_cut_while_it_is_mapped_is_named() {
     assert!(line["message"].as_str().unwrap().starts_with(&named), "{line}");
 }
 
-/// What a server with `options` writes when a segment is cut under it, the server, and the file.
+/// Truncates a segment under a server with `options`. Returns its log line, the server, and the file.
 #[cfg(target_os = "linux")]
 fn line_of_a_bus_error(options: &[&str]) -> (String, Server, std::path::PathBuf) {
     use std::os::unix::process::ExitStatusExt;
@@ -200,7 +200,7 @@ fn cut(file: &std::path::Path, bytes: u64) {
     std::fs::File::options().write(true).open(file).unwrap().set_len(bytes).unwrap();
 }
 
-/// What is left of the last page reads as zeros, and no signal comes.
+/// Checks a truncation inside the last page, whose rest reads as zeros: no signal arrives.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_segment_that_is_cut_inside_its_last_page_is_named() {
@@ -241,7 +241,7 @@ fn large_films() -> serde_json::Value {
     (0..2500).map(|id| json!({"id": id, "title": format!("Film number {id}"), "text": text()})).collect()
 }
 
-/// Where the sections of a segment file are, by their kind: the table at its end says so.
+/// Returns the sections of a segment file by their kind, as the table at its end lists them.
 pub(crate) fn sections(bytes: &[u8]) -> Vec<(u16, std::ops::Range<usize>)> {
     let number = |at: usize, length: usize| {
         let mut number = [0; 8];

@@ -124,7 +124,8 @@ fn all_that_a_server_keeps_is_in_the_list() {
     }
 }
 
-/// What a server publishes for replicas: the keys of objects, and the fields of a root.
+/// Checks the description of the data that a server publishes for replicas: the keys of objects, and the fields of
+/// a root.
 #[test]
 fn the_store_of_replicas_is_described() {
     let (folder, page) = (tempfile::tempdir().expect("a temporary folder"), page());

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::server::{Server, UNREACHABLE};
 
-/// What a field that must be there can hold, wherever it stands.
+/// Returns a valid value of a mandatory field, regardless of its place.
 pub(crate) fn example(field: &str) -> Value {
     match field {
         "indexes" => json!(["films", "books"]),
@@ -29,7 +29,7 @@ pub(crate) fn example(field: &str) -> Value {
     }
 }
 
-/// What is put in the place of every value: some of it belongs there, most does not.
+/// Returns the values that replace every value: some of them are valid there, most are not.
 fn candidates() -> Vec<Value> {
     vec![
         json!(null),
@@ -76,7 +76,8 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// Whether `value` is what `schema` says. What it can't check, such as whether a date is one, it takes for right.
+    /// Reports whether `value` conforms to `schema`. Constraints that it cannot check, such as the validity of a date,
+    /// count as met.
     pub(crate) fn admits(&self, schema: &'a Value, value: &Value) -> bool {
         let schema = self.resolved(schema);
         schema.as_object().expect("a schema").iter().all(|(keyword, says)| match keyword.as_str() {
@@ -184,7 +185,7 @@ impl<'a> Schemas<'a> {
     }
 }
 
-/// How a body is refused for what it looks like, rather than for what the server holds.
+/// Beginnings of messages that refuse a body for its form, not for the state of the server.
 const REFUSALS: [&str; 9] = [
     "Invalid value",
     "Invalid array len",

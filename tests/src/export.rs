@@ -93,7 +93,7 @@ fn only_what_was_asked_for_is_sent() {
     assert_eq!(target.get("/indexes/films/settings/synonyms").ok(), json!({"monster": ["alien"]}));
 }
 
-/// What a server does not take is left out and named, and everything else goes on.
+/// Checks that settings that a server does not accept are left out and named, and that all else continues.
 #[test]
 fn settings_that_are_refused_are_left_out() {
     let (source, target) = (source(), Server::start());

@@ -21,7 +21,7 @@ fn member_with(store: &TempDir, more: &[&str]) -> Server {
     Server::with_options(&[&options[..], more].concat()).with_key(KEY)
 }
 
-/// Where the process listens now: another port once it has begun again.
+/// Updates the address of the process, which has another port after a restart.
 pub(crate) fn look_again(server: &mut Server) {
     let log = server.log();
     let said = log.lines().rev().find_map(|line| line.strip_prefix("Listening on"));
@@ -155,7 +155,7 @@ fn files(store: &TempDir, folder: &str) -> usize {
     std::fs::read_dir(store.path().join("store").join(folder)).map_or(0, Iterator::count)
 }
 
-/// What `lamina store ls` says of the journal.
+/// Returns the journal as `lamina store ls` reports it.
 fn journal(store: &TempDir) -> Value {
     let address = format!("file://{}/store", store.path().display());
     let output = std::process::Command::new(binary()).args(["store", "ls", "--json", &address]).output().expect("runs");

@@ -136,7 +136,7 @@ fn each_list_may_have_its_own_threshold() {
     }
 }
 
-/// Who asks for a number gets what has it, whatever else is near.
+/// Checks that a query for a number finds the document that has it, regardless of near neighbours.
 #[test]
 fn a_query_that_is_a_whole_value_is_not_lost_to_neighbours() {
     let server = lamps();

@@ -43,7 +43,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// What a case is about: the answer to a request, what the provider was sent, or events of a stream.
+    /// Returns the subject of a case: the response to a request, the request to the provider, or events of a stream.
     fn found(&mut self, case: &Value, what: &str) -> Value {
         if case["received"] == true {
             return serde_json::from_slice(&self.provider.next().body).expect("JSON");

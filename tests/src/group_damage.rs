@@ -248,7 +248,8 @@ fn a_file_that_is_damaged_between_its_commit_and_its_publication_is_named_and_no
 
 const IN_STORE: [&str; 2] = ["--durability", "store"];
 
-/// What was acknowledged in an index that is held back is in the journal: who takes over carries it out.
+/// Checks that acknowledged writes of an index that is held back are in the journal: the server that takes over
+/// executes them.
 #[test]
 fn with_a_journal_a_damaged_index_is_held_back_alone_and_loses_nothing() {
     for (place, restarts) in [(0.2, false), (0.7, true)] {

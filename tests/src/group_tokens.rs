@@ -22,7 +22,7 @@ fn soon(server: &Server, is_so: impl Fn() -> bool) {
     }
 }
 
-/// What a tenant finds who may see the films of one company.
+/// Searches as a tenant who may see the films of one company.
 fn search(server: &Server, token: &str) -> Answer {
     ask(server, token, "POST", "/indexes/films/search", &json!({"q": ""}))
 }

@@ -12,7 +12,7 @@ fn packaging(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"))
 }
 
-/// Of two levels, in block style, as the file of values is.
+/// Reads the file of values, which has two levels in block style.
 fn values() -> Values {
     let (mut values, mut group) = (Values::new(), String::new());
     for line in packaging("helm/values.yaml").lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {

@@ -29,7 +29,7 @@ fn soon<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Where the process listens now: another port once it has begun again.
+/// Updates the address of the process, which has another port after a restart.
 fn look_again(server: &mut Server) {
     let log = server.log();
     let said = log.lines().rev().find_map(|line| line.strip_prefix("Listening on"));

@@ -327,7 +327,7 @@ fn a_head_is_the_answer_to_get_without_its_body() {
     assert_eq!(known.status(), 304);
 }
 
-/// What a connection is answered that says this.
+/// Sends text over a connection, and returns the response.
 fn answered(server: &Server, sent: &str) -> String {
     use std::io::{Read, Write};
     let mut stream = std::net::TcpStream::connect(server.url.trim_start_matches("http://")).expect("a connection");

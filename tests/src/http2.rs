@@ -61,12 +61,12 @@ impl Client {
         Client(stream)
     }
 
-    /// Whether the connection still took it.
+    /// Reports whether the connection still accepted the bytes.
     fn send(&mut self, bytes: &[u8]) -> bool {
         self.0.write_all(bytes).is_ok()
     }
 
-    /// What has come so far; `None` once the connection has ended.
+    /// Reads the bytes that have arrived so far; `None` once the connection has ended.
     fn read(&mut self) -> Option<Vec<u8>> {
         let mut bytes = vec![0; 100_000];
         match self.0.read(&mut bytes) {
@@ -91,7 +91,7 @@ impl Client {
     }
 }
 
-/// Whether frames of this kind are among these bytes, of a stream or of the connection.
+/// Counts the frames of this kind in the bytes, of a stream or of the connection.
 fn frames(mut bytes: &[u8], kind: u8) -> usize {
     let mut count = 0;
     while let Some((head, rest)) = bytes.split_at_checked(9) {

@@ -354,7 +354,7 @@ fn documents_are_counted_and_not_lines() {
     assert_eq!(server.document_count("films"), 2);
 }
 
-/// What an import sends to a server that behaves like this, and what it says.
+/// Runs an import against a server with this behavior. Returns the received requests, and the output.
 fn import_into(script: Vec<Behaviour>, arguments: &[&str]) -> (Receiver, Output) {
     let receiver = Receiver::start(script);
     let mut command = Command::new(binary());

@@ -140,7 +140,7 @@ fn during_swaps() {
     }
 }
 
-/// What documents are after all tasks, each of which is taken from `writes`, and how many tasks there were.
+/// Returns the documents after all tasks, each of which is taken from `writes`, and the number of tasks.
 fn carried_out(server: &Server, writes: &mut BTreeMap<u64, Vec<Value>>) -> (BTreeMap<u64, Value>, usize) {
     let mut model = BTreeMap::from([(0, Value::Null)]);
     let mut outcomes = 0;

@@ -9,7 +9,7 @@ struct Row {
     locales: Vec<String>,
     text: String,
     query: String,
-    /// What matched, in brackets; `None` when nothing is found.
+    /// Matched text, in brackets; `None` if nothing is found.
     shown: Option<String>,
 }
 

@@ -11,7 +11,7 @@ const WORDS: [&str; 8] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "cat", "kitten", "
 const HIDDEN: usize = 4;
 const INNER: usize = 4;
 
-/// What a word means; the others mean nothing.
+/// Returns the meaning of a word; other words have none.
 fn meaning(word: &str) -> [f32; HIDDEN] {
     match word {
         "cat" => [3.0, -3.0, 0.0, 0.0],

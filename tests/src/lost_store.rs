@@ -107,7 +107,7 @@ fn quarantined(server: &Server) -> Vec<String> {
     names
 }
 
-/// What a start says that does not come to serving.
+/// Returns the output of a start that ends before it serves.
 fn refusal(server: &Server) -> String {
     let mut command = Command::new(binary());
     command.arg("--db-path").arg(server.data_folder()).args(["--http-addr", "127.0.0.1:0", "--no-analytics"]);

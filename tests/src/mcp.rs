@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::keys::{MASTER, ask, make, value};
 use crate::server::{Server, UNREACHABLE, binary};
 
-/// What is answered to these messages.
+/// Returns the responses to these messages.
 fn answers(url: &str, arguments: &[&str], messages: &[Value]) -> Vec<Value> {
     let mut command = Command::new(binary());
     command.args(["mcp", "--url", url]).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -30,7 +30,7 @@ fn call(name: &str, arguments: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}})
 }
 
-/// What the text of a result says.
+/// Parses the text of a result.
 fn result_text(result: &Value) -> Value {
     serde_json::from_str(result["content"][0]["text"].as_str().expect("text")).expect("JSON")
 }

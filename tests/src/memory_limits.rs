@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::server::{Answer, Server};
 
-/// What one answer, and one request, may take: so little that a few thousand documents are too many.
+/// Memory limit of one response, and of one request. A few thousand documents exceed it.
 const ONE_MAX_MIB: u64 = 8;
 /// Answers and requests at the same time take twice as much. The allocator and the threads have some on top.
 const GROWTH_MAX_KIB: u64 = (4 * ONE_MAX_MIB + 96) << 10;
@@ -151,7 +151,7 @@ fn a_large_document_stays_inside_its_memory() {
     assert!(peak < before + GROWTH_MAX_KIB, "{before} KiB before, {peak} KiB at most");
 }
 
-/// What programs and templates read of a document counts as any answer.
+/// Checks that reads of documents by programs and templates count like any response.
 #[test]
 fn tools_and_templates_stay_inside_their_memory() {
     let server = server();

@@ -133,7 +133,8 @@ fn two_servers_answer_like_one() {
     drop(far);
 }
 
-/// Which values a merged facet lists, and their counts, do not depend on what each server would list on its own.
+/// Checks that the listed values of a merged facet, and their counts, do not depend on the lists that each server
+/// would show on its own.
 #[test]
 fn facets_of_two_servers_are_exact() {
     let kind = |server: u64, id: u64| match (server, id) {
@@ -306,7 +307,7 @@ fn tenants_see_no_more_of_other_servers() {
     keys::ask(&near, &token, "POST", "/multi-search", &other).refused(403, "invalid_api_key");
 }
 
-/// What each server explains of its list, and of the document whether it is a hit of all of them.
+/// Checks the explanation of each server's list, and whether the document is a hit in all of them.
 #[test]
 fn searches_of_several_servers_are_explained() {
     let (near, far, _) = halves();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::server::{Server, binary};
 
-/// What a client remembers of a state: its number, and the tag of an answer.
+/// State as a client remembers it: its number, and the tag of a response.
 #[derive(Debug)]
 struct Seen {
     number: u64,
@@ -16,7 +16,7 @@ struct Seen {
 }
 
 const KEEPING: [&str; 2] = ["--keep", "1h"];
-/// As many states as any import makes commits, and more.
+/// Number of states, which exceeds the number of commits of any import.
 const STATES: u64 = 12;
 
 fn search(server: &Server, name: &str, tag: Option<&str>) -> reqwest::blocking::Response {
@@ -51,7 +51,7 @@ fn all_are_unknown(server: &Server, name: &str, seen: &[Seen]) {
     }
 }
 
-/// As [`all_are_unknown`], after each of as many writes as there were before.
+/// Checks like [`all_are_unknown`], after each of as many writes as there were before.
 #[track_caller]
 fn all_stay_unknown(server: &Server, name: &str, seen: &[Seen]) {
     for id in 0..STATES {

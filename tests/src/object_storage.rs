@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::receiver::{Received, Reply, answering};
 use crate::server::Server;
 
-/// What the store holds and was asked.
+/// Content of the store, and its requests.
 #[derive(Default)]
 struct Contents {
     /// By upload, then by number.
@@ -24,7 +24,7 @@ struct Contents {
     stalls: bool,
     /// Bodies of requests to take a role.
     taken: Vec<String>,
-    /// When the keys of the role end.
+    /// Time at which the keys of the role expire.
     end: &'static str,
 }
 

@@ -93,7 +93,7 @@ fn malformed_shapes_and_polygons_are_refused() {
     }
 }
 
-/// As JSON: numbers differ from texts.
+/// Checks that ids are shown as JSON, in which numbers differ from texts.
 #[test]
 fn errors_of_points_name_the_document_as_it_was_sent() {
     let server = Server::start();

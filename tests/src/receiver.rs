@@ -7,13 +7,13 @@ use std::sync::mpsc::{Receiver as Channel, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What happens to a request; `Answer(200)` to those after the last one of the script.
+/// Behavior for a request; `Answer(200)` for those after the last one of the script.
 pub(crate) enum Behaviour {
     Answer(u16),
     /// With headers, a line each, and a body.
     Say(u16, &'static str, String),
     Redirect(String),
-    /// As `Say` with status 200, in chunks of one letter.
+    /// Sends the same as `Say` with status 200, in chunks of one letter.
     Drip(&'static str, String),
     /// Says that more would come, and leaves.
     BreakOff(&'static str, String),
@@ -104,14 +104,14 @@ pub(crate) fn answering(answer: impl Fn(Received) -> Option<Reply> + Send + Sync
     listening(move |request| answer(request).map(|reply| (reply.into_bytes(), Then::Stay)))
 }
 
-/// What happens to a connection after an answer.
+/// Action on a connection after a response.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Then {
     Stay,
     Leave,
 }
 
-/// As [`answering`], by the bytes of answers.
+/// Listens like [`answering`], for responses as bytes.
 fn listening(answer: impl Fn(Received) -> Option<(Vec<u8>, Then)> + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let origin = format!("http://{}", listener.local_addr().expect("a bound address"));

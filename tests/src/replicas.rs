@@ -10,7 +10,7 @@ use crate::receiver::{Behaviour, Receiver};
 use crate::replication::{Group, KEY, after, film};
 use crate::server::Server;
 
-/// What it has not fetched yet is named, and it answers from what is there.
+/// Checks that missing indexes are named, and that the replica responds from those that are present.
 #[test]
 fn an_empty_replica_answers_before_it_has_everything() {
     let group = Group::new();

@@ -54,7 +54,7 @@ impl Group {
     }
 }
 
-/// What is read on a replica once it has what the batch of `task` wrote.
+/// Reads from a replica once it has the results of the batch of `task`.
 #[track_caller]
 pub(crate) fn after(replica: &Server, task: &Value, path: &str) -> Value {
     let sign = if path.contains('?') { '&' } else { '?' };
@@ -135,7 +135,7 @@ fn keys_of_the_writer_open_its_replicas() {
     drop(writer);
 }
 
-/// What belongs to no index comes over too, and is there after a takeover by hand.
+/// Checks that state outside of indexes is transferred too, and exists after a manual takeover.
 #[test]
 fn aliases_rules_switches_and_webhooks_come_over() {
     let group = Group::new();
@@ -248,7 +248,7 @@ fn a_writer_that_another_one_has_taken_over_from_publishes_no_more() {
     assert_eq!(replica.document_count("films"), 1);
 }
 
-/// What others have published is not lost by a server that has something else.
+/// Checks that a server with other data does not overwrite the published state.
 #[test]
 fn a_server_with_another_state_does_not_publish() {
     let group = Group::new();

@@ -51,7 +51,7 @@ fn a_second_process_on_the_folder_is_refused() {
     assert_eq!(server.document_count("films"), 1);
 }
 
-/// What the documents of the index must be: id -> the number last written.
+/// Expected documents of the index: id -> the number last written.
 type Model = BTreeMap<u64, u64>;
 
 /// Write number `n`: method, path and body of the request; the model becomes what it must lead to.

@@ -104,7 +104,7 @@ fn all_answers(server: &Server, key: &str, uids: &[Value]) -> String {
     answers.collect::<Vec<_>>().join("\n")
 }
 
-/// What each default key sees of the secrets that are set, and of the other keys.
+/// Checks the secrets, and the parts of other keys, that each default key sees.
 #[test]
 fn each_default_key_sees_what_it_may_change() {
     let server = with_secrets(&[]);
@@ -163,7 +163,7 @@ fn keys_that_may_only_be_read_are_distinguished_and_not_given_away() {
     assert_eq!(renamed["key"], one["key"]);
 }
 
-/// What an export with this key sends, all of it.
+/// Returns everything that an export with this key sends.
 fn exported(server: &Server, key: &str) -> String {
     // The index is not there; everything else is accepted.
     let missing = Behaviour::Say(404, "", json!({"code": "index_not_found"}).to_string());

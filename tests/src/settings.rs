@@ -33,7 +33,7 @@ fn defaults_changes_and_resets() {
     server.get("/indexes/absent/settings").refused(404, "index_not_found");
 }
 
-/// Where their feature is off they are not among all settings, and none by themselves.
+/// Checks that foreign keys are absent from all settings, and empty by themselves, while their feature is off.
 #[test]
 fn foreign_keys_are_none_without_their_feature() {
     let server = Server::start();

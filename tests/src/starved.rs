@@ -27,7 +27,7 @@ fn without_descriptors<T>(server: &Server, time: Duration, act: impl FnOnce() ->
     })
 }
 
-/// How many files the process may have open: the soft limit and the hard one.
+/// Returns the limits on open files of the process: the soft one and the hard one.
 fn limits_of_files(server: &Server) -> [String; 2] {
     let limits = std::fs::read_to_string(format!("/proc/{}/limits", server.process_id())).expect("limits");
     let files = limits.lines().find(|line| line.starts_with("Max open files")).expect("a limit");

@@ -21,7 +21,7 @@ fn member(group: &Group) -> Server {
     Server::with_options(&[&options[..], &IN_STORE[..]].concat()).with_key(KEY)
 }
 
-/// What `/replicas` of a server says of itself, once it is so.
+/// Waits until `/replicas` of a server reports the expected state.
 #[track_caller]
 fn says(server: &mut Server, role: &str, is_so: impl Fn(&Value) -> bool) {
     soon(|| {
@@ -34,7 +34,7 @@ fn says(server: &mut Server, role: &str, is_so: impl Fn(&Value) -> bool) {
 /// Puts something at the address of a store.
 type Put = Box<dyn Fn(&Path)>;
 
-/// What is at the address of a store while that is away.
+/// Returns the replacements for a store that is away, at its address.
 fn places(group: &Group) -> [(&'static str, Put); 3] {
     let older = group.folder.path().join("older");
     let copy = |from: &Path, to: &Path| {

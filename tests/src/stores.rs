@@ -136,7 +136,7 @@ fn a_store_that_goes_back_is_named_and_taken_over_by_none() {
     assert!(!standby.log().contains("takes over"), "{}", standby.log());
 }
 
-/// What a store holds besides objects: files of uploads that were cut short, pipes.
+/// Checks that files in a store that are no objects are named: files of interrupted uploads, and pipes.
 #[test]
 fn files_that_are_no_objects_are_named() {
     let group = Group::new();

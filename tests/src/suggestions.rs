@@ -62,7 +62,8 @@ fn a_better_query_is_named() {
     assert_eq!(server.search("films", hidden).get("didYouMean"), None);
 }
 
-/// Where the index says so, and for those whose documents show the words.
+/// Checks completions from the query log, where the index permits them, and for callers whose documents contain the
+/// words.
 #[test]
 fn what_was_asked_before_completes_queries() {
     let mut server = films();

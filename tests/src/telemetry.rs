@@ -87,7 +87,7 @@ fn use_everything(server: &Server) {
     server.send(bad).refused(415, "invalid_content_type");
 }
 
-/// What is sent of the searches in [`use_everything`].
+/// Checks the reported figures of the searches in [`use_everything`].
 #[track_caller]
 fn check_searches(search: &Value) {
     for (name, value) in [
@@ -196,7 +196,7 @@ fn figures_are_sent_and_nothing_that_was_stored_or_asked_for() {
     );
 }
 
-/// What `use_everything` leaves out: the rest of the settings, and routes that need a switch or another server.
+/// Uses the rest that `use_everything` omits: the other settings, and routes that need a switch or another server.
 fn use_the_rest(server: &Server) {
     let path = "/indexes/books";
     server.send(server.request(Method::GET, "/stats").header("User-Agent", "tests/1"));

@@ -111,7 +111,8 @@ fn filters_are_added_on_every_route_that_searches() {
     ask(&server, &undeclared, "POST", "/indexes/films/search", &json!({})).refused(400, "invalid_search_filter");
 }
 
-/// What a tenant asks completes nothing, and what others asked is named to tenants whose documents show it.
+/// Checks that queries of a tenant complete nothing, and that those of others are shown to tenants whose documents
+/// contain them.
 #[test]
 fn completions_from_queries_keep_tenants_apart() {
     let (server, key) = cinema();

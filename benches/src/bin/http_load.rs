@@ -146,7 +146,7 @@ impl Connection {
     }
 }
 
-/// What one connection saw: the kind of each request with its latency in milliseconds.
+/// Observations of one connection: the kind of each request and its latency in milliseconds.
 type Seen = Vec<(usize, f64)>;
 
 /// Asks `requests` from `connections` connections, and returns what they saw and the seconds it took.

@@ -19,7 +19,7 @@ use super::time_limit::{OutOfTime, TimeLimit};
 /// Asks for documents of which one element passes a filter.
 #[derive(Debug)]
 pub(super) struct ElementQuestion {
-    /// Where the elements are.
+    /// Path of the array elements.
     pub(super) path: String,
     pub(super) test: Test,
     /// The filter, under which the answer is kept.
@@ -182,8 +182,8 @@ fn text_of(leaf: &Value) -> Option<String> {
     }
 }
 
-/// Whether `test` holds for what a document, or an element of one, has at a dotted path. Arrays on the way are walked through, and
-/// names may hold dots themselves.
+/// Reports whether `test` accepts a value at a dotted path of a document or of an element. Arrays along the path are
+/// searched element by element. Names may contain dots themselves.
 fn any_at(value: &Value, path: &str, test: &mut dyn FnMut(&Value) -> bool) -> bool {
     match value {
         Value::Object(members) => members.iter().any(|(name, value)| match path.strip_prefix(name.as_str()) {
@@ -204,7 +204,7 @@ fn any_element(value: &Value, test: &mut dyn FnMut(&Value) -> bool) -> bool {
     }
 }
 
-/// As [`any_at`], for each of the values of arrays.
+/// Works like [`any_at`], but tests each value of an array at the end of the path.
 fn any_leaf_at(value: &Value, path: &str, test: &mut dyn FnMut(&Value) -> bool) -> bool {
     fn any_leaf(value: &Value, test: &mut dyn FnMut(&Value) -> bool) -> bool {
         match value {

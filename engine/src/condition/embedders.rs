@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::ConditionError;
 use super::error::UnknownName;
 
-/// How many edits a suggested name may be away.
+/// Largest edit distance of a suggested name.
 const SUGGESTION_DISTANCE: u8 = 2;
 
 /// Refuses names that the settings don't know.

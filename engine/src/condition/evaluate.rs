@@ -12,7 +12,8 @@ use super::ordinal_set::OrdinalSet;
 use super::ordinals::ValueQuestion;
 use super::{OutOfTime, PreparedFilter, TimeLimit};
 
-/// Where less than this share of the documents that may have an element are left, only they are read, and nothing is kept.
+/// Divisor of the number of candidates. If fewer than `1 / FEW_SHARE` of the documents that may have a matching element
+/// are left, only these are read, and the result is not cached.
 pub(super) const FEW_SHARE: u32 = 4;
 /// Unions of more sets than this are gathered in one bitset instead of being merged pair by pair.
 const PAIRWISE_MAX: usize = 4;

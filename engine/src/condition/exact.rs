@@ -27,13 +27,13 @@ fn large_integer(operand: &Operand) -> Option<i128> {
 }
 
 impl ValueQuestion {
-    /// Whether the column alone cannot answer.
+    /// Reports whether the column alone cannot answer the question.
     pub(super) fn needs_digits(&self) -> bool {
         self.operands().any(|operand| large_integer(operand).is_some())
     }
 
-    /// As [`ValueQuestion::ordinals`], for a question that [needs digits](Self::needs_digits): `name` is the field's. Cost:
-    /// reading the documents at the place of each large operand.
+    /// Works like [`ValueQuestion::ordinals`], for a question that [needs digits](Self::needs_digits). `name`: name of
+    /// the field. Cost: reading the documents that have the value of each large operand in the column.
     ///
     /// # Errors
     /// When the time is up.
@@ -74,8 +74,8 @@ impl ValueQuestion {
         list.iter().chain(one).chain(other)
     }
 
-    /// Whether the answer is yes for one value, of a question that compares; `compare` says how the value stands to an
-    /// operand, if they compare.
+    /// Reports whether one value satisfies a comparison question. `compare` returns the order of the value relative to
+    /// an operand, or `None` if they cannot be compared.
     fn holds_for(&self, compare: impl Fn(&Operand) -> Option<Ordering>) -> bool {
         match self {
             ValueQuestion::Compare(comparison, operand) => compare(operand).is_some_and(|order| match comparison {

@@ -59,7 +59,7 @@ impl Needles {
         }
     }
 
-    /// Whether one of them stands in `value`.
+    /// Reports whether `value` contains one of the needles.
     pub(super) fn are_in(&self, value: &str) -> bool {
         match self {
             Needles::One(finder) => finder.find(value.as_bytes()).is_some(),

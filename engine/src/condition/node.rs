@@ -20,7 +20,7 @@ pub(super) enum Node {
     /// No document: the field is in none, or the value can't be.
     Nothing,
     Values(FieldId, ValueQuestion),
-    /// As `Values`, with the name of the field: floats alone cannot answer.
+    /// Works like `Values`, but also has the name of the field, because floats alone cannot answer the question.
     Digits(FieldId, String, ValueQuestion),
     Exists(FieldId),
     Null(FieldId),

@@ -9,7 +9,7 @@ pub(super) struct Operand {
     pub(super) text: String,
     /// Finite.
     pub(super) number: Option<f64>,
-    /// When it is a date.
+    /// Time of the operand if it is a date.
     pub(super) moment: Option<Moment>,
 }
 

@@ -43,8 +43,8 @@ impl ValueQuestion {
         self.ranges(column, limit).map(OrdinalSet::new)
     }
 
-    /// As [`ValueQuestion::ordinals`], but only values that `docs` have need be among them. Cost: where these are few, the
-    /// values that they have.
+    /// Works like [`ValueQuestion::ordinals`], but may leave out values that no document of `docs` has. Cost: the
+    /// values of `docs` if these are few.
     ///
     /// # Errors
     /// When the time is up.
@@ -94,7 +94,7 @@ impl ValueQuestion {
         Ok(ranges)
     }
 
-    /// Whether [`ValueQuestion::ordinals`] reads all distinct strings.
+    /// Reports whether [`ValueQuestion::ordinals`] reads all distinct strings.
     pub(super) fn reads_all(&self) -> bool {
         match self {
             ValueQuestion::Contains(_) => true,

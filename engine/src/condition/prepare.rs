@@ -38,10 +38,10 @@ impl PreparedFilter {
     }
 }
 
-/// Whether the settings allow a filter, whatever fields documents have.
+/// Checks that the settings allow a filter, independently of the fields that documents have.
 ///
 /// # Errors
-/// As [`PreparedFilter::new`].
+/// Those of [`PreparedFilter::new`].
 pub fn check_filter(filter: &Filter, settings: &Settings) -> Result<(), ConditionError> {
     PreparedFilter::new(filter, settings, &FieldMapSnapshot::default()).map(drop)
 }
@@ -49,7 +49,7 @@ pub fn check_filter(filter: &Filter, settings: &Settings) -> Result<(), Conditio
 pub(super) struct Preparation<'s> {
     settings: &'s Settings,
     fields: &'s FieldMapSnapshot,
-    /// What the settings say of the fields that were looked up, which are few however many the conditions.
+    /// Filterable features of the fields looked up so far. The fields are few, however many conditions there are.
     features: RefCell<HashMap<String, Option<FilterableFeatures>>>,
 }
 

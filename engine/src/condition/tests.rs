@@ -19,7 +19,7 @@ fn select(corpus: &Corpus, filter: &Filter) -> Vec<DocSet> {
     snapshot.segments.iter().map(|segment| prepared.evaluate(segment, TimeLimit::NONE).unwrap()).collect()
 }
 
-/// Why `filter` is refused under these `filterableAttributes`.
+/// Returns the error for `filter` under these `filterableAttributes`.
 fn refusal(filterable: Value, filter: &str) -> ConditionError {
     let settings: Settings = serde_json::from_value(json!({
         "filterableAttributes": filterable,

@@ -18,7 +18,7 @@ pub struct TimeLimit<'a> {
 pub struct OutOfTime;
 
 impl TimeLimit<'_> {
-    /// As long as it takes.
+    /// Unlimited time.
     pub const NONE: TimeLimit<'static> = TimeLimit { deadline: None, cancelled: None };
 
     /// Until `deadline`.
@@ -31,7 +31,7 @@ impl TimeLimit<'_> {
         TimeLimit { deadline: None, cancelled: Some(cancelled) }
     }
 
-    /// Whether it is over. Cost: some 30 ns.
+    /// Reports whether the limit is reached. Cost: some 30 ns.
     pub fn is_over(&self) -> bool {
         self.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed))
             || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)

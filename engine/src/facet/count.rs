@@ -87,7 +87,7 @@ fn by_document(column: &Column, candidates: &DocSet, limit: usize) -> Vec<ValueC
     listed((0..).zip(counts_of(column, candidates)), limit)
 }
 
-/// What all documents have, less what `others` have, which are no candidates.
+/// Counts the values of all documents and subtracts those of `others`, the documents that are not candidates.
 fn by_other_document(column: &Column, others: &DocSet, limit: usize) -> Vec<ValueCount> {
     let counts = (0..).zip(counts_of(column, others));
     listed(counts.map(|(ordinal, others)| (ordinal, column.doc_freq(ordinal).saturating_sub(others))), limit)

@@ -25,30 +25,30 @@ pub struct FacetStats {
     pub max: f64,
 }
 
-/// What is known about one field.
+/// Facet distribution of one field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldFacet {
     pub name: String,
     /// At most as many as were asked for, unless the listing is to be merged; no text twice.
     pub values: FacetValues,
-    /// Which of them are numbers: their places, ascending, and how many candidates have the number itself. The others
-    /// that are counted have a text that looks like it.
+    /// Indexes of the listed values that are numbers, ascending, with the number of candidates that have the number
+    /// itself. The other counted candidates have a text that looks like it.
     pub numbers: Vec<(usize, u64)>,
-    /// Of all numbers, listed or not; `None` when no candidate has a number.
+    /// Statistics of all numbers, listed or not; `None` if no candidate has a number.
     pub stats: Option<FacetStats>,
     /// There are more values.
     pub is_cut: bool,
 }
 
-/// Which values are listed.
+/// Selection of the values to list.
 #[derive(Clone, Copy, Debug)]
 pub struct Listing {
-    /// How many: `maxValuesPerFacet` of the settings, unless the request has its own.
+    /// Maximum number of values: `maxValuesPerFacet` of the settings, unless the request has its own.
     pub values_max: usize,
-    /// Whether other listings of the same field join this one ([`merge_facets`](super::merge_facets)). Numbers ascend by
-    /// value then, few ones too, so that all listings agree; in the order of counts all values are listed, since a value
-    /// that leads the sums may lead nowhere. Texts that look like numbers are all listed, the last ones out of order: they
-    /// are numbers where another listing has these.
+    /// True if other listings of the same field are merged with this one ([`merge_facets`](super::merge_facets)). Then
+    /// numbers ascend by value even if they are few, so that all listings agree. In the order of counts all values are
+    /// listed, because a value that leads in the sums may lead in no single listing. Texts that look like numbers are
+    /// all listed, the last ones out of order: they are numbers where another listing has these numbers.
     pub to_be_merged: bool,
 }
 

@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use crate::condition::{ConditionError, OutOfTime};
 
-/// What is wrong with the `facets` of a request.
+/// Error in the `facets` of a request.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum FacetError {
@@ -26,7 +26,7 @@ pub enum FacetError {
     OutOfTime(#[from] OutOfTime),
 }
 
-/// Why the values of a facet can't be searched.
+/// Reason for which the values of a facet cannot be searched.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum FacetSearchError {

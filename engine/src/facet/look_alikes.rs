@@ -27,7 +27,8 @@ impl<'c> LookAlikes<'c> {
         LookAlikes { columns: columns.iter().map(|(place, column)| (column, &candidates[*place])).collect() }
     }
 
-    /// Whether the field has numbers and strings that could look like them. Cost: two binary searches a segment.
+    /// Reports whether the field has numbers and also strings that could look like numbers. Cost: two binary searches
+    /// per segment.
     pub(super) fn may_exist(&self) -> bool {
         let has_numbers = self.columns.iter().any(|(column, _)| column.number_count() > 0);
         has_numbers && self.columns.iter().any(|(column, _)| !number_like(column).is_empty())
@@ -65,7 +66,8 @@ impl<'c> LookAlikes<'c> {
         });
     }
 
-    /// How many candidates have the string, or the number that it writes, of which `strings` have the string.
+    /// Counts the candidates that have the string or the number that it spells. `strings`: number of candidates that
+    /// have the string.
     pub(super) fn with_either(&self, text: &str, strings: u64) -> u64 {
         let Some(value) = facet_number(text) else { return strings };
         let with_number = |&(column, docs): &(&Column, &DocSet)| {
@@ -89,8 +91,8 @@ impl<'c> LookAlikes<'c> {
         super::values::summed(texts, |a, b| a.cmp(b))
     }
 
-    /// How many candidates have both the number and the string. Cost: the documents of the string, where documents have
-    /// several values.
+    /// Counts the candidates that have both the number and the string. Cost: the documents of the string, if documents
+    /// have several values.
     fn with_both(&self, number: f64, text: &str) -> u64 {
         let of_segment = |&(column, docs): &(&Column, &DocSet)| {
             if column.is_single_valued() {

@@ -14,7 +14,7 @@ use super::values::{columns, original_text, summed};
 /// A value that matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FacetHit {
-    /// As one of the documents wrote it.
+    /// Value as one of the documents wrote it.
     pub value: String,
     /// Number of candidates that have it, at least 1.
     pub count: u64,
@@ -110,7 +110,7 @@ impl ValueMatcher {
         }
     }
 
-    /// Whether a value matches; `value` is in the form of columns, which keeps accents.
+    /// Reports whether a value matches. `value` is in the form that columns have, which keeps accents.
     fn matches(&self, value: &str, languages: &[Language]) -> bool {
         let accepts = |value: &str| match self {
             ValueMatcher::Everything => true,

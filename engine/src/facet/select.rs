@@ -17,12 +17,12 @@ use crate::condition::{ElementValues, OutOfTime, TimeLimit};
 /// A field whose values are counted.
 #[derive(Clone, Debug)]
 pub struct FacetField {
-    /// As it is shown.
+    /// Name as it is shown.
     pub name: String,
     values: Values,
 }
 
-/// Where the values are.
+/// Source of the values.
 #[derive(Clone, Debug)]
 enum Values {
     Field(FieldId),
@@ -35,11 +35,11 @@ impl FacetField {
         FacetField { name: name.to_owned(), values: Values::Field(field) }
     }
 
-    /// What a field has in the elements that pass a filter, of `candidates`: one set per segment. Cost: as of
-    /// [`ElementValues::column`].
+    /// Returns the values of a field in those elements of `candidates` that pass a filter. `candidates`: one set per
+    /// segment. Cost: that of [`ElementValues::column`].
     ///
     /// # Errors
-    /// What the settings do not allow; [`FacetError::OutOfTime`].
+    /// A field or filter that the settings do not allow; [`FacetError::OutOfTime`].
     pub fn of_elements(
         name: &str,
         asked: &ElementField,

@@ -15,7 +15,7 @@ enum UsedValue {
     String(String),
 }
 
-/// How often the documents kept so far have each value.
+/// Number of documents, among those kept so far, that have each value.
 #[derive(Debug)]
 pub struct UsedValues {
     used: HashMap<UsedValue, u32>,
@@ -41,8 +41,8 @@ impl UsedValues {
         self.groups
     }
 
-    /// Whether no value of the document was used as often as may be; all of them are used once more then. Documents without a
-    /// value are all kept.
+    /// Reports whether no value of the document has reached the limit of uses, and then counts one more use of each.
+    /// Documents without a value are all kept.
     pub(crate) fn admit(&mut self, column: &Column, doc: DocId) -> bool {
         self.values.clear();
         column.for_each_ordinal(doc, |ordinal| {
@@ -67,8 +67,8 @@ impl UsedValues {
         true
     }
 
-    /// As [`UsedValues::admit`], for the values at `attribute` of a document of an index. It must have a column there
-    /// (be filterable, say) for its values to count.
+    /// Works like [`UsedValues::admit`], for the values at `attribute` of a document of an index. The values count only
+    /// if the attribute has a column there, for example because it is filterable.
     pub fn admit_document(&mut self, snapshot: &Snapshot, attribute: &str, address: DocumentAddress) -> bool {
         let column = snapshot.fields.get(attribute).and_then(|field| {
             let segment = snapshot.segments.get(address.segment as usize)?;

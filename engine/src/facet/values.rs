@@ -23,7 +23,7 @@ pub(super) fn summed<K>(mut counts: Vec<(K, u64)>, compare: impl Fn(&K, &K) -> s
     counts
 }
 
-/// How the first of the documents with a string wrote it.
+/// Returns the string as the first of the documents with it wrote it.
 pub(super) fn original_text(value: &str, columns: &[(&SegmentReader, &Column)]) -> String {
     let written = columns.iter().filter_map(|(reader, column)| {
         let ordinal = column.find_string(value).ok()?;

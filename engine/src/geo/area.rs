@@ -87,18 +87,18 @@ impl Area {
         Some(Area::new(vec![ring, other]))
     }
 
-    /// Whether a position belongs to the area.
+    /// Reports whether the area contains a position.
     pub fn contains(&self, position: Position) -> bool {
         within(&self.rings, position)
     }
 
-    /// Whether the area and the shape have a position in common.
+    /// Reports whether the area and the shape have a position in common.
     pub fn touches(&self, shape: &Shape) -> bool {
         self.touches_unless(shape, &|| false)
     }
 
-    /// As [`Area::touches`], of no meaning once `stop` says yes: it is asked for each of the shape's sides where the area has
-    /// many.
+    /// Works like [`Area::touches`], but gives up once `stop` returns true; the result is meaningless then. If the area
+    /// has many sides, `stop` is called for each side of the shape.
     fn touches_unless(&self, shape: &Shape, stop: &dyn Fn() -> bool) -> bool {
         shape.parts.iter().any(|part| match part {
             Part::Point(point) => self.contains(*point),
@@ -127,12 +127,13 @@ impl Area {
         })
     }
 
-    /// Whether a look at the clock is nothing beside a look at all sides.
+    /// Reports whether the area has so many sides that reading the clock costs next to nothing beside checking all of
+    /// them.
     fn is_large(&self) -> bool {
         self.rings.iter().map(Vec::len).sum::<usize>() >= LARGE
     }
 
-    /// How the positions of a box relate to the area.
+    /// Classifies the box by the relation of its positions to the area.
     pub(crate) fn relate(&self, points: &GeoBox) -> BoxRelation {
         let own = &self.bounds;
         if points.lat_min > own.lat_max
@@ -162,7 +163,7 @@ impl Area {
     }
 }
 
-/// What is asked of the shapes of documents.
+/// Condition on the shapes of documents.
 #[derive(Clone, Debug)]
 pub enum ShapeRegion {
     /// They touch an area.
@@ -178,7 +179,7 @@ impl ShapeRegion {
         Area::circle(center, radius_m, sides).map_or(ShapeRegion::Near { center, radius_m }, ShapeRegion::Area)
     }
 
-    /// Whether the shape is one of those asked for.
+    /// Reports whether the shape touches the region.
     pub fn touches(&self, shape: &Shape) -> bool {
         match self {
             ShapeRegion::Area(area) => area.touches(shape),
@@ -208,8 +209,9 @@ fn at(x: f64, y: f64) -> Position {
     Position { x, y }
 }
 
-/// Where one is after `angle` (radians of a great circle) in the direction `bearing` (radians from north). The longitude
-/// is not wrapped: it is as far from that of `center` as the way is.
+/// Returns the position at the distance `angle` (radians of a great circle) from `center` in the direction `bearing`
+/// (radians from north). The longitude is not wrapped: its difference from that of `center` is that of the way
+/// travelled.
 fn at_distance(center: Coordinates, angle: f64, bearing: f64) -> Position {
     let latitude = center.latitude().to_radians();
     let sine = latitude.sin() * angle.cos() + latitude.cos() * angle.sin() * bearing.cos();
@@ -239,7 +241,7 @@ fn ring_sides(ring: &[Position]) -> impl Iterator<Item = Side> + '_ {
     line_sides(ring).chain(ring.last().zip(ring.first()).map(|(last, first)| (*last, *first)))
 }
 
-/// Whether `position` is on a side of a ring, or inside an odd number of rings.
+/// Reports whether `position` is on a side of a ring, or inside an odd number of rings.
 fn within(rings: &[Ring], position: Position) -> bool {
     let mut inside = false;
     for (a, b) in rings.iter().flat_map(|ring| ring_sides(ring)) {

@@ -15,7 +15,7 @@ const FIRST_RADIUS_M: f64 = 2_000.0;
 /// No two points are farther from each other, in metres; a little more, for rounding.
 const HALF_GIRTH_M: f64 = PI * EARTH_RADIUS_M * 1.001;
 
-/// Which end of the distances is wanted.
+/// End of the order of distances that is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extreme {
     Nearest,

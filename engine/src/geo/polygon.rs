@@ -35,7 +35,7 @@ struct Side {
     east_lat: f64,
 }
 
-/// Where a point lies relative to a side.
+/// Position of a point relative to a side.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     On,
@@ -133,7 +133,7 @@ impl Side {
         }
     }
 
-    /// Whether the side may pass through a box, or so near that rounding decides.
+    /// Reports whether the side may pass through a box, or so close to it that rounding decides.
     fn is_near(&self, points: &GeoBox) -> bool {
         let (low, high) = (self.west_lat.min(self.east_lat), self.west_lat.max(self.east_lat));
         if points.lat_min > high + MARGIN || points.lat_max < low - MARGIN {
@@ -148,7 +148,7 @@ impl Side {
         })
     }
 
-    /// Whether all corners of a box lie on one side of the line, and not near it.
+    /// Reports whether all corners of a box lie on the same side of the line, and not close to it.
     fn is_beside(&self, points: &GeoBox, start: f64, end: f64) -> bool {
         let corners = [(points.lat_min, start), (points.lat_min, end), (points.lat_max, start), (points.lat_max, end)];
         let distances = corners.map(|(latitude, along)| self.north_of(latitude, along));
@@ -157,7 +157,7 @@ impl Side {
     }
 }
 
-/// How many degrees `longitude` lies east of `west`, both normal.
+/// Returns how many degrees `longitude` lies east of `west`. Both are normal.
 fn east_of(west: f64, longitude: f64) -> f64 {
     let degrees = longitude - west;
     if degrees < 0.0 { degrees + 360.0 } else { degrees }
@@ -267,7 +267,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(512))]
 
-        /// As a scan in integers says, also for polygons that cross themselves, go round the globe, or run along a meridian.
+        /// Compares polygons with a scan in integers, including polygons that cross themselves, go round the globe or
+        /// run along a meridian.
         #[test]
         fn polygons_hold_what_a_scan_in_integers_says(
             corners in vec(corner(), 3..9),
@@ -280,7 +281,7 @@ mod tests {
             }
         }
 
-        /// Where one begins to write the corners, and in which direction, is of no meaning.
+        /// Checks that neither the corner at which the polygon begins nor its direction changes the result.
         #[test]
         fn the_first_corner_and_the_direction_do_not_count(
             corners in vec(corner(), 3..9),

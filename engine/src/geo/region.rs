@@ -11,10 +11,11 @@ const MARGIN: f64 = 1e-9;
 
 /// A set of points.
 pub trait Region: std::fmt::Debug {
-    /// Whether the point (degrees) belongs to it.
+    /// Reports whether the region contains the point (degrees).
     fn contains(&self, latitude: f64, longitude: f64) -> bool;
 
-    /// How the points of a box relate to it. [`BoxRelation::Crossing`] is always a right answer, only a slow one.
+    /// Classifies a box by the relation of its points to the region. [`BoxRelation::Crossing`] is always a correct
+    /// answer, but a slow one.
     fn relate(&self, points: &GeoBox) -> BoxRelation;
 
     /// The documents whose point lies inside. Cost: the points of the boxes that cross the edge.
@@ -22,7 +23,8 @@ pub trait Region: std::fmt::Debug {
         geo.search(|points| self.relate(points), |latitude, longitude| self.contains(latitude, longitude))
     }
 
-    /// As [`Region::documents`]; where the region has many sides, of no meaning once `stop` says yes, which ends it soon.
+    /// Works like [`Region::documents`], but in a region with many sides gives up soon after `stop` returns true; the
+    /// result is meaningless then.
     fn documents_unless(&self, geo: &Geo, _stop: &dyn Fn() -> bool) -> DocSet {
         self.documents(geo)
     }
@@ -129,7 +131,7 @@ impl Region for BoundingBox {
     }
 }
 
-/// Whether the degrees of a box are those of the globe.
+/// Reports whether the latitudes and longitudes of a box lie within the bounds of the globe.
 pub(super) fn is_usual(points: &GeoBox) -> bool {
     points.lat_min >= -90.0 && points.lat_max <= 90.0 && points.lng_min >= -180.0 && points.lng_max <= 180.0
 }

@@ -138,7 +138,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
-    /// Of rectangles it is known when they meet.
+    /// Compares the result with the known condition for two rectangles to meet.
     #[test]
     fn rectangles_touch_when_their_sides_overlap(a in whole_rectangle(), b in whole_rectangle(), hole in any::<bool>()) {
         let (west, south, east, north) = a;

@@ -73,7 +73,7 @@ fn covered<'a>(matches: impl Iterator<Item = &'a Match>) -> Vec<u16> {
     covered
 }
 
-/// How much a run of matches says about the query: greater is better, field by field.
+/// Relevance of a run of matches to the query. Greater is better, field by field.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Score {
     /// Words of the query that are covered.

@@ -14,7 +14,7 @@ use super::selection::{CropSelection, Selected, Selection};
 use super::terms::MatchingTerms;
 use super::value::{Kind, StoredDocumentError, child_path, elements, members, string, write_string};
 
-/// What a request asks for around its matches.
+/// Options of a request for the formatting of matches.
 #[derive(Clone, Debug)]
 pub struct FormatOptions {
     /// `attributesToHighlight`
@@ -42,7 +42,7 @@ impl Default for FormatOptions {
 }
 
 impl FormatOptions {
-    /// Whether hits have a formatted copy.
+    /// Reports whether hits get a formatted copy.
     pub fn formats(&self) -> bool {
         self.highlight != Selection::Nothing || !self.crop.is_empty()
     }
@@ -69,7 +69,7 @@ pub struct Formatter<'a> {
     pub may_take: &'a dyn Fn(usize) -> bool,
 }
 
-/// What is taken without asking.
+/// Memory that formatting takes without calling `may_take`, in bytes.
 const UNASKED_BYTES: usize = 256 << 10;
 /// A longer text is looked at for its words before they are held.
 const UNASKED_TEXT_BYTES: usize = 16 << 10;
@@ -105,7 +105,7 @@ impl Formatter<'_> {
         })
     }
 
-    /// What the formatted copy shows: what is displayed and either retrieved or to be highlighted or cropped.
+    /// Returns what the formatted copy shows of a path: what is displayed and also retrieved, highlighted or cropped.
     fn shown(&self, path: &str) -> Selected {
         let wanted =
             self.projection.retrieved.at(path).or(self.options.highlight.at(path)).or(self.options.crop.at(path));
@@ -113,7 +113,7 @@ impl Formatter<'_> {
     }
 }
 
-/// Where a match stands in the text of a value.
+/// Position of a match in the text of a value.
 #[derive(serde::Serialize)]
 struct Position {
     /// The first byte of the match.

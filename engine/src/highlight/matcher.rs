@@ -52,7 +52,7 @@ fn match_at(tokens: &[Token<'_>], words: &[usize], at: usize, terms: &MatchingTe
     })
 }
 
-/// Whether the words at the start of `words` are those of `sequence`.
+/// Reports whether `words` begins with the words of `sequence`.
 fn follows(tokens: &[Token<'_>], words: &[usize], sequence: &Sequence) -> bool {
     words.len() >= sequence.words.len()
         && sequence

@@ -8,14 +8,14 @@ use super::value::{Kind, StoredDocumentError, child_path, elements, members, wri
 /// Holds a document's own vectors; shown only on request.
 const VECTORS_KEY: &str = "_vectors";
 
-/// What a hit shows: the attributes that are both displayed and retrieved.
+/// Attributes that a hit shows: those that are both displayed and retrieved.
 #[derive(Clone, Debug)]
 pub struct Projection {
     /// `displayedAttributes` of the index.
     pub displayed: Selection,
     /// `attributesToRetrieve` of the request.
     pub retrieved: Selection,
-    /// Whether `_vectors` may be shown at all (`retrieveVectors`).
+    /// True if `_vectors` may be shown at all (`retrieveVectors`).
     pub with_vectors: bool,
 }
 
@@ -32,8 +32,8 @@ impl Projection {
         Ok(())
     }
 
-    /// How the two lists relate to a member, given how they do to the object that it is in. A name that is selected selects
-    /// what is nested in it, but no other key that only reads like it.
+    /// Returns how the two lists select a member, given how they select the object that contains it. A selected name
+    /// also selects what is nested in it, but not another key that only looks like a path below it.
     fn member(&self, parent: [Selected; 2], path: &str) -> [Selected; 2] {
         let mut lists = [&self.displayed, &self.retrieved].into_iter();
         parent.map(|parent| match (parent, lists.next()) {

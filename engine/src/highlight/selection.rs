@@ -13,7 +13,7 @@ pub enum Selection {
     Nothing,
 }
 
-/// How a selection relates to a path of a document.
+/// Result of matching a selection against a path of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Selected {
     /// With everything below.
@@ -51,7 +51,7 @@ impl Selection {
         }
     }
 
-    /// As [`Self::at`] for a path of which nothing above is selected whole.
+    /// Works like [`Self::at`], for a path of which no ancestor is selected whole.
     pub(super) fn member(&self, path: &str) -> Selected {
         match self {
             Selection::These(names) if names.iter().all(|name| name != path) => {
@@ -80,7 +80,7 @@ impl Selected {
     }
 }
 
-/// Whether `path` is `parent` or something nested in it.
+/// Reports whether `path` is `parent` or something nested in it.
 fn is_inside(path: &str, parent: &str) -> bool {
     path.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }

@@ -45,7 +45,8 @@ struct Prefix {
 }
 
 impl Prefix {
-    /// Of the forms that a word starts with, the greatest is taken.
+    /// Returns the precedence of the form. If a word begins with several forms, the one with the highest precedence is
+    /// used.
     fn precedence(&self) -> (usize, bool) {
         (self.covers.len(), !self.is_misspelt)
     }
@@ -110,7 +111,7 @@ impl MatchingTerms {
         }
     }
 
-    /// Whether no text can match.
+    /// Reports whether no text can match.
     pub fn is_empty(&self) -> bool {
         self.sequences.is_empty() && self.words.is_empty() && self.prefixes.is_empty()
     }

@@ -20,7 +20,7 @@ pub enum StoredDocumentError {
     Memory,
 }
 
-/// What a raw JSON value is, by its first byte.
+/// Type of a raw JSON value, judged by its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Object,

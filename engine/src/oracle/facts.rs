@@ -14,9 +14,9 @@ use crate::geo::{Area, CIRCLE_SIDES, Polygon, Region, ShapeRegion};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Facts {
     pub(crate) numbers: Vec<f64>,
-    /// Of each number, if it is one.
+    /// Exact value of each number, if it is an integer.
     pub(crate) integers: Vec<Option<i128>>,
-    /// As written.
+    /// Strings as they were written.
     pub(crate) strings: Vec<String>,
     pub(crate) exists: bool,
     pub(crate) null: bool,
@@ -53,7 +53,7 @@ impl Facts {
         facts
     }
 
-    /// Of the elements that pass.
+    /// Collects the facts of the elements that pass.
     pub(crate) fn of_elements(document: &Value, asked: &ElementField) -> Facts {
         let (mut facts, mut elements) = (Facts::default(), Vec::new());
         gather_elements(document, "", &asked.elements.value, &mut elements);
@@ -132,7 +132,7 @@ impl Exact {
     }
 }
 
-/// Whether `document` passes `filter`.
+/// Reports whether `document` passes `filter`.
 pub(crate) fn matches(document: &Value, filter: &Filter) -> bool {
     match filter {
         Filter::And(filters) => filters.iter().all(|filter| matches(document, filter)),

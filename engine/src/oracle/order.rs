@@ -9,7 +9,7 @@ use super::{Facts, normal};
 use crate::geo::distance_m;
 use crate::sort::{SortCriterion, SortTarget};
 
-/// What decides between two documents: kind first, then the value in the direction of the criterion.
+/// Key by which two documents are compared: first the kind, then the value in the direction of the criterion.
 #[derive(Debug, PartialEq)]
 enum Deciding {
     Number(f64),

@@ -99,7 +99,7 @@ impl<'a> SegmentQuery<'a> {
         self.reader
     }
 
-    /// What queries found in the segment lately.
+    /// Returns the caches of recent query results for the segment.
     pub(crate) fn caches(&self) -> &'a SegmentCaches {
         self.caches
     }
@@ -108,12 +108,13 @@ impl<'a> SegmentQuery<'a> {
         CachedSegment { reader: self.reader, caches: self.caches }
     }
 
-    /// How many of some documents are not deleted.
+    /// Counts the documents of a set that are not deleted.
     pub(crate) fn live_len(&self, docs: &DocSet) -> u32 {
         docs.len() - self.deleted.map_or(0, |deleted| docs.and_len(deleted))
     }
 
-    /// Whether a word is in a document that is not deleted. Only words of few documents cost more than one load.
+    /// Reports whether a word occurs in a document that is not deleted. Costs more than one load only for words of few
+    /// documents.
     pub(crate) fn is_alive(&self, word: TermOrdinal) -> bool {
         let postings = self.reader.postings();
         self.deleted
@@ -133,7 +134,7 @@ impl<'a> SegmentQuery<'a> {
         &self.stop
     }
 
-    /// What each node stands for here, in the order of the graph's nodes.
+    /// Returns the expansion of each node in this segment, in the order of the graph's nodes.
     pub(crate) fn expansions(&self) -> &[Expansion] {
         &self.expansions
     }
@@ -204,7 +205,8 @@ impl<'a> SegmentQuery<'a> {
         few.is_none().then(|| WordDocsKey { word: typo_key(&self.graph.nodes[node]), class: class as u8 })
     }
 
-    /// How many entries some terms have in the postings together, if those are fewer than one for `share` documents.
+    /// Returns the total number of postings of some terms if it is less than one for every `share` documents of the
+    /// segment, otherwise `None`.
     fn few_entries(&self, ordinals: impl Iterator<Item = TermOrdinal>, share: u64) -> Option<u64> {
         let limit = u64::from(self.reader.doc_count()) / share;
         let mut sum = 0;
@@ -217,7 +219,8 @@ impl<'a> SegmentQuery<'a> {
         Some(sum)
     }
 
-    /// Whether words of a level may be matched by other words without typo: completions of a prefix, synonyms, forms.
+    /// Reports whether words of a relaxation step may be matched by other words without a typo: completions of a
+    /// prefix, synonyms or other forms.
     pub(crate) fn completes(&self, level: &Level) -> bool {
         level.starting.iter().flatten().any(|&n| {
             let e = &self.expansions[n];
@@ -266,7 +269,7 @@ impl<'a> SegmentQuery<'a> {
         by_typos
     }
 
-    /// Whether any document of the segment can match a node.
+    /// Reports whether no document of the segment can match a node.
     pub fn is_empty(&self, node: usize) -> bool {
         (0..CLASSES).all(|class| self.docs(node, class).is_empty())
     }

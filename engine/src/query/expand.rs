@@ -95,7 +95,8 @@ pub(crate) fn expand(
     out
 }
 
-/// Whether to expand a node takes a walk of the dictionary, because no query asked for its typos lately.
+/// Reports whether the expansion of a node needs a walk of the term dictionary, because no recent query has cached its
+/// typos.
 pub(super) fn needs_walk(caches: &SegmentCaches, node: &Node) -> bool {
     let has_typos = node.budget > 0 && node.phrase.is_none() && node.text.len() <= WORD_BYTES_MAX;
     has_typos

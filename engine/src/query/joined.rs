@@ -52,7 +52,8 @@ pub(super) fn near_joined(segment: CachedSegment<'_>, [first, second]: [&str; 2]
     near
 }
 
-/// What begins with the first character of a word, and is the word or one typo away from it.
+/// Finds the places in the term dictionary that begin with the first character of a word and equal the word or are one
+/// typo away from it.
 pub(super) fn beginnings(segment: CachedSegment<'_>, word: &str) -> Arc<NearBeginnings> {
     segment.caches.beginnings.get_or_find(word.into(), || {
         let mut found = BeginningsFound::default();

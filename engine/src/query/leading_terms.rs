@@ -11,7 +11,7 @@ use super::candidates::SegmentQuery;
 use super::graph::QueryGraph;
 use super::vertex::CLASSES;
 
-/// Of one query over one segment; sets are made when they are asked for.
+/// Documents that match the leading terms, for one query and one segment. Each set is computed on first use.
 pub(crate) struct LeadingTerms {
     /// By number of terms.
     docs: Vec<OnceLock<DocSet>>,

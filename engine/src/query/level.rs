@@ -3,10 +3,11 @@
 use super::MatchingStrategy;
 use super::graph::QueryGraph;
 
-/// Of up to so many terms that may be left out all ways to do it are looked at: 252 to leave out five of ten.
+/// Number of droppable terms up to which all combinations to leave out are tried: 252 to leave out five of ten.
 const FEW_TERMS: usize = 10;
-/// Of more terms so many ways to leave out equally many. What the others would find is found among the documents of fewer terms,
-/// and answers say so.
+/// Number of combinations of equally many terms to leave out that are tried if there are more than `FEW_TERMS`
+/// droppable terms. Documents that only the other combinations would find are found with fewer terms, and the answer
+/// reports that.
 const WAYS_MAX: usize = 32;
 
 /// Terms that a document must match, and the nodes that may cover them.
@@ -94,7 +95,7 @@ impl Level {
 pub(crate) struct Step {
     /// The kept terms of each.
     pub(crate) ways: Vec<Vec<usize>>,
-    /// Whether these are all.
+    /// True if `ways` contains all combinations.
     pub(crate) is_complete: bool,
 }
 

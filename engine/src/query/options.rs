@@ -10,7 +10,7 @@ use lamina_text::text::Language;
 /// Weight of a field that is not searched.
 pub(crate) const NOT_SEARCHED: u16 = u16::MAX;
 
-/// What a query needs to know of its index's settings.
+/// Settings of an index that a query needs.
 #[derive(Clone, Debug, Default)]
 pub struct QueryOptions {
     pub typos: TypoOptions,
@@ -29,20 +29,20 @@ pub struct QueryOptions {
     pub searchable: Vec<bool>,
     /// Largest weight any field of the index can have.
     pub max_weight: u16,
-    /// Which other forms of words count.
+    /// Options for other forms of words.
     pub forms: FormOptions,
     /// Per field: words there are matched by typos too.
     pub typos_allowed: Vec<bool>,
 }
 
-/// Which other forms of words count.
+/// Options for other forms of words.
 #[derive(Clone, Debug, Default)]
 pub struct FormOptions {
     /// None: words count as they are.
     pub enabled: bool,
     /// Languages whose stems are looked for: terms that share the stem of a word count as forms of it.
     pub languages: Vec<Language>,
-    /// What the settings say of single words.
+    /// Forms that the settings define for single words.
     pub(crate) known: Arc<KnownForms>,
     /// Per field: words there are matched by other forms too.
     pub allowed: Vec<bool>,
@@ -52,7 +52,7 @@ pub struct FormOptions {
     pub in_phrases: bool,
 }
 
-/// When a word may be misspelt.
+/// Conditions under which a word may be misspelt.
 #[derive(Clone, Debug)]
 pub struct TypoOptions {
     pub enabled: bool,
@@ -96,7 +96,7 @@ impl TypoOptions {
     }
 }
 
-/// Whether a word consists of numeric characters and ASCII punctuation only.
+/// Reports whether a word consists only of numeric characters and ASCII punctuation.
 pub fn is_number(word: &str) -> bool {
     !word.is_empty() && word.chars().all(|c| c.is_numeric() || c.is_ascii_punctuation())
 }
@@ -107,12 +107,12 @@ impl QueryOptions {
         self.weights.get(usize::from(field)).copied().unwrap_or(NOT_SEARCHED)
     }
 
-    /// Whether words of a field are looked at.
+    /// Reports whether words of a field are searchable.
     pub fn is_searchable(&self, field: FieldId) -> bool {
         self.searchable.get(usize::from(field)).copied().unwrap_or(false)
     }
 
-    /// Whether some searchable attributes are not searched.
+    /// Reports whether some searchable attributes are excluded from this search.
     pub(crate) fn is_restricted(&self) -> bool {
         self.searchable
             .iter()
@@ -120,12 +120,12 @@ impl QueryOptions {
             .any(|(&is_searchable, &weight)| is_searchable && weight == NOT_SEARCHED)
     }
 
-    /// Whether forms of words count in a field.
+    /// Reports whether other forms of words count in a field.
     pub(crate) fn forms_reach(&self, field: FieldId) -> bool {
         self.forms.allowed.get(usize::from(field)).copied().unwrap_or(true)
     }
 
-    /// Whether typos reach words of a field.
+    /// Reports whether words of a field can be matched by typos.
     pub(crate) fn typos_reach(&self, field: FieldId) -> bool {
         self.typos_allowed.get(usize::from(field)).copied().unwrap_or(true)
     }

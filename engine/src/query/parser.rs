@@ -10,7 +10,7 @@ pub const TERMS_MAX: usize = 100;
 pub(crate) const QUESTION_TERMS_MAX: usize = 1000;
 /// Excluded words and phrases beyond this count are ignored.
 pub(crate) const EXCLUDED_MAX: usize = 500;
-/// What is longer is cut: the terms that count fit in far less.
+/// Maximum length of a query in bytes. A longer query is cut off; the terms that count take far less.
 pub const QUERY_BYTES_MAX: usize = 32 << 10;
 /// A hard separator (end of a sentence, comma) moves the next word this much further.
 const HARD_SEPARATOR_STEP: u16 = 7;
@@ -36,7 +36,8 @@ pub struct QueryTerm {
     pub stop_words: u16,
     /// Stop words that were dropped right before it.
     pub dropped_before: u16,
-    /// How often it counts, at least once. The parser leaves repetitions apart; a long question joins them.
+    /// Number of times that the term counts, at least one. The parser keeps repetitions separate; a long question joins
+    /// them.
     pub times: u16,
 }
 
@@ -67,7 +68,7 @@ impl QueryTerm {
     }
 }
 
-/// What must not be in a document.
+/// Word or phrase that excludes the documents that contain it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Excluded {
     Word(String),
@@ -126,7 +127,7 @@ impl PhraseBuilder {
     }
 }
 
-/// How the text of a query is cut.
+/// Options for cutting the text of a query into terms.
 #[derive(Clone, Copy, Debug)]
 pub struct ParseOptions<'a> {
     pub languages: &'a [Language],
@@ -139,7 +140,7 @@ pub struct ParseOptions<'a> {
     pub terms_max: usize,
 }
 
-/// Whether a token is the `s` of a possessive.
+/// Reports whether a token is the `s` of a possessive.
 fn is_possessive(text: &str, tokens: &[Token<'_>], index: usize) -> bool {
     let Some([owner, apostrophe, s]) = index.checked_sub(2).and_then(|first| tokens.get(first..=index)) else {
         return false;
@@ -185,18 +186,18 @@ pub fn parse_query(text: &str, tokenizer: &Tokenizer, options: &ParseOptions<'_>
     parser.finish()
 }
 
-/// What the parts of a text that were read mean for those behind them.
+/// Parser state: the effect of the text read so far on the rest.
 struct Parser {
     out: ParsedQuery,
     /// That is open.
     phrase: Option<PhraseBuilder>,
     after_space: bool,
-    /// Of what comes next: `-` or `+` stands before it.
+    /// True if `-` stands before the next term; for `is_required`, if `+` does.
     negative: bool,
     is_required: bool,
     /// Stop words since the last term.
     dropped: u16,
-    /// Of the last word.
+    /// Position of the last word.
     position: u16,
 }
 

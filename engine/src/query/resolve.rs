@@ -104,7 +104,7 @@ impl<'s> Positions<'s> {
         }
     }
 
-    /// As [`AttributeList::position`].
+    /// Works like [`AttributeList::position`].
     fn of_field(&self, field: &str) -> Option<u16> {
         match self {
             Positions::Short(list) => list.position(field),

@@ -27,7 +27,8 @@ struct Split {
 }
 
 impl Split {
-    /// Whether this one is taken rather than one at `cut` with `count` documents.
+    /// Reports whether this split is preferred to one at `cut` with `count` documents. More documents win, then the
+    /// earlier cut.
     fn beats(&self, cut: usize, count: u64) -> bool {
         (self.count, std::cmp::Reverse(self.cut)) > (count, std::cmp::Reverse(cut))
     }

@@ -20,7 +20,7 @@ use super::split::choose_splits;
 /// Words looked up in a segment, where its caches have room for them: nine tenths of the words of a text, where there are
 /// 88,000 different ones.
 const WORDS: usize = 8192;
-/// Of these, words that are looked up as the last one of a query too, which may be unfinished.
+/// Number of these words that are also looked up as the last word of a query, which may be incomplete.
 const LAST_WORDS: usize = 1024;
 /// The files of a segment are entered into the tables of the process when they are no larger: they are in memory mostly,
 /// and where they are not, others hardly have to leave for them.

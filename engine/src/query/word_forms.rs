@@ -25,7 +25,8 @@ const CANDIDATES_MAX: usize = 20_000;
 /// Sequences of forms that a phrase stands for, at most: with more of them its last words count as they are.
 const PHRASES_MAX: usize = 64;
 
-/// Which forms count in a search. `named`: the languages that the request names, if any; `of_fields`: those of the query.
+/// Determines the options for other forms of words in a search. `named`: languages that the request names, if any;
+/// `of_fields`: languages of the searched fields.
 pub(crate) fn form_options(
     snapshot: &Snapshot,
     is_question: bool,

@@ -6,6 +6,7 @@
 //! frequent words.
 
 use lamina_segment::bits::DocSet;
+use lamina_segment::segment::{FieldSets, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
 use lamina_text::id::{DocId, TermOrdinal};
 
 use crate::query::SegmentQuery;
@@ -29,8 +30,8 @@ const EXACT_SHARE: u32 = 16;
 /// Bits of the cost of `exactness` of one word: 0, 1 when no attribute is the word alone, 2 when none begins with it.
 const ATTRIBUTE_BITS: u32 = 2;
 
-/// How the least costs of a document are packed into one number: the costs of several words are added. The parts lie as in
-/// the key, so that bounds order like keys.
+/// Bit layout of the least costs of a document in one number, so that the costs of several words can be added. The
+/// parts have the same order as in the key, so bounds order like keys.
 #[derive(Clone, Copy, Debug)]
 struct Packing {
     rank: CostBits,
@@ -114,7 +115,7 @@ impl Packing {
         move |a, b| (a & rank).min(b & rank) | (a & position).min(b & position) | a & attribute
     }
 
-    /// What the costs of a bound add to a key.
+    /// Returns the part of a key that the costs of a bound make up.
     fn key(&self, packed: PackedBound, layout: &KeyLayout) -> Key {
         let put = |rule, cost| layout.slice(rule).map_or(0, |s| s.put(cost));
         let attribute = match self.attribute.get(packed) {
@@ -131,14 +132,14 @@ impl Packing {
 /// Least costs of one word, packed, by field set code and zone.
 struct CostTable(Vec<[PackedBound; ZONE_COUNT]>);
 
-/// What the postings of a table stand for.
+/// Kind of words and costs that a table has for its postings.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Costs {
     /// `attributeRank` and `wordPosition` of any word.
     Any,
     /// Those of the word of the query itself, and of `exactness`.
     Exact,
-    /// Of `exactness` alone.
+    /// Cost of `exactness` alone.
     ExactnessOnly,
 }
 
@@ -179,7 +180,7 @@ impl CostTable {
     }
 }
 
-/// Where a bound is read from.
+/// Source from which a bound is read.
 enum Source<'q> {
     Words(Forms<'q>),
     /// The stored union of a prefix.
@@ -208,7 +209,7 @@ impl Forms<'_> {
     }
 }
 
-/// How documents are cut.
+/// Parameters for cutting groups of documents.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cutting {
     /// See [`Groups::cut`].
@@ -309,13 +310,13 @@ fn cut_by_place(
     cut
 }
 
-/// Whether only the last of some groups is large: those before it hold the word of a prefix itself.
+/// Reports whether all groups but the last are small. Those contain the word of a prefix itself.
 fn exact_are_few(query: &SegmentQuery<'_>, groups: &[(Key, DocSet)]) -> bool {
     let few = query.reader().doc_count() / EXACT_SHARE;
     groups.split_last().is_none_or(|(_, exact)| exact.iter().all(|(_, docs)| docs.len() <= few))
 }
 
-/// What the costs of a node are read from, and the number of postings to be read; `None` when too much would have to be read.
+/// Returns the source of a node's costs and the number of postings to read, or `None` if that number is too large.
 fn source<'q>(query: &'q SegmentQuery<'q>, node: usize, matched: Match) -> Option<(Source<'q>, u64)> {
     let e = &query.expansions()[node];
     // A split counts as a typo.

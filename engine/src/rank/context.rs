@@ -31,7 +31,7 @@ pub(crate) struct SegmentInput<'a> {
     /// Documents that may be hits.
     pub(crate) universe: DocSet,
     pub(crate) sort: SegmentSort<'a>,
-    /// What makes its documents count more.
+    /// Boosts of its documents.
     pub(crate) boosts: SharedBoosts<'a>,
 }
 
@@ -54,9 +54,9 @@ pub(super) struct Context<'a> {
     /// The matcher of each segment.
     pub(super) matchers: Vec<Matcher>,
     pub(super) layout: KeyLayout,
-    /// Of the rules before the first sort, and of those behind it.
+    /// Layouts of the keys of the rules before the first sort, and of those after it.
     pub(super) around_sort: [KeyLayout; 2],
-    /// What documents are compared by.
+    /// Parts by which documents are compared.
     pub(super) parts: Vec<KeyPart>,
     /// Per term: whether a document of any segment holds its exact word (or the words of its phrase are known).
     pub(super) exact_known: Vec<bool>,
@@ -94,12 +94,12 @@ impl<'a> Context<'a> {
         self.layout.slice(GraphRule::Words).map_or(0, |s| s.put(level.missing_words))
     }
 
-    /// Whether documents have an order besides that of the rules.
+    /// Reports whether documents are also ordered by sorts.
     pub(super) fn has_sorts(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, KeyPart::Sort(_)))
     }
 
-    /// Whether a group of one segment is so small that it is scanned without being cut.
+    /// Reports whether a group of one segment is so small that it is scanned without being cut.
     pub(super) fn is_scanned_whole(&self, docs: &DocSet) -> bool {
         docs.len() <= self.search.thresholds.scanned_whole_max / self.segments.len().clamp(1, SEGMENTS_MAX) as u32
     }
@@ -109,7 +109,7 @@ impl<'a> Context<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct SegmentLevel<'a> {
     pub(super) context: &'a Context<'a>,
-    /// Of the segment.
+    /// Index of the segment.
     pub(super) index: usize,
     pub(super) level: &'a Level,
 }

@@ -16,13 +16,13 @@ use crate::rank::top_k::Entry;
 pub(super) struct RankedLevel {
     pub(super) level: Level,
     pub(super) max_typos: u32,
-    /// Of documents in which no words are joined.
+    /// Maximum proximity cost of documents in which no words are joined.
     pub(super) max_proximity: u32,
     /// That match it and no earlier one.
     pub(super) documents: u32,
-    /// Of these, those that need no typo; `None` where the search did not need it.
+    /// Number of these that need no typo; `None` if the search did not need it.
     pub(super) without_typo: Option<u32>,
-    /// Of these, those that came to the rules for which documents are read.
+    /// Number of these that reached the rules for which documents are read.
     pub(super) compared: u32,
 }
 

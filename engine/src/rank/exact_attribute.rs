@@ -60,7 +60,7 @@ impl<'a> ExactFields<'a> {
 /// The words of a query, to be found where an attribute begins.
 pub(super) struct Beginning<'a> {
     sequence: Sequence,
-    /// How many words.
+    /// Number of words.
     len: usize,
     options: &'a QueryOptions,
 }
@@ -93,7 +93,7 @@ impl<'a> Beginning<'a> {
         })
     }
 
-    /// Whether an attribute begins with the words; `whole`: whether one is the words and no more. Cost: see
+    /// Reports whether an attribute begins with the words or, if `whole`, consists of exactly these words. Cost: see
     /// [`Sequence::begins_field`].
     pub(super) fn is_in(&self, doc: &TokensOfDoc<'_>, whole: bool) -> bool {
         let is_asked = |field, len| (!whole || len == self.len) && self.options.weight(field) != NOT_SEARCHED;

@@ -14,10 +14,10 @@ pub struct RuleCandidates {
     /// The place of the first of them among all rules, as in the details of hits.
     pub first: usize,
     pub documents: u64,
-    /// Of these, those that had to be looked at: the others could not be among the hits. `None` for a rule that reads no
-    /// documents.
+    /// Number of these that had to be read, because the others could not be among the hits. `None` for a rule that
+    /// reads no documents.
     pub read: Option<u64>,
-    /// What became of them, best first.
+    /// Names and sizes of the groups that the rule made of them, best first.
     pub groups: Vec<(String, u64)>,
 }
 
@@ -45,7 +45,7 @@ impl Plan {
 }
 
 impl Ranked<'_> {
-    /// What each step saw. To be called before the matching documents are taken away.
+    /// Reports the candidates of each step. Call it before the matching documents are taken away.
     pub(crate) fn report(&self) -> Vec<RuleCandidates> {
         let plan = self.context.search.plan;
         let compared = self.levels.iter().map(|ranked| u64::from(ranked.compared)).sum();

@@ -5,6 +5,7 @@
 
 use lamina_segment::bits::DocSet;
 use lamina_segment::bits::kernels::next_within;
+use lamina_segment::segment::PrefixUnion;
 use lamina_text::id::DocId;
 
 use crate::rank::key::Key;
@@ -279,7 +280,7 @@ struct Best {
     room: usize,
     /// Bounds above this do not count any more.
     limit: PackedBound,
-    /// Where what was left out begins.
+    /// Start of the documents that were left out.
     left: Option<Start>,
 }
 

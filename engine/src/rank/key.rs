@@ -9,7 +9,7 @@ use crate::rank::rules::GraphRule;
 /// Packed costs; smaller is better.
 pub(crate) type Key = u128;
 
-/// Where the cost of one rule lies in a [`Key`].
+/// Position of the cost of one rule in a [`Key`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slice {
     shift: u32,

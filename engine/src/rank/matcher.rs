@@ -15,7 +15,7 @@ use crate::query::vertex::{VertexIndex, class_of, vertex, vertex_count};
 /// reference does): such an occurrence has only one of the two ends.
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
-/// Where a vertex occurs in a document.
+/// Occurrence of a vertex in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Occurrence {
     pub(crate) field: FieldId,
@@ -68,14 +68,14 @@ struct PrefixRange {
     vertex: VertexIndex,
 }
 
-/// Where a scan of one field stands.
+/// State of the scan of one field.
 struct FieldScan {
     field: FieldId,
     /// Misspelt words count.
     typos: bool,
     /// Other forms of words count.
     forms: bool,
-    /// Of the last word; wraps to 0 at the first.
+    /// Position of the last word. It wraps to 0 at the first word.
     position: u32,
     words: u32,
 }
@@ -88,7 +88,7 @@ impl FieldScan {
 
 const FILTER_BITS: u32 = 4096;
 
-/// What to look for in the documents of one segment.
+/// Terms and phrases to find in the documents of one segment.
 #[derive(Debug)]
 pub(crate) struct Matcher {
     filter: Box<[u64; (FILTER_BITS / 64) as usize]>,
@@ -114,7 +114,7 @@ pub(crate) struct Occurrences {
 }
 
 impl Occurrences {
-    /// Where a vertex occurs, in reading order within each field.
+    /// Returns the occurrences of a vertex, in reading order within each field.
     pub(crate) fn of(&self, vertex: VertexIndex) -> &[Occurrence] {
         self.by_vertex.get(vertex).map_or(&[], Vec::as_slice)
     }

@@ -28,8 +28,8 @@ impl Distinct {
         Distinct { columns, used: UsedValues::with_limit(limit), without_column: 0 }
     }
 
-    /// Whether the document is among the first of each of its values; marks all of them as used then. Documents without a
-    /// value are all kept.
+    /// Reports whether none of the document's values has reached the limit of hits, and then counts one more hit for
+    /// each. Documents without a value are all kept.
     pub(crate) fn admit(&mut self, segment: usize, doc: DocId) -> bool {
         match &self.columns[segment] {
             Some(column) => self.used.admit(column, doc),
@@ -40,7 +40,7 @@ impl Distinct {
         }
     }
 
-    /// How many groups the hits admitted so far make; one without a value is one by itself.
+    /// Counts the groups of the hits admitted so far. A hit without a value is a group of its own.
     pub(crate) fn groups(&self) -> u64 {
         self.used.groups() + self.without_column
     }
@@ -59,14 +59,14 @@ pub(crate) trait RankedList {
     /// Per segment: its best entries, unordered.
     fn entries(&self) -> &[Vec<Entry>];
 
-    /// What they are compared by.
+    /// Returns the order by which the entries are compared.
     fn order(&self) -> &EntryOrder<'_>;
 
-    /// What each rule says of an entry.
+    /// Returns what each rule says about an entry.
     fn details(&self, segment: usize, entry: &Entry) -> Vec<ScoreDetail>;
 }
 
-/// Which hits are wanted, and what of them.
+/// Range of the hits that are wanted, and the data wanted for them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     /// Hits skipped, best first.
@@ -75,7 +75,7 @@ pub(crate) struct Wanted {
     pub(crate) limit: usize,
     /// Documents with a lower score are no hits.
     pub(crate) score_threshold: Option<f64>,
-    /// Whether hits have their score, for which their documents are read again.
+    /// True if hits have their score, for which their documents are read again.
     pub(crate) scores: bool,
 }
 

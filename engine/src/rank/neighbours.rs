@@ -27,7 +27,7 @@ pub(super) struct Neighbours {
     pairs: Vec<[Neighbour; 2]>,
 }
 
-/// What a node can meet its neighbour with.
+/// Words by which a node can be adjacent to its neighbour.
 struct Neighbour {
     /// The word, or the completions of a prefix.
     words: Range<TermOrdinal>,
@@ -90,7 +90,7 @@ impl Neighbours {
         (!pairs.is_empty()).then_some(Neighbours { pairs })
     }
 
-    /// What no document costs more than.
+    /// Returns the upper bound of the cost of a document.
     pub(super) fn most(&self) -> u32 {
         self.pairs.len() as u32 * PROXIMITY_COST_MAX
     }
@@ -121,7 +121,8 @@ impl NearestWords {
         NearestWords { pairs: neighbours.pairs.iter().map(pair).collect() }
     }
 
-    /// Whether a document may cost no more than `limit`. The bound is too low where fields or values meet.
+    /// Reports whether the cost of a document may be at most `limit`. The bound is too low at the borders of fields and
+    /// values.
     pub(super) fn may_cost(&self, doc: &TokensOfDoc<'_>, limit: u32) -> bool {
         let cost = |sum: u32, pair: &Option<(Nearest, bool)>| {
             let Some((nearest, is_left)) = pair else { return Some(sum) };
@@ -197,15 +198,17 @@ fn stored(query: &SegmentQuery<'_>, pair: &[Neighbour; 2]) -> Option<(DocSet, Op
     }
 }
 
-/// What pairs of frequent words say of neighbours.
+/// Information that the stored word pairs of frequent words give on two neighbours.
 struct Paired {
     adjacent: DocSet,
     near: Option<Known>,
-    /// How often a document may be adjacent only because it holds a word that is in no pairs.
+    /// Sum of the document frequencies of the words without stored pairs. A document may count as adjacent only because
+    /// it contains such a word.
     holding_rare: u64,
 }
 
-/// What is known of the frequent words of two neighbours; documents with others of their words count as adjacent.
+/// Looks up the stored word pairs of the frequent words of two neighbours. Documents with other words of either count
+/// as adjacent.
 fn paired(query: &SegmentQuery<'_>, [left, right]: &[Neighbour; 2]) -> Option<Paired> {
     let stored = query.reader().neighbours();
     if left.len().max(right.len()) > WORDS_MAX {
@@ -231,8 +234,8 @@ fn paired(query: &SegmentQuery<'_>, [left, right]: &[Neighbour; 2]) -> Option<Pa
     Some(Paired { adjacent, near: near.flatten(), holding_rare })
 }
 
-/// What is known of the words that come right after the frequent words of the left one; documents with others of its words
-/// count as adjacent.
+/// Looks up the documents in which words of the right neighbour directly follow the frequent words of the left one.
+/// Documents with other words of the left neighbour count as adjacent.
 fn followed(query: &SegmentQuery<'_>, [left, right]: &[Neighbour; 2]) -> Option<DocSet> {
     let stored = query.reader().neighbours();
     if left.len().max(right.others.len()) > WORDS_MAX || right.words.is_empty() {

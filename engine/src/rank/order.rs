@@ -27,7 +27,7 @@ pub(super) fn complete_unsorted(entries: &mut [Vec<Entry>], matching: &[DocSet],
     }
 }
 
-/// What entries are compared by. Within a segment the keys of columns do; across segments their values.
+/// Order of entries. Within a segment the sort keys of its columns are compared; across segments, the values.
 pub(crate) struct EntryOrder<'a> {
     pub(super) segments: &'a [SegmentInput<'a>],
     pub(super) parts: Vec<KeyPart>,

@@ -73,8 +73,8 @@ pub(crate) struct PathFinder<'q> {
     slices: Slices,
     /// Terms whose exact word is in the index at all.
     exact_known: &'q [bool],
-    /// Whether documents are ordered by their typos before `exactness`: of a misspelt word the exact one is out of question
-    /// then. Else it still counts as missing.
+    /// True if documents are ordered by typos before `exactness`. Then a misspelt word excludes the exact one;
+    /// otherwise the exact word still counts as missing.
     has_typos_apart: bool,
     /// Per boundary of the kept terms: vertices that end there and are reached.
     reached: Vec<Vec<Reached>>,

@@ -41,7 +41,7 @@ impl PlannedRule {
 /// The order of hits.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// What hits are ordered by besides relevancy, in the order of first use.
+    /// Criteria besides relevancy by which hits are ordered, in the order of first use.
     pub(crate) sorts: Vec<SortCriterion>,
     pub(crate) rules: Vec<PlannedRule>,
     /// Every word is required: nothing to drop, so `words` is no rule.
@@ -119,18 +119,18 @@ impl Plan {
         }
     }
 
-    /// Whether documents that match more words always come first.
+    /// Reports whether documents that match more words always come first.
     pub(crate) fn words_first(&self) -> bool {
         self.all_words || self.rules.first() == Some(&PlannedRule::Words)
     }
 
-    /// Whether, among documents that match as many words, those with fewer typos come first.
+    /// Reports whether documents with fewer typos come first among those that match equally many words.
     pub(crate) fn typo_first(&self) -> bool {
         let rest = self.rules.strip_prefix(&[PlannedRule::Words]).unwrap_or(&self.rules);
         self.words_first() && rest.first() == Some(&PlannedRule::Typo)
     }
 
-    /// Whether `typo` is a rule before `later`.
+    /// Reports whether `typo` is a rule before `later`.
     pub(crate) fn has_typo_before(&self, later: PlannedRule) -> bool {
         self.rules.iter().take_while(|&&rule| rule != later).any(|&rule| rule == PlannedRule::Typo)
     }

@@ -21,7 +21,7 @@ pub(crate) enum GraphRule {
 /// Cost of the first step of `exactness` when no attribute starts with the query.
 pub(super) const EXACT_ATTRIBUTE_WORST: u32 = 2;
 
-/// How documents match the words of a level.
+/// Way in which documents match the words of a relaxation step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Match {
     /// Every word without typo.

@@ -21,7 +21,7 @@ use crate::rank::thresholds::SearchThresholds;
 use crate::rank::top_k::{Entry, KeyPart, TopK};
 use crate::sort::SortTarget;
 
-/// How a scan ended.
+/// Result of a scan.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scan {
     Complete,
@@ -30,7 +30,7 @@ enum Scan {
     TimeIsUp,
 }
 
-/// What words may cost that are apart.
+/// Upper bounds of the proximity cost of words that are apart.
 struct Apart {
     /// In any document.
     most: u32,
@@ -41,11 +41,11 @@ struct Apart {
 /// Scans groups of documents of one segment and level; keeps its buffers from group to group.
 pub(super) struct LevelScan<'a> {
     of: SegmentLevel<'a>,
-    /// Of the level.
+    /// Number of the relaxation step.
     number: u16,
     /// Counts documents that are read, over all scans.
     all_read: &'a AtomicU64,
-    /// How the documents match; `None` when they may in any way.
+    /// Way in which the documents match; `None` if any way is possible.
     matched: Option<Match>,
     has_sorts: bool,
     has_graph_rules: bool,
@@ -150,7 +150,8 @@ impl<'a> LevelScan<'a> {
         }
     }
 
-    /// As [`Self::group`], for several groups, best first. Together they are shared with the second thread as one.
+    /// Works like [`Self::group`], for several groups, best first. The second thread shares them as if they were one
+    /// group.
     pub(super) fn groups(&mut self, groups: &[(Key, DocSet)], top: &mut TopK) -> bool {
         if let [(bound, docs)] = groups {
             return self.group(*bound, docs, top);
@@ -273,8 +274,8 @@ impl<'a> LevelScan<'a> {
         Scan::Complete
     }
 
-    /// Whether the words of a document may be as near each other as they must be for it to enter. When only words near each
-    /// other could still win, that is seen without a look at all of them.
+    /// Reports whether the words of a document may be close enough together for it to enter the top k. If only words
+    /// close together could still win, not all of them are examined.
     #[inline]
     fn may_be_near(&self, bound: Key, apart: &mut Apart, doc: DocId, span: Span, top: &TopK) -> bool {
         let Some((slice, neighbours)) = &self.neighbours else { return true };
@@ -292,8 +293,8 @@ impl<'a> LevelScan<'a> {
         nearest.may_cost(&reader.tokens().doc_at(span), apart.limit)
     }
 
-    /// Whether an attribute of a document may be the query, or, unless `whole`, begin with it: found without a look at most
-    /// of its words.
+    /// Reports whether an attribute of a document may be exactly the query or, unless `whole`, begin with it. Most
+    /// words of the document are not examined.
     fn may_be_exact(&self, doc: DocId, span: Span, whole: bool) -> bool {
         let SegmentLevel { context, level, .. } = self.of;
         let query = self.of.query();
@@ -305,8 +306,8 @@ impl<'a> LevelScan<'a> {
         !whole || self.exact_fields.get_or_init(|| ExactFields::new(query, level, without_typo)).possible(doc)
     }
 
-    /// Whether a document could enter that comes behind all of `leading` in the first order, and whose key is at least
-    /// `bound`.
+    /// Reports whether a document could enter that comes after all of `leading` in the first sort and whose key is at
+    /// least `bound`.
     fn admits_behind(&self, bound: Key, leading: &DocSet, top: &TopK) -> bool {
         let sort = &self.of.segment().sort;
         let last = leading.iter().map(|doc| sort.key(0, doc)).max().unwrap_or(0);
@@ -317,8 +318,8 @@ impl<'a> LevelScan<'a> {
         top.admits(bound, &best, 0)
     }
 
-    /// Whether a document with this key could not enter. Without sort values that stays so for the rest of the group,
-    /// whose documents ascend while the bar only rises.
+    /// Reports whether a document with this key could not enter. Without sort values this holds for the rest of the
+    /// group, because its documents ascend and the bar only rises.
     fn is_settled(&self, already: bool, key: Option<Key>, top: &TopK, doc: DocId) -> bool {
         (already && !self.has_sorts) || key.is_some_and(|key| !top.admits(key, &self.sorts, doc))
     }

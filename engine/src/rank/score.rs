@@ -10,7 +10,7 @@ use lamina_text::id::DocId;
 pub use crate::sort::SortedValue;
 use crate::sort::{SegmentSort, SortTarget};
 
-/// How well the start of an attribute equals the query.
+/// Degree to which the start of an attribute equals the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ExactMatch {
     /// Some attribute is exactly the query.
@@ -21,7 +21,7 @@ pub enum ExactMatch {
     None,
 }
 
-/// How exact the words of a hit are.
+/// Exactness of the words of a hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exactness {
     pub kind: ExactMatch,
@@ -50,7 +50,7 @@ impl Exactness {
     }
 }
 
-/// What one ranking rule said of one hit.
+/// Result of one ranking rule for one hit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ScoreDetail {
     Words {
@@ -84,11 +84,11 @@ pub enum ScoreDetail {
         value: Option<[f64; 2]>,
         distance_m: Option<f64>,
     },
-    /// Of the strategy for questions, in place of all relevancy rules.
+    /// Result of the strategy for questions, which replaces all relevancy rules.
     Bm25 {
         /// Sum over the words.
         value: f64,
-        /// What no document can reach.
+        /// Upper bound, which no document reaches.
         max: f64,
         matching_words: u32,
         max_matching_words: u32,
@@ -97,14 +97,14 @@ pub enum ScoreDetail {
     },
     /// Similarity 0..=1; `None` for documents without a vector.
     Vector(Option<f32>),
-    /// Of a hybrid search that fuses its lists, in place of all relevancy rules.
+    /// Result of a hybrid search that fuses its lists, which replaces all relevancy rules.
     Fusion {
         /// 0..=1: the weighted sum of the shares.
         score: f64,
         words: Option<FusedArm>,
         nearness: Option<FusedArm>,
     },
-    /// What makes a document count more.
+    /// Factor of a boost.
     Boost {
         /// `boost`, `decay`, `boostIf`; `boosts` for the product of all.
         name: &'static str,
@@ -118,12 +118,12 @@ pub enum ScoreDetail {
     Pin {
         /// The place that was asked for, from 0.
         position: u32,
-        /// Who asked for it.
+        /// Origin of the pin.
         by: Arc<str>,
     },
     /// Behind all rules: the first hits were put into another order.
     Rerank {
-        /// What they are ordered by, largest first.
+        /// Score by which they are ordered, largest first.
         score: f64,
         /// The place that the hit had before, from 1.
         rank: u32,
@@ -132,19 +132,19 @@ pub enum ScoreDetail {
     Skipped,
 }
 
-/// What one list of a hybrid search gives a hit.
+/// Contribution of one list of a hybrid search to a hit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FusedArm {
     /// Place in the list, from 1.
     pub rank: u32,
-    /// As the list has it: similarity, or the sum of BM25.
+    /// Score in the list: similarity, or the sum of BM25.
     pub score: f64,
     /// 0..=1: what it counts, before the weight of the list.
     pub share: f64,
 }
 
 impl ScoreDetail {
-    /// What criterion `index` of `sort` says of a document.
+    /// Returns the result of criterion `index` of `sort` for a document.
     pub(crate) fn of_sort(sort: &SegmentSort<'_>, index: usize, doc: DocId) -> ScoreDetail {
         let criterion = sort.criterion(index);
         let ascending = criterion.ascending;
@@ -232,7 +232,7 @@ pub fn global_score(details: &[ScoreDetail]) -> f64 {
     run_score(details, multiplied_boosts(details))
 }
 
-/// What the score of a hit is multiplied by; `None` without boosts.
+/// Returns the factor by which the score of a hit is multiplied; `None` without boosts.
 pub fn multiplied_boosts(details: &[ScoreDetail]) -> Option<f64> {
     let factors = details.iter().filter_map(|detail| match detail {
         ScoreDetail::Boost { factor, is_multiplied: true, .. } => Some(*factor),

@@ -10,7 +10,8 @@ pub struct SearchThresholds {
     pub scanned_whole_max: u32,
     /// So many postings are worth another thread.
     pub postings_per_job: u64,
-    /// What is left of larger groups is scanned on two threads.
+    /// Maximum number of remaining documents of a larger group that one thread scans alone. More are scanned on two
+    /// threads.
     pub scanned_alone_max: usize,
     /// Documents of the first group that are scanned before the others are looked at, and of each later one, for which the
     /// bar is up already.

@@ -41,8 +41,8 @@ pub(crate) fn compare(parts: &[KeyPart], a: (Key, &[u64]), b: (Key, &[u64])) -> 
     Ordering::Equal
 }
 
-/// What one of several collectors knows of the worst key that still counts is known to all of them: whatever is worse than
-/// the `k` best documents of one segment is not among those of all.
+/// Worst key that still counts, shared by several collectors. A document that is worse than the `k` best of one segment
+/// is not among the best of all.
 #[derive(Debug)]
 pub(crate) struct SharedBar(Mutex<Key>);
 
@@ -81,12 +81,12 @@ impl TopK {
         }
     }
 
-    /// Whether a document with this key would come behind enough others of another segment.
+    /// Reports whether a document with this key would come after enough documents of other segments.
     fn is_behind_others(&self, key: Key) -> bool {
         matches!(*self.parts, [KeyPart::Graph(mask)] if key & mask > self.shared)
     }
 
-    /// Whether a document with this key could enter.
+    /// Reports whether a document with this key could enter.
     pub(crate) fn admits(&self, key: Key, sorts: &[u64], doc: DocId) -> bool {
         if self.is_behind_others(key) {
             return false;
@@ -100,8 +100,8 @@ impl TopK {
         }
     }
 
-    /// Whether any document from `first` on whose costs are at least those of `bound` could enter, whatever its sort
-    /// values.
+    /// Reports whether any document from `first` on whose costs are at least those of `bound` could enter, whatever its
+    /// sort values.
     pub(crate) fn admits_any(&self, bound: Key, first: DocId) -> bool {
         if self.is_behind_others(bound) {
             return false;
@@ -123,7 +123,8 @@ impl TopK {
         self.threshold.as_ref().map(|worst| worst.key)
     }
 
-    /// How many documents come before all with this key, as far as it follows from the costs before the first sort.
+    /// Counts the collected documents that come before all with this key, as far as the costs before the first sort
+    /// decide it.
     pub(crate) fn count_below(&self, bound: Key) -> usize {
         let Some(KeyPart::Graph(mask)) = self.parts.first() else { return 0 };
         self.entries.iter().filter(|entry| entry.key & mask < bound & mask).count()

@@ -94,9 +94,9 @@ fn plain_graph(mut graph: QueryGraph) -> QueryGraph {
     graph
 }
 
-/// Where a question has more terms than a search looks for: a word that it repeats becomes one that counts as often, and of
-/// different words those are kept that can add most to a score. Words that no document holds say nothing; phrases and a word
-/// that is still being typed stay. `true` when words were left out.
+/// Reduces the terms of a question to those that a search can look for. Repetitions of a word become one term that
+/// counts as often. Of different words, those that can add most to a score are kept. Words that no document contains
+/// are dropped first; phrases, and a word that is still being typed, are kept. Returns `true` if words were left out.
 fn keep_most_selective(snapshot: &Snapshot, statistics: &Statistics, terms: &mut Vec<QueryTerm>) -> bool {
     if terms.len() > TERMS_MAX {
         join_repeated(terms);
@@ -142,7 +142,7 @@ fn join_repeated(terms: &mut Vec<QueryTerm>) {
     *terms = different;
 }
 
-/// How many documents hold a word as it is spelt, and, counted one by one, its other forms.
+/// Counts the documents that contain a word as it is spelt, plus the document frequency of each of its other forms.
 fn known_docs(query: &SegmentQuery<'_>, node: usize) -> u64 {
     let freq = |&form: &TermOrdinal| u64::from(query.reader().postings().doc_freq(form));
     u64::from(query.live_len(query.docs(node, 0))) + query.expansions()[node].forms.iter().map(freq).sum::<u64>()
@@ -155,8 +155,9 @@ fn as_spelt(node: &mut Node) {
     node.prefix &= !node.is_ngram();
 }
 
-/// Whether neighbouring words are meant as one: at least as many documents write them together as hold all of them. So
-/// `data base` finds databases, and `a way` does not find what is far away. `queries`: of a graph of one node per word.
+/// Reports whether adjacent words are meant as one word, because at least as many documents write them together as
+/// contain all of them. So `data base` finds databases, and `a way` does not find what is far away. `queries`: queries
+/// for a graph of one node per word.
 fn is_written_together(joined: &Node, queries: &[SegmentQuery<'_>]) -> bool {
     let (mut together, mut apart) = (0, 0);
     for query in queries {

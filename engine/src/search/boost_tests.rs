@@ -63,7 +63,7 @@ fn factors(hit: &Hit) -> Vec<f64> {
     hit.details.iter().filter_map(factor).collect()
 }
 
-/// What a boost makes of a book.
+/// Expected factor that a boost gives a book.
 type Factor = fn(u64) -> f64;
 
 /// All boosts there are, with what they make of a book.

@@ -26,12 +26,12 @@ pub(super) fn without_boosts(rules: &[RankingRule]) -> Vec<RankingRule> {
     rules.iter().filter(|rule| rule.boost().is_none()).cloned().collect()
 }
 
-/// What boosts make of the hits of a list.
+/// Boosts of the hits of a list.
 pub(super) struct HitBoosts<'a> {
     rules: Vec<&'a BoostRule>,
-    /// Of each segment; none where a filter took too long.
+    /// Boosts of each segment; empty if a filter took too long.
     segments: Vec<SegmentBoosts<'a>>,
-    /// Whether filters took too long: nothing is boosted then.
+    /// True if filters took too long. Nothing is boosted then.
     pub(super) is_late: bool,
 }
 

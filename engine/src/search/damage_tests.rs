@@ -107,7 +107,7 @@ fn sound() -> MemoryDirectory {
     directory
 }
 
-/// What an index answers: `Err` where it says that it is damaged.
+/// Collects the answers of an index: `Err` where it reports damage.
 fn answers(snapshot: &Snapshot) -> Vec<Result<String, IndexError>> {
     let words = |query: &str| SearchRequest { query: Some(query.to_owned()), limit: 30, ..SearchRequest::default() };
     let filtered =
@@ -167,8 +167,8 @@ fn answers(snapshot: &Snapshot) -> Vec<Result<String, IndexError>> {
 /// Sections whose blocks are compared when they are read.
 const IN_BLOCKS: [u16; 3] = [20, 32, 33];
 
-/// How many answers of an index with this file in the place of its own are errors; none is wrong. `None`: it cannot be
-/// opened.
+/// Counts the answers that are errors if the index has this damaged file in place of the original. Fails if an answer
+/// is wrong. Returns `None` if the index is not searchable.
 fn errors(
     directory: &MemoryDirectory,
     scrubs: bool,

@@ -49,7 +49,7 @@ fn documents() -> impl Strategy<Value = Vec<Value>> {
     })
 }
 
-/// How many documents have each value, numbers and texts that look alike being one.
+/// Counts the documents that have each value. Numbers and texts that look alike are one value.
 fn counted(documents: &[&Value], field: &ElementField) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for document in documents {

@@ -23,7 +23,7 @@ const POSITIONS_MAX: usize = 100;
 /// Words of a document that are looked at, with the gaps between them.
 const TOKENS_MAX: usize = 100_000;
 
-/// What a request wants to know beside its hits.
+/// Explanations that a request wants besides its hits.
 #[derive(Clone, Debug, Default)]
 pub struct Explain {
     /// The primary key of a document: why it is a hit, or is not.
@@ -32,14 +32,14 @@ pub struct Explain {
     pub imposed: Option<Filter>,
 }
 
-/// What an explanation says.
+/// Explanation of a search.
 #[derive(Clone, Debug, Default)]
 pub struct Explanation {
     /// The words and phrases of the query, as they are looked for.
     pub words: Vec<String>,
     pub stages: Vec<Stage>,
     pub rules: Vec<RuleCandidates>,
-    /// Of each hit, where the words of the query are.
+    /// Matches of the query words in each hit.
     pub matches: HashMap<DocumentAddress, Vec<WordMatches>>,
     /// The document that was asked for.
     pub document: Option<DocumentExplanation>,
@@ -54,7 +54,7 @@ pub struct Stage {
     pub documents: Option<u64>,
 }
 
-/// Where a word or phrase of the query is in a document.
+/// Matches of a word or phrase of the query in a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WordMatches {
     pub word: String,
@@ -72,7 +72,7 @@ pub struct TermMatch {
     pub positions: Vec<u32>,
 }
 
-/// How a word of the query is read.
+/// Way in which a document matches a query word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MatchKind {
     Exact,
@@ -83,26 +83,26 @@ pub enum MatchKind {
     Stem,
     OneTypo,
     TwoTypos,
-    /// As two words.
+    /// Match as two words.
     Split,
     /// Together with the words after it, as one.
     Concatenation,
 }
 
-/// Why a document is a hit, or is not.
+/// Reason for which a document is a hit or is not.
 #[derive(Clone, Debug)]
 pub struct DocumentExplanation {
     pub id: String,
     pub standing: Standing,
     pub words: Vec<WordMatches>,
-    /// When it was ranked.
+    /// Score, if the document was ranked.
     pub score: Option<f64>,
     pub details: Vec<ScoreDetail>,
     /// In searches by vectors, when it is among what they find.
     pub nearness: Option<Nearness>,
 }
 
-/// Where a document stands in the list by nearness.
+/// Position of a document in the list by vector similarity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Nearness {
     /// To the query; `None` without a vector.
@@ -118,8 +118,8 @@ impl DocumentExplanation {
     }
 }
 
-/// What a search by vectors says of the document that was asked for: `found` when it is a candidate, with what became of
-/// it and its details.
+/// Explains the standing of the requested document in a search by vectors. `found`: its standing and details, if it is
+/// a candidate.
 pub(super) fn explain_near(
     snapshot: &Snapshot,
     request: &SearchRequest,
@@ -142,7 +142,7 @@ pub(super) fn explain_near(
     Ok(explained)
 }
 
-/// Where a document is, if the caller may know of it.
+/// Returns the address of a document, if the caller may know about it.
 fn seen(
     snapshot: &Snapshot,
     request: &SearchRequest,
@@ -163,7 +163,7 @@ fn seen(
     Ok(Ok(address))
 }
 
-/// Whether a document passes; `None` when the time is up before that is known.
+/// Reports whether a document passes; `None` if the time is up before that is known.
 fn passes(
     snapshot: &Snapshot,
     filter: &Filter,
@@ -188,7 +188,7 @@ fn failing_parts(
     Ok(parts)
 }
 
-/// Of a conjunction, each part on its own.
+/// Collects the parts of a conjunction that the document does not pass, each on its own.
 fn failing(
     snapshot: &Snapshot,
     filter: &Filter,
@@ -217,7 +217,7 @@ pub enum Standing {
     Filtered {
         parts: Vec<String>,
     },
-    /// What the query excludes, and it holds.
+    /// Words that the query excludes and the document contains.
     Excluded {
         words: Vec<String>,
     },
@@ -324,7 +324,7 @@ impl Explainer<'_> {
         Ok(explained)
     }
 
-    /// Why a document may not be a hit, whatever its words: the filter, or what is excluded.
+    /// Returns the reason for which a document cannot be a hit, whatever its words: the filter, or excluded words.
     fn outside(&self, address: DocumentAddress) -> Result<Standing, SearchError> {
         let parts = failing_parts(self.snapshot, self.request, address)?;
         if !parts.is_empty() {
@@ -339,7 +339,7 @@ impl Explainer<'_> {
         Ok(Standing::Excluded { words: held.map(text).collect() })
     }
 
-    /// Where the words of the query are in a document. Cost: one look at its tokens.
+    /// Finds the matches of the query words in a document. Cost: one look at its tokens.
     fn matches(&self, address: DocumentAddress) -> Vec<WordMatches> {
         let query = &self.segments[address.segment as usize].query;
         let (mut fields, mut tokens) = (Vec::new(), Vec::new());
@@ -418,8 +418,8 @@ fn spelt(query: &SegmentQuery<'_>, words: &[TermOrdinal]) -> String {
     words.join(" ")
 }
 
-/// How a word of a document stands for one of the query by itself, if it does.
-/// `others`: whether misspelt words count, and other forms.
+/// Returns the way in which a word of a document alone matches a query word, if it does. The flags tell whether
+/// misspelt words count, and whether other forms do.
 fn kind_of(
     query: &SegmentQuery<'_>,
     of: &Expansion,

@@ -32,7 +32,7 @@ pub(super) struct Filtering {
 }
 
 impl SearchResult {
-    /// What is found when the time budget ends before the search begins: nothing.
+    /// Returns the empty result of a search whose time budget ended before it began.
     pub fn late(snapshot: &Snapshot) -> SearchResult {
         SearchResult {
             hits: Vec::new(),
@@ -77,7 +77,8 @@ impl Filtering {
         Ok(Filtering { sorts, ..self })
     }
 
-    /// What the elements of the documents `among` those of a segment are compared by; nothing when the time is up.
+    /// Returns the element columns for sorting the documents of a segment that are in `among`. The result is empty if
+    /// the time is up.
     pub(super) fn element_columns(&self, view: &SegmentView, among: &DocSet) -> ElementColumns {
         self.sorts.columns(view, among, self.limit).unwrap_or_else(|_| {
             self.is_late.store(true, Ordering::Relaxed);
@@ -119,8 +120,8 @@ impl Filtering {
         passing
     }
 
-    /// Whether the filter was not evaluated for all segments. Then no document is a hit: those that passed elsewhere would
-    /// look like all there are.
+    /// Reports whether the filter could not be evaluated for all segments. Then no document is a hit, because the
+    /// documents that passed elsewhere would look like the complete result.
     pub(super) fn is_late(&self) -> bool {
         self.is_late.load(Ordering::Relaxed)
     }

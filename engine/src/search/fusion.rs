@@ -6,7 +6,7 @@ use lamina_index::index::DocumentAddress;
 use super::Hit;
 use crate::rank::{FusedArm, ScoreDetail};
 
-/// How two lists are merged.
+/// Method for merging two lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Fusion {
     /// By the weighted scores, as the protocol has it.
@@ -30,7 +30,8 @@ pub(super) struct Fused {
     pub(super) is_semantic: bool,
 }
 
-/// What hits of the merged list are ordered by: whether a field is the query, the fused score, the better rank of both lists.
+/// Key by which the hits of the merged list are ordered: whether a field is the query, the fused score, and the better
+/// rank of the two lists.
 type Standing = (bool, f64, Option<u32>);
 
 /// Merges both lists. `None` when sorts come before relevancy, by which the hits are to be merged then. The order of the
@@ -83,7 +84,7 @@ pub(super) fn fuse(
     Some(fused.into_iter().map(|(_, fused)| fused).collect())
 }
 
-/// What each hit of a list counts.
+/// Computes the contribution of each hit of a list.
 fn arm(fusion: Fusion, hits: &[Hit], is_of_words: bool) -> Vec<FusedArm> {
     let scores: Vec<f64> = hits.iter().map(score).collect();
     let first = &scores[..scores.len().min(FUSED_HITS)];
@@ -105,7 +106,7 @@ fn arm(fusion: Fusion, hits: &[Hit], is_of_words: bool) -> Vec<FusedArm> {
         .collect()
 }
 
-/// What the score of a hit grows with evenly, before it was mapped onto 0 to 1.
+/// Returns the raw score of a hit, before it was mapped to 0..=1.
 fn score(hit: &Hit) -> f64 {
     let raw = hit.details.iter().find_map(|detail| match detail {
         ScoreDetail::Bm25 { value, .. } => Some(*value),

@@ -24,7 +24,7 @@ use crate::rank::merge::Distinct;
 /// A list of words alone answers when each of its hits scores at least this, times the weight of words.
 const GOOD_ENOUGH: f64 = 0.45;
 
-/// What a hybrid search found.
+/// Result of a hybrid search.
 #[derive(Debug)]
 pub struct HybridResult {
     pub result: SearchResult,
@@ -89,17 +89,17 @@ pub fn search_hybrid(
     Ok(HybridResult { result, semantic_hit_count: list.semantic_hit_count })
 }
 
-/// What is read of both lists.
+/// Amount that is read of both lists.
 struct Reading {
-    /// Of the merged list, what is returned.
+    /// Range of the merged list that is returned.
     page: Range<usize>,
     /// The document that is asked about.
     asked: Option<DocumentAddress>,
-    /// Of the merged list, what is gone through.
+    /// Number of hits of the merged list that are examined.
     reach: usize,
-    /// Of each list.
+    /// Number of hits that are read of each list.
     depth: usize,
-    /// Whether good words leave nearness out.
+    /// True if good keyword hits make the search by vectors unnecessary.
     may_be_alone: bool,
 }
 
@@ -121,7 +121,7 @@ impl Reading {
         }
     }
 
-    /// Whether words alone are a page of good hits.
+    /// Reports whether the keyword hits alone fill a page with good hits.
     fn is_answered_by(&self, words: &SearchResult, ratio: f64) -> bool {
         let is_good = |hit: &Hit| hit.score * (1.0 - ratio) >= GOOD_ENOUGH;
         let window = self.page.end;
@@ -179,7 +179,8 @@ fn either(mut words: Vec<DocSet>, near: &[DocSet]) -> Vec<DocSet> {
     words
 }
 
-/// What both lists say as one; `asked`: the document that is asked about, with its place in the merged list.
+/// Merges the explanations of both lists. `asked`: the document that is to be explained, with its place in the merged
+/// list.
 fn explained(
     words: Option<Box<Explanation>>,
     near: Option<Box<Explanation>>,
@@ -204,7 +205,7 @@ fn explained(
     Some(explanation)
 }
 
-/// How two lists become one.
+/// Parameters for merging two lists.
 struct Merging<'a> {
     fusion: Fusion,
     ratio: f64,
@@ -272,8 +273,9 @@ fn by_weighted_scores(words: Vec<Hit>, near: Vec<Hit>, ratio: f64) -> Vec<Fused>
     merged.map(|(_, fused)| fused).collect()
 }
 
-/// Of the documents that one of the lists knows, one for each value: those of the merged list, which `distinct` has seen,
-/// and for other values any. Each list alone may have chosen another document of the same value.
+/// Selects one document for each distinct value from the documents that either list contains: those of the merged list,
+/// which `distinct` has seen, and any document for each other value. Each list may have chosen different documents for
+/// the same value.
 fn of_different_values(
     distinct: &mut Distinct,
     candidates: &[DocSet],

@@ -108,7 +108,7 @@ pub struct SearchRequest {
     /// Time budget, counted from `received`. A filter is evaluated within it, or for 0.2 seconds where less is left.
     pub cutoff: Option<Duration>,
     pub received: Instant,
-    /// Whether the answer explains itself.
+    /// Explanation that the request wants; `None`: none.
     pub explain: Option<Explain>,
     /// From how many documents on more is done than to scan them.
     pub thresholds: SearchThresholds,
@@ -178,11 +178,11 @@ pub struct SearchResult {
     pub candidates: Vec<DocSet>,
     /// Another time the answer may be better: the time budget ended before the ranking was complete, or the embedder failed.
     pub degraded: bool,
-    /// What was cut, and so may change the answer.
+    /// Limits that took effect and so may have changed the answer.
     pub limits: Vec<Limit>,
     /// Forms of the query's words, when asked for.
     pub matching_terms: Option<MatchingTerms>,
-    /// When asked for; in searches by vectors alone it has no words.
+    /// Explanation, if the request wants one. In searches by vectors alone it has no words.
     pub explanation: Option<Box<Explanation>>,
 }
 
@@ -204,7 +204,8 @@ pub enum Limit {
     DamagedSegment,
 }
 
-/// Why a search could not run: the request asks for what the settings do not allow, or the index is damaged.
+/// Reason for which a search could not run: the request needs something that the settings do not allow, or the index is
+/// damaged.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SearchError {
@@ -240,7 +241,8 @@ pub fn search(snapshot: &Snapshot, request: &SearchRequest) -> Result<SearchResu
     of_sound(snapshot, || search_by_words(snapshot, request))
 }
 
-/// What `search` answers of sound segments. Damage may be met on the way, by code that cannot say so.
+/// Runs `search`, and returns its answer only if all segments are intact before and after it. The search may meet
+/// damage in code that cannot report it.
 fn of_sound<T>(snapshot: &Snapshot, search: impl FnOnce() -> Result<T, SearchError>) -> Result<T, SearchError> {
     snapshot.check_health()?;
     let result = search();
@@ -343,7 +345,7 @@ fn documents<'a>(sets: impl IntoIterator<Item = &'a DocSet>) -> u64 {
     sets.into_iter().map(|docs| u64::from(docs.len())).sum()
 }
 
-/// What the answer of a search by words is made from, beside the ranking.
+/// Parts of the answer of a keyword search, besides the ranking.
 struct Ending<'a> {
     distinct: Option<Distinct>,
     /// Documents of each segment that match.
@@ -385,7 +387,7 @@ fn finish(ranked: &impl RankedList, request: &SearchRequest, ending: Ending<'_>)
     })
 }
 
-/// What every search by words needs, resolved.
+/// Resolved input that every keyword search needs.
 struct Prepared<'a> {
     parsed: ParsedQuery,
     options: &'a QueryOptions,

@@ -43,7 +43,7 @@ pub(super) fn values(document: &Value, field: &str) -> BTreeSet<String> {
     numbers.chain(facts.strings.iter().map(|string| format!("string {}", normal(string)))).collect()
 }
 
-/// As [`values`]; a string that is exactly what a number is shown as is this number.
+/// Works like [`values`], but a string that equals the displayed form of a number counts as this number.
 fn distinct_values(document: &Value, field: &str) -> BTreeSet<String> {
     let as_number = |value: String| {
         let number = value.strip_prefix("string ").and_then(same_facet_number);

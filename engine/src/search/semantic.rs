@@ -17,18 +17,18 @@ use crate::rank::{AppliedRule, RuleCandidates, ScoreDetail, SearchThresholds, gl
 use crate::sort::{ElementColumns, ElementSorts, SegmentSort, SortCriterion, SortError, check_sortable};
 use crate::vector::{Pairing, QueryVector, nearest, nearest_by_scan};
 
-/// What documents are compared with.
+/// Vectors with which documents are compared, and options.
 #[derive(Clone, Debug)]
 pub struct SemanticQuery {
     /// Name of an embedder of the settings.
     pub embedder: String,
     /// Directions; the nearest counts. Each has the embedder's dimensions.
     pub vectors: Vec<Vec<f32>>,
-    /// Which vectors of a document are compared with which of these.
+    /// Rule that selects which vectors of a document are compared with which of these.
     pub pairing: Pairing,
     /// A document that is no hit.
     pub except: Option<DocumentAddress>,
-    /// Whether excluding words of the query text exclude here too.
+    /// True if excluded words of the query text exclude documents here too.
     pub excludes_words: bool,
 }
 
@@ -97,9 +97,9 @@ pub(super) fn search_by_vectors(
 
 /// The documents that are compared.
 struct Candidates {
-    /// Of each segment.
+    /// Candidates of each segment.
     docs: Vec<DocSet>,
-    /// What their elements are compared by, in each segment.
+    /// Columns of element values for sorting, in each segment.
     elements: Vec<ElementColumns>,
     limits: Vec<Limit>,
 }
@@ -133,14 +133,14 @@ impl Candidates {
     }
 }
 
-/// What is wanted of the ordered list.
+/// Parts of the ordered list that are wanted.
 struct Wanted<'r> {
     /// The hits.
     window: Range<usize>,
     /// The document that is asked about, and where it is.
     asked: Option<&'r str>,
     asked_address: Option<DocumentAddress>,
-    /// How many of the nearest have to be kept; `None`: all of them.
+    /// Number of the nearest documents to keep; `None`: all of them.
     keeps: Option<usize>,
 }
 
@@ -156,11 +156,11 @@ impl<'r> Wanted<'r> {
     }
 }
 
-/// What documents are compared with, and how.
+/// Input of the comparison of documents with query vectors.
 struct Compared<'q> {
     queries: &'q [QueryVector],
     pairing: Pairing,
-    /// Of each segment.
+    /// Element columns of each segment.
     elements: Vec<ElementColumns>,
     thresholds: &'q SearchThresholds,
 }
@@ -193,7 +193,7 @@ struct List {
     len: usize,
     /// The same, of each segment.
     docs: Vec<Vec<DocId>>,
-    /// What became of the document that is asked about.
+    /// Standing, details and similarity of the document that is to be explained.
     asked: Option<(Standing, Vec<ScoreDetail>, Option<f32>)>,
 }
 
@@ -231,7 +231,7 @@ impl List {
     }
 }
 
-/// What an explanation says of the only step of the ranking.
+/// Returns the entry that explains the only step of the ranking.
 fn rule_candidates(sorts: &[SortCriterion], sorts_before: usize, documents: u64, nearest: u64) -> RuleCandidates {
     let mut rules: Vec<AppliedRule> = sorts.iter().cloned().map(AppliedRule::Sort).collect();
     rules.insert(sorts_before, AppliedRule::Named("vectorSort"));
@@ -266,8 +266,8 @@ fn query_vectors(
     Ok((semantic.vectors.iter().map(|vector| QueryVector::new(vector)).collect(), settings.distribution))
 }
 
-/// What hits are ordered by besides nearness, and how many of these come before it: nearness takes the place of the
-/// first relevancy rule, or comes last.
+/// Returns the sorts of the hits, and the number of them that come before the vector similarity. The similarity takes
+/// the place of the first relevancy rule, or comes last.
 fn sorts(snapshot: &Snapshot, request: &SearchRequest) -> (Vec<SortCriterion>, usize) {
     let (mut sorts, mut before): (Vec<SortCriterion>, Option<usize>) = (Vec::new(), None);
     let add = |sorts: &mut Vec<SortCriterion>, criterion: SortCriterion| {

@@ -27,7 +27,8 @@ impl<'a> Admitted<'a> {
         Ok(Admitted { snapshot, filtering, has_filter: request.filter.is_some(), passing: HashMap::new() })
     }
 
-    /// Where the document of this key is, if it passes the filter. Without time to evaluate it, no document does.
+    /// Returns the address of the document with this key, if it passes the filter. If there is no time to evaluate the
+    /// filter, no document passes.
     pub fn find(&mut self, key: &str) -> Option<DocumentAddress> {
         let address = self.snapshot.find(key)?;
         if !self.has_filter {
@@ -44,7 +45,7 @@ impl<'a> Admitted<'a> {
 pub struct QueryWords {
     /// Without those of phrases of several words, and without excluded ones.
     pub words: Vec<String>,
-    /// Whether nothing is looked for, not even a phrase.
+    /// True if the search has no words and no phrases.
     pub is_empty: bool,
 }
 

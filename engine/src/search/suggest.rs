@@ -48,10 +48,10 @@ pub fn corrected(snapshot: &Snapshot, request: &SearchRequest) -> Result<Option<
     of_sound(snapshot, || correction(snapshot, request))
 }
 
-/// How many documents show all words of the query as they are written.
+/// Counts the documents that visibly contain all words of the query as they are written.
 ///
 /// # Errors
-/// As [`search`](super::search).
+/// Those of [`search`](super::search).
 pub fn documents_with(snapshot: &Snapshot, request: &SearchRequest) -> Result<u64, SearchError> {
     of_sound(snapshot, || {
         let mut words = Words::new(snapshot, request)?;
@@ -204,7 +204,7 @@ fn correction(snapshot: &Snapshot, request: &SearchRequest) -> Result<Option<Str
     Ok((out != words.text).then_some(out))
 }
 
-/// Whether a visible document holds a longer word that begins so.
+/// Reports whether a visible document contains a longer word that begins with `text`.
 fn begins_a_word(queries: &[SegmentQuery<'_>], visible: &[DocSet], text: &str) -> bool {
     queries.iter().zip(visible).any(|(query, visible)| {
         let range: Vec<TermOrdinal> =

@@ -7,7 +7,7 @@ use crate::rank::{
     ScoreDetail, SortedValue, compare_scores, compare_sorted, in_direction, multiplied_boosts, run_score,
 };
 
-/// What a hit is compared by: runs of relevancy rules as one number, sorts as their values.
+/// Key part by which hits are compared: a run of relevancy rules is one number, sorts are their values.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Group {
     Score(f64),

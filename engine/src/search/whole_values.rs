@@ -10,7 +10,8 @@ use super::{Hit, SearchRequest};
 use crate::query::QueryOptions;
 use crate::query::options::NOT_SEARCHED;
 
-/// What more documents have as a value is no number or name of them, but a kind.
+/// Maximum number of documents with a whole-value match. A value that more documents have is not a number or name that
+/// identifies them, but a category.
 const WHOLE_MAX: usize = 10;
 
 /// The documents of `hits` with a searched field whose words are those of the query, unless they are many. Cost: one look at

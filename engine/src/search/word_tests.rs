@@ -216,7 +216,7 @@ fn check_facets(corpus: &Corpus, found: &SearchResult, hits: &[&Value]) -> Resul
     Ok(())
 }
 
-/// What an explanation says of the rules, of `count` documents.
+/// Checks the explanation of the rules, for `count` documents.
 fn check_explanation(found: &SearchResult, drawn: &Drawn, count: u64) -> Result<(), TestCaseError> {
     let rules = found.explanation.iter().flat_map(|explanation| &explanation.rules);
     let mut places = 0;

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::condition::{ConditionError, ElementValues};
 
-/// What is compared.
+/// Value by which documents are compared.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SortTarget {
     /// A field (dotted path).
@@ -71,7 +71,7 @@ impl SortCriterion {
         }
     }
 
-    /// Whether both compare the same thing, whatever the direction.
+    /// Reports whether both compare the same thing, whatever the direction.
     pub(crate) fn same_target(&self, other: &SortCriterion) -> bool {
         self.target == other.target
     }

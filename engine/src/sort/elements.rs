@@ -27,10 +27,11 @@ impl ElementSorts {
         Ok(ElementSorts(values.collect::<Result<_, _>>()?))
     }
 
-    /// What the documents `among` those of a segment are compared by. Cost: as of [`ElementValues::column`].
+    /// Returns the columns for sorting the documents of a segment that are in `among`. Cost: that of
+    /// [`ElementValues::column`].
     ///
     /// # Errors
-    /// When `limit` is over before.
+    /// When `limit` is reached before.
     pub fn columns(
         &self,
         segment: &SegmentView,

@@ -42,8 +42,8 @@ fn documents_that_hold_a_concatenation_are_bounded_by_it() {
     check(&corpus, &[], &[(rules, vec![query(1), query(5)])]).unwrap();
 }
 
-/// Of several ways to leave out a word the first one looked at fills the list with misspelt documents that come behind
-/// those of another one.
+/// Checks that one way to leave out a word does not fill the list with misspelt documents that rank below those of
+/// another way, whichever comes first.
 #[test]
 fn ways_to_leave_out_words_take_no_place_from_each_other() {
     let doc = |text: &str, number: u32| Doc { number, ..doc_of([text, "", ""]) };
@@ -121,8 +121,8 @@ fn documents_without_the_word_itself_are_hits_by_its_completions() {
     assert_eq!(found.hits.len(), 3);
 }
 
-/// How many of two words are not in their place is all the same to `exactness`: several groups have the same key, and the
-/// best of their documents are spread over them.
+/// Checks a word that the query contains twice. The number of misplaced words does not matter to `exactness`, so
+/// several groups have the same key, and the best of their documents are spread over these groups.
 #[test]
 fn a_word_asked_for_twice_is_ranked_like_two() {
     let texts =

@@ -43,7 +43,8 @@ impl Corpus {
         Corpus { copies: vec![1; docs.len()], docs, synonyms, beginnings: Vec::new() }
     }
 
-    /// Which document each document of the index is. Copies are spread over the index.
+    /// Returns, for each document of the index, the number of the document that it copies. Copies are spread over the
+    /// index.
     fn places(&self) -> Vec<usize> {
         let in_order: Vec<usize> =
             self.copies.iter().enumerate().flat_map(|(doc, &copies)| std::iter::repeat_n(doc, copies)).collect();
@@ -60,7 +61,7 @@ impl Corpus {
 #[derive(Clone, Debug)]
 struct Query {
     words: Vec<String>,
-    /// Whether the last word may be the start of one.
+    /// True if the last word may be the start of a word.
     prefix: bool,
     all: bool,
     /// A word that no hit may have.
@@ -91,7 +92,7 @@ struct Thresholds {
 /// Some thousand documents have every list, and searches of them take every way.
 const SMALL: Thresholds = Thresholds { lists: ListThresholds::SMALL, search: SearchThresholds::SMALL };
 
-/// What servers run with.
+/// Thresholds that servers use.
 fn shipped() -> Thresholds {
     Thresholds { lists: ListThresholds::default(), search: SearchThresholds::default() }
 }
@@ -134,7 +135,7 @@ fn check(corpus: &Corpus, cuts: &[usize], searches: &[(Vec<Rule>, Vec<Query>)]) 
     check_with(SMALL, corpus, cuts, searches)
 }
 
-/// As [`check`], with other thresholds.
+/// Works like [`check`], with other thresholds.
 fn check_with(
     thresholds: Thresholds,
     corpus: &Corpus,
@@ -256,8 +257,8 @@ fn score_of(details: &[ScoreDetail]) -> f64 {
     score
 }
 
-/// What the details of a hit show of its costs: those of the rules of the index. The number of a document is compared
-/// through the order of hits.
+/// Returns the costs that the details of a hit show: those of the rules of the index. The number of a document is
+/// compared through the order of hits.
 fn shown(vector: &Vector, order: &Order) -> Vector {
     let mut shown = [0, 0, 0, 0, 0, 2, 0, 0];
     (0..7).filter(|&cost| order.has(cost)).for_each(|cost| shown[cost] = vector[cost]);

@@ -11,7 +11,7 @@ pub(crate) const FIELDS: [&str; 3] = ["title", "plot", "notes"];
 pub(crate) struct Doc {
     /// The words of each of [`FIELDS`].
     pub(crate) texts: [Vec<String>; FIELDS.len()],
-    /// What the custom ranking rule `number:asc` compares.
+    /// Number that the custom ranking rule `number:asc` compares.
     pub(crate) number: u32,
     pub(crate) deleted: bool,
 }
@@ -127,7 +127,7 @@ const NOWHERE: u32 = u32::MAX;
 /// (field, first position, last position, exact, phrase)
 type Occurrence = (u32, u32, u32, bool, bool);
 
-/// Where a document has a node, by typo class.
+/// Occurrences of a node in a document, by typo class.
 type Found = [Vec<Occurrence>; 3];
 
 fn occurrences(doc: &Doc, node: &Node) -> Found {
@@ -223,7 +223,7 @@ pub(crate) enum Rule {
 }
 
 impl Rule {
-    /// As the settings call it.
+    /// Returns the name of the rule in the settings.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Rule::Words => "words",
@@ -273,12 +273,13 @@ impl Order {
         self.0.contains(&cost)
     }
 
-    /// Whether what hits are ordered by is what their score is made of: it knows nothing of the numbers of documents.
+    /// Reports whether the score is made of everything by which hits are ordered. It does not include the numbers of
+    /// documents.
     pub(crate) fn is_scored(&self) -> bool {
         self.0.iter().all(|cost| *cost < 7)
     }
 
-    /// Whether one cost decides before another one.
+    /// Reports whether one cost is compared before another one.
     fn has_before(&self, cost: usize, other: usize) -> bool {
         self.0.iter().take_while(|&&of| of != other).any(|&of| of == cost)
     }
@@ -287,7 +288,7 @@ impl Order {
         self.0.iter().map(|&cost| vector[cost]).collect()
     }
 
-    /// What readings of one document are compared by.
+    /// Returns the key by which readings of one document are compared.
     fn reading(&self, vector: &Vector) -> Vec<u32> {
         self.0.iter().filter(|cost| OF_A_READING.contains(cost)).map(|&cost| vector[cost]).collect()
     }
@@ -303,7 +304,7 @@ pub(crate) struct Expected {
 /// A query and what its words are in the documents.
 struct Reading<'a> {
     nodes: &'a [Node],
-    /// Of each term, whether its word is in any document.
+    /// True for each term whose word is in any document.
     known: &'a [bool],
     order: &'a Order,
 }
@@ -392,7 +393,7 @@ impl Reading<'_> {
     }
 }
 
-/// What the readings of a query's first terms need.
+/// Requirements of the readings of a query's first terms.
 struct Used {
     /// Documents that match.
     covered: BTreeSet<usize>,
@@ -421,10 +422,10 @@ fn used(nodes: &[Node], kept: usize, strategy: MatchingStrategy, matching: impl 
     Used { covered, nodes: used, max_typos }
 }
 
-/// What is asked for.
+/// Query of a test.
 pub(crate) struct Asked<'a> {
     pub(crate) words: &'a [String],
-    /// Whether the last word is a prefix.
+    /// True if the last word is a prefix.
     pub(crate) prefix_last: bool,
     /// A word that excludes.
     pub(crate) without: Option<&'a str>,

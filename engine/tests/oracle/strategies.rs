@@ -64,7 +64,7 @@ pub(super) fn large_corpus() -> impl Strategy<Value = Corpus> {
     large_corpus_of(5_000..13_000)
 }
 
-/// As [`large_corpus`], of so many documents.
+/// Works like [`large_corpus`], with a given number of documents.
 pub(super) fn large_corpus_of(total: std::ops::Range<usize>) -> impl Strategy<Value = Corpus> {
     /// Shares what the others leave.
     const FILLS: usize = 0;

@@ -52,7 +52,7 @@ pub(super) const QUERY_WORDS: &[&str] = &[
     "nothing",
 ];
 
-/// Of one word and of two, by one word and by two.
+/// Synonyms of one word and of two, each with one word and with two.
 pub(super) const SYNONYMS: &[Synonym] = &[
     Synonym { of: &["moon"], words: &["night"] },
     Synonym { of: &["moon"], words: &["sun", "light"] },

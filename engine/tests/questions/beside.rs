@@ -8,17 +8,17 @@ pub(super) fn adjacent(words: &[String], pair: &(String, String)) -> usize {
 
 pub(super) struct Beside<'q> {
     pub(super) question: &'q Question,
-    /// Of each word, 0 for those that no document has.
+    /// Weight of each word, 0 for those that no document contains.
     pub(super) worths: &'q [f64],
 }
 
 impl Beside<'_> {
-    /// What a word and the one before it add.
+    /// Returns the bonus of a word and the one before it.
     fn near(&self, i: usize) -> f64 {
         0.1 * self.worths[i].min(self.worths[i - 1])
     }
 
-    /// What all of them add together.
+    /// Returns the sum of all bonuses.
     pub(super) fn worth(&self) -> f64 {
         (1..self.worths.len()).map(|i| self.near(i)).sum()
     }

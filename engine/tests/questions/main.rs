@@ -133,7 +133,7 @@ fn joined(live: &[&Doc], searched: &[bool; 2], question: &Question, index: usize
     .collect()
 }
 
-/// How often a field holds a word in one reading.
+/// Function that counts the matches of a word in a field, for one term expansion.
 type Count<'a> = Box<dyn Fn(&[String]) -> usize + 'a>;
 
 struct Expected {
@@ -155,7 +155,7 @@ struct Searched<'d> {
     live: Vec<&'d Doc>,
     /// With those that were deleted.
     all: &'d [Doc],
-    /// Of both fields, whether it is searched.
+    /// True for each of both fields that is searched.
     fields: [bool; 2],
 }
 
@@ -168,14 +168,14 @@ impl Searched<'_> {
         (0..2).any(|f| self.fields[f] && count(d.fields()[f]) > 0)
     }
 
-    /// How many words a field has.
+    /// Returns the average number of words of a field, at least one.
     fn average(&self, f: usize) -> f64 {
         let tokens: usize = self.live.iter().map(|d| d.fields()[f].len()).sum();
         (tokens as f64 / (self.live.len() as f64).max(1.0)).max(1.0)
     }
 }
 
-/// What a reading of a word is worth, and how often a field has it.
+/// Weight of a term expansion, and the function that counts its matches in a field.
 type Weighed<'q> = (f64, Count<'q>);
 
 /// All readings of the word at `index`, with what a match of each is worth beside one of the word itself.

@@ -54,7 +54,7 @@ pub(super) fn split(live: &[&Doc], searched: &[bool; 2], word: &str) -> Option<(
     best.map(|b| b.1)
 }
 
-/// What the forms of a word share, of those words that the questions and documents have.
+/// Returns the common part of the forms of a word, for the words that the questions and documents have.
 fn stem(word: &str) -> &str {
     match word {
         "sunflowers" => "sunflower",

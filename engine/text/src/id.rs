@@ -20,7 +20,7 @@ pub const FIRST_TERM: TermOrdinal = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SegmentId(pub u64);
 
-/// How a word follows the previous one of its field.
+/// Distance of a word from the previous one of its field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gap {
     /// The next position.

@@ -9,12 +9,12 @@ use crate::timestamp::Timestamp;
 /// New targets by alias; `None` removes the alias.
 pub type AliasMoves = BTreeMap<String, Option<String>>;
 
-/// What an alias stands for.
+/// Target of an alias.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alias {
     /// The one that requests for the alias reach.
     pub index_uid: String,
-    /// When it got this index.
+    /// Time at which the alias got this index.
     pub updated_at: Timestamp,
 }
 
@@ -22,9 +22,9 @@ pub struct Alias {
 /// and what checks rights by the name that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexName {
-    /// What was written: the uid of an index, or an alias of one.
+    /// Name as requested: the uid of an index, or an alias.
     pub asked: String,
-    /// What an alias stands for, or what was written.
+    /// Uid of the index: the target of the alias, or the requested name itself.
     pub uid: String,
 }
 
@@ -33,7 +33,7 @@ pub struct IndexName {
 pub struct Aliases(BTreeMap<String, Alias>);
 
 impl Aliases {
-    /// What `name` stands for, if it is an alias.
+    /// Returns the alias `name`, if it is one.
     pub fn get(&self, name: &str) -> Option<&Alias> {
         self.0.get(name)
     }
@@ -59,7 +59,7 @@ impl Aliases {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Reports whether there are no aliases.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -76,14 +76,14 @@ fn name_file(address: usize) {
 struct PathFinder {
     address: usize,
     part: Part,
-    /// Of the line at hand.
+    /// Start address of the current line.
     start: usize,
     end: usize,
     path: [u8; PATH_BYTES_MAX],
     path_length: usize,
 }
 
-/// What is longer is cut.
+/// Maximum length of a path. Longer paths are truncated.
 const PATH_BYTES_MAX: usize = 512;
 
 #[derive(Clone, Copy, PartialEq, Eq)]

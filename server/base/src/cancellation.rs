@@ -3,10 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How soon the flag is seen.
+/// Interval at which the cancellation flag is checked.
 pub const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What comes of `work`; `None` if the flag is set before. `work` does not begin once it is.
+/// Returns the result of `work`, or `None` if the flag is set first. `work` does not begin if the flag is already
+/// set.
 pub async fn unless_cancelled<T>(cancelled: &AtomicBool, work: impl Future<Output = T>) -> Option<T> {
     let canceled = async {
         while !cancelled.load(Ordering::Relaxed) {

@@ -8,17 +8,17 @@ use serde_json::{Map, Value, json};
 
 use crate::timestamp::Timestamp;
 
-/// Whether what the server says is JSON, like its logs.
+/// True if console messages are JSON, like the logs.
 static SAYS_JSON: AtomicBool = AtomicBool::new(false);
 
-/// How important something is that the server says.
+/// Severity of a console message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
     /// The server does not start, or ends.
     Error,
     /// Something will not work.
     Warning,
-    /// What it is.
+    /// Information about the server.
     Info,
 }
 
@@ -28,7 +28,7 @@ pub fn say_json() {
     std::panic::set_hook(Box::new(|panic| say(Severity::Error, format_args!("{panic}"))));
 }
 
-/// Whether what the server says is JSON.
+/// Reports whether console messages are JSON.
 pub fn says_json() -> bool {
     SAYS_JSON.load(Ordering::Relaxed)
 }
@@ -96,7 +96,7 @@ pub fn say(severity: Severity, message: fmt::Arguments<'_>) {
     say_with(severity, message, Map::new());
 }
 
-/// As [`say`], with fields beside the message, which only JSON shows.
+/// Writes a message like [`say`], with additional fields that only JSON output shows.
 pub fn say_with(severity: Severity, message: fmt::Arguments<'_>, fields: Map<String, Value>) {
     if says_json() {
         return line(format_args!("{}", json_line(severity, message, fields)));

@@ -19,10 +19,11 @@ pub const FILE: &str = "crashed";
 /// The open file; -1 before there is one.
 static MARK: AtomicI32 = AtomicI32::new(-1);
 
-/// Whether the process before, which had the database in `folder` open, aborted; from now on this one says so when it does.
+/// Reports whether the previous process that had the database in `folder` open aborted. From now on, an abort of
+/// this process is recorded as well.
 ///
 /// # Errors
-/// The file cannot be written, or the system takes no handler.
+/// Fails if the file cannot be written, or if the system rejects the signal handler.
 #[expect(unsafe_code, reason = "handlers of signals are set through the C library")]
 pub fn watch(folder: &Path) -> io::Result<bool> {
     let path = folder.join(FILE);
@@ -55,7 +56,8 @@ extern "C" fn on_abort(_signal: c_int) {
     unsafe { libc::raise(libc::SIGABRT) };
 }
 
-/// How often the kernel of this machine has killed a process for lack of memory; `None` where it does not say.
+/// Returns the number of processes that the kernel of this machine has killed for lack of memory. Returns `None`
+/// where the kernel does not report it.
 pub fn kills_for_memory() -> Option<u64> {
     let counters = fs::read_to_string("/proc/vmstat").ok()?;
     let counter = counters.lines().find_map(|line| line.strip_prefix("oom_kill "))?;

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 thread_local! {
     static HELD_BYTES: Cell<i64> = const { Cell::new(0) };
-    /// What of them is part of `in_use_bytes`.
+    /// Part of `HELD_BYTES` that is included in `in_use_bytes`.
     static PUBLISHED_BYTES: Cell<i64> = const { Cell::new(0) };
 }
 
@@ -74,24 +74,24 @@ pub fn held_by_thread() -> i64 {
     HELD_BYTES.get()
 }
 
-/// When what a thread holds has changed by so much, the others learn it.
+/// Change of the bytes held by a thread after which the thread publishes it.
 const STEP_BYTES: u64 = 64 << 10;
 /// The share of the usable memory by which what is free may grow before it goes back.
 const FREE_SHARE: u64 = 16;
 
-/// What is known of the memory of the process.
+/// Memory statistics of the process.
 struct FreeMemory {
     /// No bound before [`bound_free_memory`].
     growth_bytes_max: AtomicI64,
-    /// What all threads hold, but for the last steps of each. What a thread has not published when it ends stays in it, so only
-    /// differences between nearby moments say something.
+    /// Bytes held by all threads, without the latest unpublished change of each thread. The unpublished change of a
+    /// thread that ends remains as an error. Therefore only differences between nearby moments are meaningful.
     in_use_bytes: AtomicI64,
-    /// What was freed since one last looked at the heap.
+    /// Bytes freed since the heap was last measured.
     freed_bytes: AtomicI64,
     /// The least that was free since memory was last given back, counted with what this allocator knows nothing of; then, half
     /// of the growth less than was left.
     least_bytes: AtomicI64,
-    /// Whether a thread gives back what is free.
+    /// True while a thread gives back free memory.
     is_collecting: AtomicBool,
 }
 
@@ -140,7 +140,7 @@ fn publish(change: i64) {
 pub struct Resident {
     /// In RAM: also pages of mapped files, which the system takes back when others need the room.
     pub all_bytes: i64,
-    /// Of that, what no file backs.
+    /// Part of `all_bytes` that no file backs.
     pub heap_bytes: i64,
 }
 
@@ -171,8 +171,8 @@ pub fn resident() -> Option<Resident> {
     None
 }
 
-/// What else is freed until then, when frequent words are looked up for instance, goes along with the rest. Shorter than
-/// what the allocator waits.
+/// Delay before free memory is given back a second time. This includes what else was freed in between, for example
+/// by lookups of frequent words. Shorter than the delay of the allocator.
 const SECOND_TIME: Duration = Duration::from_millis(500);
 
 static IS_GIVEN_BACK: AtomicBool = AtomicBool::new(false);
@@ -226,7 +226,7 @@ mod tests {
     const KIB: usize = 1 << 10;
     const MIB: usize = 1 << 20;
 
-    /// Of this thread, those without a read from disk.
+    /// Returns the number of page faults of this thread that needed no read from disk.
     fn page_faults() -> usize {
         let stat = std::fs::read_to_string("/proc/thread-self/stat").expect("the system reports it");
         let (_, fields) = stat.rsplit_once(") ").expect("a name in parentheses");
@@ -254,7 +254,7 @@ mod tests {
         assert!((held_by_thread() - before).abs() < 1_000, "{}", held_by_thread() - before);
     }
 
-    /// What the heap of a process shows is that of all its tests, so these two run in processes of their own.
+    /// Runs two tests in processes of their own, because the heap of a process includes that of all its tests.
     #[test]
     fn the_heap_shrinks() {
         for name in ["what_is_free_goes_back_early", "free_memory_is_bounded_and_what_is_needed_again_is_kept"] {

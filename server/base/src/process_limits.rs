@@ -4,7 +4,8 @@ use std::fs;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Where nothing says how many memory maps a process may have: what Linux has had as its default for long.
+/// Maximum number of memory maps of a process where the system reports none. This is the long-standing default of
+/// Linux.
 const MAPS_DEFAULT: usize = 65_530;
 /// Maps of an index with many segments: a file each, and a few with columns that were added.
 const MAPS_OF_AN_INDEX: usize = 64;

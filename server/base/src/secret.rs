@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use reqwest::Url;
 
-/// As much of `secret` as identifies it. A leading `Bearer ` is no part of it.
+/// Redacts `secret`, except for a part that identifies it. A leading `Bearer ` does not count as part of it.
 pub fn redacted(secret: &str) -> String {
     const BEARER: &str = "Bearer ";
     let (scheme, secret) = match secret.strip_prefix(BEARER) {
@@ -29,7 +29,7 @@ const SECRETIVE: [&str; 10] =
 /// Names of parameters that are secrets as a whole.
 const SECRETIVE_NAMES: [&str; 3] = ["sig", "pwd", "code"];
 
-/// Whether what goes by this name is a secret, as far as names say.
+/// Reports whether the value with this name is a secret, judged by the name alone.
 pub(crate) fn is_secretive(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SECRETIVE_NAMES.contains(&name.as_str()) || SECRETIVE.iter().any(|part| name.contains(part))
@@ -40,7 +40,7 @@ pub fn shown_header(name: &str, value: &str) -> String {
     if is_secretive(name) { redacted(value) } else { value.to_owned() }
 }
 
-/// What stands for a part of an address that is a secret.
+/// Replacement for a secret part of an address.
 const MASK: &str = "XXX...";
 
 /// An address as clients and logs see it: without the password or the token before its host, and without the values of
@@ -105,8 +105,8 @@ pub fn secrets_of_url(text: &str) -> Vec<String> {
     before_host.into_iter().chain(in_query).filter(|secret| !secret.is_empty()).collect()
 }
 
-/// Whether two addresses lead to the same server: the same scheme, host and port. What is given for one of them, as a key, is for no
-/// other.
+/// Reports whether two addresses have the same origin: the same scheme, host and port. Credentials for one origin,
+/// such as a key, must not be used for another one.
 pub fn have_same_origin(one: &str, other: &str) -> bool {
     let origin = |text: &str| Url::parse(text).ok().map(|url| url.origin()).filter(|origin| origin.is_tuple());
     one == other || origin(one).is_some_and(|one| origin(other) == Some(one))
@@ -117,7 +117,7 @@ fn with_host(text: &str) -> Option<Url> {
     Url::parse(text).ok().filter(Url::has_host)
 }
 
-/// What cannot be read as an address may still hold a password: everything before the last `@` goes.
+/// Masks everything before the last `@`, because a text that is not a valid address may still hold a password.
 fn without_user(text: &str) -> String {
     let Some((before, rest)) = text.rsplit_once('@') else { return text.to_owned() };
     let scheme = before.find("://").map_or("", |end| &before[..end + 3]);

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// How long the batch under way may take to finish; it is given up after that and carried out again at the next start.
+/// Maximum time for the running batch to finish. After that it is aborted, and the next start repeats it.
 const BATCH_GRACE: Duration = Duration::from_secs(5);
-/// How long webhooks may take to be notified of what finished, and collectors of figures.
+/// Maximum time to notify webhooks of finished tasks, and to send figures to collectors.
 const DELIVERY_GRACE: Duration = Duration::from_secs(2);
-/// How long connections may take to finish their requests.
+/// Maximum time for connections to finish their requests.
 const DRAIN_TIME: Duration = Duration::from_secs(10);
 
 /// A server that stops: since a signal, for a limited time.
@@ -47,22 +47,22 @@ impl Stopping {
         stopping
     }
 
-    /// What is waited for from now on.
+    /// Sets the stage that the server waits for from now on.
     pub fn enter(&self, stage: &'static str) {
         *self.stage.lock() = stage;
     }
 
-    /// How long connections may take to finish their requests, of `limit` for everything.
+    /// Returns the maximum time for connections to finish their requests, out of `limit` for everything.
     pub fn drain_time(limit: Duration) -> Duration {
         DRAIN_TIME.min(limit / 2)
     }
 
-    /// What is left of the time of the batch under way, which runs since the signal.
+    /// Returns the remaining time of the running batch, counted from the signal.
     pub fn batch_grace(&self) -> Duration {
         BATCH_GRACE.min(self.limit / 4).saturating_sub(self.since.elapsed())
     }
 
-    /// How long news of what finished may take.
+    /// Returns the maximum time to deliver news of finished tasks.
     pub fn delivery_grace(&self) -> Duration {
         DELIVERY_GRACE.min(self.limit / 10)
     }

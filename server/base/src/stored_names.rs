@@ -11,7 +11,7 @@ use uuid::Uuid;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{found:?} is not a valid name of {kind}")]
 pub struct BadName {
-    /// As it is stored, cut where it is long.
+    /// Name as stored, truncated if it is long.
     found: String,
     kind: &'static str,
 }
@@ -90,7 +90,7 @@ fn is_uuid(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// What a crafted database may hold instead of a name.
+    /// Values that a crafted database may hold in place of a name.
     const BAD_NAMES: [&str; 12] = [
         "",
         ".",

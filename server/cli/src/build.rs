@@ -32,7 +32,7 @@ use uuid::Uuid;
 /// For documents in work; less makes many small segments.
 const MEMORY_BYTES_MIN: usize = 32 << 20;
 
-/// What is built, and where.
+/// Input and output of a build.
 #[derive(Debug, Args)]
 pub struct BuildArgs {
     /// Files with documents, in order.
@@ -223,7 +223,7 @@ fn build(
     Ok(())
 }
 
-/// As it was given.
+/// Returns the output as the user gave it.
 fn output_of(args: &BuildArgs) -> String {
     match &args.output {
         BuiltPlace::Folder(folder) => folder.display().to_string(),
@@ -241,7 +241,7 @@ fn options(args: &BuildArgs) -> IndexOptions {
     }
 }
 
-/// How a file is compressed.
+/// Compression of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Packing {
     None,

@@ -53,8 +53,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// What is wrong with the options, in the form that they ask for as far as they can be read. `--help` and the like end here
-/// too.
+/// Reports the fault in the options, in the log format that they select as far as they can be read. `--help` and
+/// the like end here too.
 fn refused(error: OptionsError) -> ExitCode {
     if command_line::asks_for_json(std::env::args_os()) {
         console::say_json();

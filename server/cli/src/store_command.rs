@@ -12,7 +12,7 @@ use lamina_replication::{Inventory, ObjectError};
 use serde_json::json;
 use thiserror::Error;
 
-/// What to do.
+/// Action on a store.
 #[derive(Debug, Args)]
 pub struct StoreArgs {
     #[command(subcommand)]
@@ -37,7 +37,7 @@ enum Action {
     },
 }
 
-/// Which store, and how what is found is printed.
+/// Store, and output format of the findings.
 #[derive(Debug, Args)]
 struct Place {
     /// As in `--publish`: `s3://BUCKET/PREFIX`, or `file:///FOLDER`.

@@ -47,7 +47,7 @@ impl Features {
         Features { path, on: RwLock::new(on), writing: Mutex::new(()) }
     }
 
-    /// Whether a feature is on.
+    /// Reports whether a feature is on.
     pub fn is_on(&self, feature: Feature) -> bool {
         self.on.read()[feature as usize]
     }
@@ -119,7 +119,7 @@ fn read(path: &Path) -> io::Result<Switches> {
     Ok(switches_of(&serde_json::from_str(&fs::read_to_string(path)?)?))
 }
 
-/// What is not known is left out, what is not there is off.
+/// Reads the switches. Unknown features are ignored; absent ones are off.
 fn switches_of(stored: &Map<String, Value>) -> Switches {
     let mut on = Switches::default();
     for feature in Feature::ALL {

@@ -38,7 +38,7 @@ impl std::fmt::Debug for Remote {
     }
 }
 
-/// Who is there.
+/// Servers of the network.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Topology {
     /// The name of this server among them.
@@ -79,7 +79,7 @@ impl Network {
         Network { path, live: RwLock::new(Arc::new(topology)), writing: Mutex::new(()) }
     }
 
-    /// As it is now.
+    /// Returns the current topology.
     pub fn topology(&self) -> Arc<Topology> {
         Arc::clone(&self.live.read())
     }

@@ -11,9 +11,9 @@ use lamina_engine::index::settings::DEFAULT_TEMPLATE;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
-/// What stands for the query in a request.
+/// Placeholder of the query in a request.
 pub(crate) const QUERY: &str = "{{query}}";
-/// What stands for the list of texts.
+/// Placeholder of the list of texts.
 pub const DOCUMENTS: &str = "{{documents}}";
 /// Bytes of the text of a document when the configuration does not say: as much as most models take.
 pub const DEFAULT_TEXT_BYTES_MAX: usize = 2000;
@@ -26,12 +26,12 @@ const ANSWER_BYTES_MAX: usize = 8 << 20;
 pub const HUGGING_FACE: &str = "huggingFace";
 /// The source of providers.
 pub const REST: &str = "rest";
-/// What runs here when the configuration names no model, small enough for some dozens of texts a second on two cores.
+/// Model for configurations that name none. It is small enough for some dozens of texts a second on two cores.
 pub const DEFAULT_MODEL: &str = "cross-encoder/ms-marco-MiniLM-L-6-v2";
-/// What models are taken from when the configuration does not say.
+/// Revision of models for configurations that name none.
 pub const DEFAULT_REVISION: &str = "main";
 
-/// Where texts are compared with queries.
+/// Place where texts are compared with queries.
 #[derive(Clone, Debug)]
 pub enum Place {
     /// In this server.
@@ -45,7 +45,7 @@ pub enum Place {
     Elsewhere(Provider),
 }
 
-/// What is asked over HTTP.
+/// Provider that is reached over HTTP.
 #[derive(Clone)]
 pub struct Provider {
     url: String,
@@ -57,7 +57,7 @@ pub struct Provider {
 /// One reranker of the settings.
 #[derive(Clone, Debug)]
 pub struct Reranker {
-    /// Where it runs.
+    /// Place where the reranker runs.
     pub place: Place,
     /// Makes the text of a document.
     pub template: String,
@@ -148,11 +148,11 @@ impl Provider {
         }
     }
 
-    /// How well each text answers `query`, those that were scored, best first: place among `texts`, score. One try, which ends
-    /// at `deadline`.
+    /// Scores how well each text answers `query`. Returns the scored ones, best first, as their position in `texts` and
+    /// their score. Makes one try, which ends at `deadline`.
     ///
     /// # Errors
-    /// Why there are no scores, without the secrets that were sent.
+    /// Returns the reason why there are no scores, without the secrets that were sent.
     pub async fn rerank(
         &self,
         outbound: &Outbound,

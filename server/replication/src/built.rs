@@ -41,7 +41,7 @@ fn taken_over(setback: Setback) -> ObjectError {
     }
 }
 
-/// Whether a root says nothing: what is left of a build that ended before it published.
+/// Reports whether a root is empty, which is what a build leaves that ended before it published.
 fn is_blank(root: &Root) -> bool {
     root.indexes.is_empty() && root.generation.is_none() && root.carried.is_none() && root.journal.is_none()
 }

@@ -112,7 +112,7 @@ impl Run {
         Ok(brought)
     }
 
-    /// What was not brought stays as it is shown, if it is.
+    /// Keeps indexes that were not fetched in the state that is shown, if there is one.
     fn leave_as_shown(&self, root: &Root, names: Vec<(String, FolderName)>, brought: &mut FetchedIndexes) {
         for published in &root.indexes {
             if brought.indexes.iter().any(|local| local.published.uid == published.uid) {
@@ -160,7 +160,8 @@ impl Run {
         Ok((sized, failure))
     }
 
-    /// What is here of an index, held open while its files arrive: opening an index removes what its manifest does not name.
+    /// Opens the local copy of an index while its files arrive. An index must be held open, because opening it removes
+    /// files that its manifest does not name.
     fn open(&self, published: &PublishedIndex) -> Option<Here> {
         let instance = &self.following.instance;
         let local = self.has.indexes.iter().find(|local| local.published.folder == published.folder);
@@ -266,7 +267,7 @@ impl Run {
         }
     }
 
-    /// Where the index is here that is published in `folder`, if there is one.
+    /// Returns the local folder of the index that is published in `folder`, if there is one.
     fn folder_of(&self, folder: &FolderName) -> PathBuf {
         let local = self.has.indexes.iter().find(|local| local.published.folder == *folder);
         self.following.instance.index_folder(local.map_or(folder, |local| &local.folder))
@@ -311,7 +312,7 @@ impl Run {
     }
 }
 
-/// What is here of a published index.
+/// Local copy of a published index.
 struct Here {
     folder: FolderName,
     index: Arc<Index>,
@@ -324,7 +325,7 @@ struct Here {
 /// The bytes of the files of an index, and its manifest.
 type WithSize<'a> = (u64, &'a PublishedIndex, Vec<u8>);
 
-/// What the manifest of an index says, if it is the one that was published.
+/// Reads the manifest of an index, if it is the one that was published.
 fn contents(published: &PublishedIndex, manifest: &[u8]) -> Result<ManifestContents, FollowError> {
     if crc32fast::hash(manifest) != published.manifest.checksum {
         let reason = "its checksum does not match";
@@ -333,7 +334,7 @@ fn contents(published: &PublishedIndex, manifest: &[u8]) -> Result<ManifestConte
     Ok(ManifestContents::read(manifest)?)
 }
 
-/// Whether a file is there as it was published.
+/// Reports whether a file exists as published.
 fn is_there(path: &Path, file: &NamedFile) -> bool {
     let Ok(mut found) = File::open(path) else { return false };
     if !found.metadata().is_ok_and(|metadata| metadata.len() == file.bytes) {

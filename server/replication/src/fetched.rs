@@ -12,10 +12,10 @@ use thiserror::Error;
 use super::replica_state::Local;
 use super::store::ObjectError;
 
-/// What files that are fetched leave free of a disk: the queue and what is remembered have to be written as well.
+/// Disk space that fetched files must leave free for the queue and for other state.
 const LEFT_FREE_BYTES: u64 = 8 << 20;
 
-/// Why a root is not followed.
+/// Reason why a root cannot be followed.
 #[derive(Debug, Error)]
 pub(super) enum FollowError {
     #[error(transparent)]
@@ -34,7 +34,7 @@ pub(super) enum FollowError {
 }
 
 impl FollowError {
-    /// Whether a file on this machine found no room.
+    /// Reports whether a file on this machine lacked disk space.
     pub(super) fn is_full_disk(&self) -> bool {
         use std::io::ErrorKind;
         let (FollowError::Io { source, .. } | FollowError::Object(ObjectError::Io { source, .. })) = self else {
@@ -54,7 +54,7 @@ pub(super) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> FollowError + '_
     move |source| FollowError::Io { path: path.to_owned(), source }
 }
 
-/// What came of bringing the indexes of a root.
+/// Result of fetching the indexes of a root.
 #[derive(Debug, Default)]
 pub(super) struct FetchedIndexes {
     /// In their new states; those that cannot be brought in the states that are here.
@@ -63,11 +63,11 @@ pub(super) struct FetchedIndexes {
     pub(super) own: Vec<(String, FolderName)>,
     /// Names of which there is no state here.
     pub(super) missing: BTreeSet<String>,
-    /// Why the first one cannot be brought that cannot.
+    /// Reason why the first failed index could not be fetched.
     pub(super) failure: Option<FollowError>,
 }
 
-/// Whether a disk that has so much left takes files of so many bytes.
+/// Checks whether a disk with `free` bytes has room for files of `needed` bytes.
 ///
 /// # Errors
 /// [`FollowError::NoRoom`]

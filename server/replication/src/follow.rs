@@ -37,7 +37,7 @@ pub struct Follower {
 /// Takes what a root carries.
 type TakeCarried = Box<dyn Fn(&SharedState) -> Result<(), ApiError> + Send>;
 
-/// What a follower works with.
+/// Context of a follower.
 pub struct Following {
     /// The indexes, which nothing else changes.
     pub instance: Arc<Instance>,
@@ -45,11 +45,11 @@ pub struct Following {
     pub queue: Arc<TaskQueue>,
     /// Takes the keys of the publisher.
     pub replace_keys: Box<dyn Fn(Vec<KeyLine>) -> Result<(), StoreError> + Send>,
-    /// What is compared with that of the writer.
+    /// Mark that is compared with that of the writer.
     pub master_key_mark: String,
     /// Takes what is carried, but for aliases and rules.
     pub take_carried: TakeCarried,
-    /// Where requests ask how far it is.
+    /// Progress that requests can query.
     pub replication: Arc<Replication>,
 }
 
@@ -107,14 +107,14 @@ pub(super) struct Run {
     address: StoreAddress,
     /// By which it knows the store again.
     known: Option<Known>,
-    /// What a writer of the group acknowledges is in the store.
+    /// True if a writer of the group acknowledges only writes that are in the store.
     is_in_store: bool,
     pub(super) following: Following,
     pub(super) has: ReplicaState,
     /// The newest root, once all of it is here.
     last: Option<Root>,
     pub(super) is_first: bool,
-    /// Whether the writer has another master key than this server.
+    /// True if the writer has another master key than this server.
     has_other_key: bool,
     standby: Option<Standby>,
     signing: Signing,
@@ -122,7 +122,7 @@ pub(super) struct Run {
     pub(super) bell: Arc<Notify>,
 }
 
-/// What a standby needs besides.
+/// Additional state of a standby.
 struct Standby {
     who: Holder,
     watch: Watch,
@@ -326,7 +326,7 @@ impl Run {
         failure.map_or(written, Err)
     }
 
-    /// What a root carries, if that is not here.
+    /// Reads the shared state that a root carries, if this server does not have it yet.
     fn carried(&self, root: &Root) -> Result<Option<SharedState>, FollowError> {
         match &root.carried {
             Some(name) if self.has.carried != root.carried => {

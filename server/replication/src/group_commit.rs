@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 const GROUP_BYTES: usize = 8 << 20;
 /// Tasks that go together.
 const GROUP_TASKS: usize = 1000;
-/// Of a record, which is read as a whole.
+/// Maximum size of a record, which is read as a whole.
 const RECORD_BYTES_MAX: usize = 48 << 20;
 /// Documents are given a second more for so many bytes.
 const BYTES_A_SECOND: u64 = 1 << 20;
@@ -50,7 +50,7 @@ struct Waiting {
 
 type Answer = Arc<Mutex<Option<Result<Task, StoreError>>>>;
 
-/// What one record comes after.
+/// State that determines the place of the next record.
 #[derive(Debug)]
 struct Order {
     journal: Journal<ObjectStore>,
@@ -68,7 +68,7 @@ struct Unsettled {
     is_there: bool,
 }
 
-/// What a writer needs to accept tasks.
+/// Context in which a writer accepts tasks.
 pub(super) struct Place {
     pub(super) store: ObjectStore,
     pub(super) journal: Journal<ObjectStore>,
@@ -80,7 +80,7 @@ pub(super) struct Place {
     pub(super) begins_again: bool,
 }
 
-/// Why a task is not accepted.
+/// Reason why a task is not accepted.
 enum Refusal {
     /// Another server writes.
     TakenOver,

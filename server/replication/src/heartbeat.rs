@@ -43,7 +43,7 @@ pub(super) struct Pulse {
 }
 
 impl Pulse {
-    /// Of the publisher of `root`.
+    /// Creates the heartbeat of the publisher of `root`.
     pub(super) fn of(root: &Root) -> Pulse {
         Pulse { epoch: root.epoch, nonce: root.nonce, seen: root.number, beat: 0 }
     }
@@ -66,13 +66,13 @@ impl Pulse {
     }
 }
 
-/// What a standby has seen of the publisher.
+/// Last signs of life that a standby has seen of the publisher.
 #[derive(Debug)]
 pub(super) struct Watch {
     /// The newest root and the last beat.
     seen: Option<(u64, u64)>,
     since: Instant,
-    /// Whether the store did not answer since the last look.
+    /// True if the store has not responded since the last look.
     was_blind: bool,
 }
 

@@ -28,7 +28,7 @@ pub struct Inventory {
     leftovers: Vec<Leftover>,
 }
 
-/// What the journal holds that the newest root does not cover.
+/// Content of the journal that the newest root does not cover.
 #[derive(Debug, Default)]
 struct Waiting {
     /// Objects of the journal, fences and documents included.
@@ -66,7 +66,7 @@ impl Waiting {
     }
 }
 
-/// What the manifest of an index names, or why that is not known.
+/// Files named by the manifest of an index, or the reason why they are unknown.
 type Manifest = Result<Vec<NamedFile>, String>;
 
 /// Something that is not as it was published.
@@ -74,7 +74,7 @@ type Manifest = Result<Vec<NamedFile>, String>;
 pub struct Damage {
     /// Key of the object.
     pub key: String,
-    /// What is wrong with it.
+    /// Description of the damage.
     pub reason: String,
 }
 
@@ -99,7 +99,7 @@ impl Inventory {
         Ok(Some(Inventory { store, root, root_count, indexes, objects, journal, leftovers }))
     }
 
-    /// What it is, as JSON.
+    /// Returns the inventory as JSON.
     pub fn show(&self) -> Value {
         let indexes = self.indexes.iter().map(|(index, files)| {
             let files = files.as_ref();
@@ -254,7 +254,7 @@ fn manifest(store: &ObjectStore, index: &PublishedIndex) -> Manifest {
     ManifestContents::read(&bytes).map(|contents| contents.files).map_err(|error| error.to_string())
 }
 
-/// Of files that a manifest names, which may say anything.
+/// Sums the sizes of files that a manifest names. They may have any value.
 fn total_bytes(files: &[NamedFile]) -> u64 {
     files.iter().map(|file| file.bytes).fold(0, u64::saturating_add)
 }

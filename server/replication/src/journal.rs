@@ -27,9 +27,9 @@ use super::store::{Content, ObjectError, Objects};
 
 /// The form of records that this program writes, and the newest that it reads.
 const FORMAT: u32 = 1;
-/// What keys of records begin with.
+/// Prefix of the keys of records.
 pub(super) const JOURNAL: &str = "journal/";
-/// What keys of documents begin with.
+/// Prefix of the keys of documents.
 pub(super) const PAYLOADS: &str = "journal-payload/";
 /// Fences that stay: a writer would have to sleep through so many takeovers to find the number of one free.
 const FENCES_KEPT: usize = 1000;
@@ -67,13 +67,13 @@ struct Entry {
 struct Head {
     format: u32,
     epoch: u64,
-    /// Of the process that has written it.
+    /// Nonce of the process that wrote the record.
     nonce: Uuid,
     is_fence: bool,
     tasks: Vec<Entry>,
 }
 
-/// What was read under the key of a record.
+/// Content read under the key of a record.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     epoch: u64,
@@ -128,7 +128,7 @@ impl Record {
     }
 }
 
-/// What is known of the records that are there.
+/// Known records in the journal.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     /// Records with tasks, and some that came to nothing.
@@ -136,7 +136,7 @@ pub(super) struct Ledger {
     fences: Vec<u64>,
     /// No record has this number or a higher one.
     next: u64,
-    /// What the newest root covers.
+    /// Position that the newest root covers.
     covered: Position,
 }
 
@@ -165,8 +165,8 @@ impl Ledger {
         }
     }
 
-    /// What a root covers in which tasks below `next_task` have ended, but for those that are `waiting`. Both are known before
-    /// this is asked: a record that is begun in between is not covered.
+    /// Returns the position of a root. In it, all tasks below `next_task` have ended, except for those that are
+    /// `waiting`. Both must be determined before this call: a record that is begun in between is not covered.
     pub(super) fn position(&self, next_task: u32, waiting: UidSet) -> Position {
         let mut position = Position { from: self.next, next_task, waiting, fences: self.fences.clone() };
         let is_open = |written: &Written| written.tasks.iter().any(|(uid, _)| !position.covers(*uid));
@@ -206,7 +206,7 @@ impl Ledger {
         self.records.range(..position.from).map(keys).collect()
     }
 
-    /// What a record consisted of is removed.
+    /// Removes a record from the ledger, once its parts are removed.
     pub(super) fn forget(&mut self, number: u64) {
         self.records.remove(&number);
     }
@@ -237,7 +237,7 @@ impl Ledger {
     }
 }
 
-/// What became of an attempt to create a record.
+/// Outcome of an attempt to create a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Appended {
     /// It is there.

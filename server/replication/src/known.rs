@@ -13,7 +13,7 @@ use super::root::{Root, root_key};
 use super::seen::{self, Seen};
 use super::store::{LOST, ObjectError, Objects};
 
-/// What a server knows that has published to a store, or followed one.
+/// Knowledge of a server that has published to a store, or followed one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Known {
     /// A root that the store has had; `None` if that cannot be read any more.
@@ -21,7 +21,8 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Of the server with the database in `folder`. What cannot be read says at least that there is something to know.
+    /// Reads the knowledge of the server with the database in `folder`. If it is unreadable, its existence at least is
+    /// known.
     pub(super) fn read(folder: &Path) -> Option<Known> {
         let followed = ReplicaState::read(folder).and_then(|state| state.seen);
         let has_none = |path: &Path| path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound);

@@ -71,7 +71,8 @@ pub use shared_state::SharedState;
 pub use store::ObjectError;
 pub use store::{Call, Traffic};
 
-/// How far a server is with what it publishes or follows; shared by the thread that does it and the requests that ask.
+/// Progress of a server with what it publishes or follows. Shared by the thread that does this work and the
+/// requests that query it.
 #[derive(Debug)]
 pub struct Replication {
     role: Role,
@@ -82,11 +83,11 @@ pub struct Replication {
     traffic: Arc<Traffic>,
     failures: AtomicU64,
     journal: JournalCounts,
-    /// Whether the process is to begin again, in another role.
+    /// True if the process must restart in another role.
     begins_again: watch::Sender<bool>,
 }
 
-/// What went through the journal of a writer that acknowledges when a write is in the store; all of it 0 for others.
+/// Counters of the journal of a writer that acknowledges a write when it is in the store; all are 0 for others.
 #[derive(Debug, Default)]
 pub struct JournalCounts {
     records: AtomicU64,
@@ -117,7 +118,7 @@ impl JournalCounts {
         self.length.load(Ordering::Relaxed)
     }
 
-    /// How long the first task of each record has waited until it was there, together.
+    /// Returns the sum of the times that the first task of each record waited for its record.
     pub fn waited(&self) -> Duration {
         Duration::from_micros(self.micros.load(Ordering::Relaxed))
     }
@@ -137,7 +138,7 @@ impl JournalCounts {
     }
 }
 
-/// What a server has to do with others.
+/// Role of a server among others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
     /// It neither publishes nor follows.
@@ -153,13 +154,13 @@ pub enum Role {
 
 #[derive(Debug, Default)]
 struct State {
-    /// When all was published, or all that was published was here. `None`: never yet.
+    /// Time at which all was published, or all that was published had arrived. `None`: never yet.
     level_at: Option<Instant>,
-    /// Whether it still is so, for a publisher: nothing is waiting.
+    /// True if a publisher still has nothing to publish.
     is_level: bool,
-    /// Where writes go.
+    /// Address for writes.
     writer: Option<String>,
-    /// What goes wrong now.
+    /// Current failure.
     failure: Option<String>,
     /// Another server has taken over.
     is_superseded: bool,
@@ -198,7 +199,7 @@ impl Replication {
         }
     }
 
-    /// As [`Replication::new`], where the role may not be sure.
+    /// Creates the state like [`Replication::new`], for a role that may be unsure.
     pub fn at_start(at_start: AtStart) -> Replication {
         Replication { is_undecided: !at_start.is_sure, ..Replication::new(at_start.role) }
     }
@@ -208,7 +209,7 @@ impl Replication {
         self.is_undecided
     }
 
-    /// What this server is.
+    /// Returns the role of this server.
     pub fn role(&self) -> Role {
         if self.role == Role::Publisher && self.state.lock().is_superseded { Role::Superseded } else { self.role }
     }
@@ -250,33 +251,34 @@ impl Replication {
         *self.generation.borrow()
     }
 
-    /// How long ago this server was level with the store: everything was published, or followed. `None`: never yet.
+    /// Returns the time since this server was level with the store: everything was published, or followed. `None`:
+    /// never yet.
     pub fn lag(&self) -> Option<Duration> {
         let state = self.state.lock();
         if state.is_level { Some(Duration::ZERO) } else { state.level_at.map(|at| at.elapsed()) }
     }
 
-    /// Where writes go, if the server that takes them says so.
+    /// Returns the address for writes, if the server that takes them announces it.
     pub fn writer(&self) -> Option<String> {
         self.state.lock().writer.clone()
     }
 
-    /// What was asked of the store.
+    /// Returns the counts of requests to the store.
     pub fn traffic(&self) -> Arc<Traffic> {
         Arc::clone(&self.traffic)
     }
 
-    /// What went through the journal.
+    /// Returns the counters of the journal.
     pub fn journal(&self) -> &JournalCounts {
         &self.journal
     }
 
-    /// How often publishing or following has failed.
+    /// Returns the number of failures of publishing or following.
     pub fn failure_count(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
     }
 
-    /// What goes wrong now.
+    /// Returns the current failure.
     pub fn failure(&self) -> Option<String> {
         self.state.lock().failure.clone()
     }
@@ -340,7 +342,7 @@ impl Notify {
         self.changed.notify_all();
     }
 
-    /// As [`Notify::ring`], and ends a pause.
+    /// Rings like [`Notify::ring`], and ends a pause.
     fn hurry(&self) {
         let mut state = self.state.lock();
         (state.has_rung, state.is_urgent) = (true, true);

@@ -3,7 +3,7 @@
 use lamina_data::tasks::UidSet;
 use serde::{Deserialize, Serialize};
 
-/// What of the journal a root covers.
+/// Part of the journal that a root covers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Position {
@@ -18,7 +18,7 @@ pub(super) struct Position {
 }
 
 impl Position {
-    /// Whether what a task did is in the root.
+    /// Reports whether the root contains the effects of a task.
     pub(super) fn covers(&self, uid: u32) -> bool {
         uid < self.next_task && !self.waiting.contains(uid)
     }

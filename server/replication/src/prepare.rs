@@ -32,7 +32,7 @@ pub struct Prepared {
     pub(super) begins_again: bool,
 }
 
-/// Where the writer keeps what it takes over.
+/// Place where the writer keeps what it takes over.
 pub struct Taking<'a> {
     pub instance: &'a Instance,
     pub queue: &'a TaskQueue,

@@ -11,14 +11,14 @@ use std::collections::BTreeSet;
 
 use lamina_data::tasks::{Content, NewTask};
 
-/// What a task may have changed.
+/// Parts of the database that a task may have changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Concern {
     /// No index.
     Nothing,
-    /// What is in this index.
+    /// Content of this index.
     Within(String),
-    /// Which index has one of these names, or what is in one of them by way of another.
+    /// Assignment of these names to indexes, or the content of one of these indexes through another name.
     Names(Vec<String>),
 }
 

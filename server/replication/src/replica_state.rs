@@ -13,7 +13,7 @@ use super::seen::Seen;
 
 const FILE: &str = "replica.json";
 
-/// What a replica has.
+/// State of a replica.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ReplicaState {

@@ -16,17 +16,17 @@ use super::replica_state::followed_root;
 use super::root::Root;
 use super::store::{ObjectError, ObjectStore, blocking};
 
-/// Whether the server of this folder follows.
+/// Reports whether the server of this folder follows.
 pub fn has_followed(folder: &Path) -> bool {
     followed_root(folder).is_some()
 }
 
-/// What a server is when it starts.
+/// Role of a server at its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AtStart {
     pub role: Role,
-    /// Whether the store has said so. Where it could not, a server that was the writer may be the writer still: it follows, and keeps
-    /// what it has accepted.
+    /// True if the store has confirmed the role. Without that, a former writer may still be the writer: it follows, and
+    /// keeps what it has accepted.
     pub is_sure: bool,
 }
 
@@ -36,10 +36,11 @@ impl AtStart {
     }
 }
 
-/// As the options say; where they leave it open, as the store says: `uid` is that of the database in `folder`.
+/// Determines the role from the options, or from the store if they leave it open. `uid` is that of the database in
+/// `folder`.
 ///
 /// # Errors
-/// What the store says, where it is not known otherwise.
+/// Fails with the error of the store, if the role cannot be determined otherwise.
 pub fn role_at_start(options: &Options, outbound: &Outbound, folder: &Path, uid: Uuid) -> Result<AtStart, ObjectError> {
     let replication = &options.replication;
     let address = match (&replication.publish, &replication.follow) {
@@ -58,10 +59,11 @@ pub fn role_at_start(options: &Options, outbound: &Outbound, folder: &Path, uid:
     Ok(AtStart { role: by_store(newest, uid, true)?, is_sure })
 }
 
-/// As the newest root says, for a server that may be either. `has_known`: it has published to the store, or followed.
+/// Determines the role from the newest root, for a server that may be writer or replica. `has_known`: it has
+/// published to the store, or followed.
 ///
 /// # Errors
-/// What the store says, where the server has known nothing.
+/// Fails with the error of the store, if the server has no record of the store.
 pub(super) fn by_store(
     newest: Result<Option<Root>, ObjectError>,
     uid: Uuid,

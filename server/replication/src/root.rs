@@ -26,13 +26,13 @@ use super::store::{Anchor, ObjectError};
 
 /// The form of roots that this program writes, and the newest that it reads.
 const FORMAT: u32 = 1;
-/// What the end of a root begins with, before eight digits.
+/// Prefix of the end of a root, before eight digits.
 const CHECKSUM: &str = ",\"checksum\":\"";
 /// The largest number of anything that counts up: what comes next is a number still.
 const MOST: u64 = i64::MAX as u64;
-/// What keys of indexes begin with.
+/// Prefix of the keys of indexes.
 pub(super) const INDEXES: &str = "i/";
-/// What keys of roots begin with.
+/// Prefix of the keys of roots.
 pub(super) const ROOTS: &str = "root/";
 
 /// The state of all indexes at one moment.
@@ -44,7 +44,7 @@ pub(super) struct Root {
     pub(super) number: u64,
     /// Counts the servers that have published: a higher one has taken over.
     pub(super) epoch: u64,
-    /// Of the process that has published it.
+    /// Nonce of the process that published the root.
     pub(super) nonce: Uuid,
     /// The database of that process.
     pub(super) holder: Uuid,
@@ -52,7 +52,7 @@ pub(super) struct Root {
     pub(super) store: Uuid,
     /// Another server takes over when that process has shown no sign of life for so long; never, if it does not say.
     pub(super) takeover_after_ms: Option<u64>,
-    /// Where that process takes writes, if it says so.
+    /// Address at which that process takes writes, if it announces one.
     pub(super) writer: Option<String>,
     /// The last batch that was applied before; what it wrote is in here.
     pub(super) generation: Option<u32>,
@@ -62,13 +62,14 @@ pub(super) struct Root {
     pub(super) next_batch: u32,
     pub(super) indexes: Vec<PublishedIndex>,
     pub(super) keys: Vec<KeyLine>,
-    /// Whether servers have the same master key as that process: [`KeyStore::master_key_mark`](lamina_data::access::KeyStore::master_key_mark).
+    /// Mark by which servers show that they have the same master key as that process: [`KeyStore::master_key_mark`](lamina_data::access::KeyStore::master_key_mark).
     /// `None` in the root of `lamina build`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) master_key_mark: Option<String>,
     /// The name of what else it carries. `None` in the root of `lamina build`.
     pub(super) carried: Option<String>,
-    /// Where the journal of acknowledged tasks goes on behind it; `None` where writes are acknowledged before they are in the store.
+    /// Position at which the journal of acknowledged tasks continues after this root; `None` where writes are
+    /// acknowledged before they are in the store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) journal: Option<Position>,
 }
@@ -99,7 +100,7 @@ pub(super) struct PublishedManifest {
 }
 
 impl PublishedIndex {
-    /// Where the store has the commit that is published.
+    /// Returns the key of the published commit in the store.
     pub(super) fn manifest_key(&self) -> String {
         self.object_key(&self.manifest.name(), self.manifest.checksum)
     }
@@ -125,13 +126,13 @@ impl PublishedIndex {
 }
 
 impl PublishedManifest {
-    /// Of its file.
+    /// Returns the name of its file.
     pub(super) fn name(&self) -> String {
         format!("manifest-{:016x}.lam", self.generation)
     }
 }
 
-/// Whether this is an addition to a key, which names of files and of what is carried are joined with.
+/// Reports whether `text` is a suffix of a key, as joined to names of files and of shared states.
 fn is_addition(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
@@ -181,13 +182,13 @@ impl Root {
         self.takeover_after_ms.map(Duration::from_millis)
     }
 
-    /// Whether replicas would find the same in both.
+    /// Reports whether replicas would find the same in both roots.
     pub(super) fn says_the_same(&self, other: &Root) -> bool {
         let said = |root: &Root| (root.carried.clone(), root.generation, root.master_key_mark.clone());
         (&self.indexes, &self.keys, said(self)) == (&other.indexes, &other.keys, said(other))
     }
 
-    /// As JSON, whose last entry is the checksum of all the others.
+    /// Serializes the root as JSON, whose last entry is the checksum of all others.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         signed(serde_json::to_vec(self).expect("a root has string keys only"))
     }

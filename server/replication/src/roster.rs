@@ -29,25 +29,25 @@ const FORGOTTEN_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 /// More replicas are not listed.
 const LISTED_MAX: usize = 1000;
 
-/// What a replica says of itself.
+/// Report of a replica about itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Sign {
-    /// Of its database.
+    /// Uid of its database.
     pub uid: Uuid,
     /// `--public-url`, if it has one.
     pub url: Option<String>,
-    /// Of the program.
+    /// Version of the program.
     pub version: String,
-    /// Whether it may become the writer.
+    /// True if the replica may become the writer.
     pub is_standby: bool,
     /// The last batch that it has.
     pub generation: Option<u32>,
-    /// How long ago it was level with the store; `None`: never yet.
+    /// Time since the replica was level with the store; `None`: never yet.
     pub lag_ms: Option<u64>,
-    /// What keeps it from following.
+    /// Reason why the replica does not follow.
     pub failure: Option<String>,
-    /// When it said so, by its own clock.
+    /// Time of the report, by the clock of the replica.
     pub seen_at: Timestamp,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Signing {
     /// `None` before the first.
     due: Option<Instant>,
     is_refused: bool,
-    /// Whether the last one had a generation: the first one that has is not late.
+    /// True if the last report had a generation. The first one that has is not late.
     had_any: bool,
 }
 
@@ -134,7 +134,7 @@ fn forget_silent(store: &ObjectStore) -> Result<(), ObjectError> {
         .try_for_each(|sign| store.remove(&key(sign.uid)))
 }
 
-/// What the replicas in a store say, by uid. Entries that cannot be read are left out.
+/// Reads the reports of the replicas in a store, by uid. Unreadable entries are left out.
 fn signs(store: &ObjectStore) -> Result<Vec<Sign>, ObjectError> {
     let (mut signs, mut last) = (Vec::new(), FOLDER.to_owned());
     while signs.len() < LISTED_MAX {

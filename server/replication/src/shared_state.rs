@@ -19,7 +19,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::store::ObjectError;
 
-/// What replicas have of their publisher besides indexes and keys.
+/// State that replicas have of their publisher besides indexes and keys.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SharedState {
@@ -65,7 +65,7 @@ impl SharedState {
         aliases
     }
 
-    /// What makes `before` the rules that are carried.
+    /// Returns the changes that turn `before` into the carried rules.
     pub(super) fn rule_changes(&self, before: &[Arc<Rule>]) -> Vec<RuleChange> {
         let set = |rule: &Arc<Rule>| RuleChange::Set {
             uid: rule.uid.clone(),
@@ -101,10 +101,10 @@ impl SharedState {
     }
 }
 
-/// Of a name, without what may be added to it.
+/// Length of a name without its optional suffix.
 const NAME_BYTES: usize = 32;
 
-/// What roots call this content.
+/// Returns the name of this content in roots.
 pub(super) fn carried_name(bytes: &[u8]) -> String {
     format!("{:032x}", xxh3_128(bytes))
 }

@@ -11,7 +11,7 @@ use lamina_engine::index::{NamedFile, kept_state_count, newest_generation};
 
 use super::store::unfinished_path;
 
-/// Of a process; the next start removes what is left.
+/// Staging of a process; the next start removes what is left.
 #[derive(Debug, Default)]
 pub(super) struct Staging {
     /// Folders that this process has begun to fill, of indexes that have no names yet, by where those are published.
@@ -22,7 +22,7 @@ pub(super) struct Staging {
     files: RefCell<BTreeMap<FolderName, BTreeSet<PathBuf>>>,
 }
 
-/// What is in a folder.
+/// Content of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InFolder {
     /// There is no such folder.

@@ -19,7 +19,7 @@ pub(super) struct State {
     pub(super) shared: BTreeMap<String, FolderName>,
 }
 
-/// Where the bytes of a file are.
+/// Place of the bytes of a file.
 pub(super) enum Body {
     File(PathBuf),
     #[cfg(test)]

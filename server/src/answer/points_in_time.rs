@@ -28,7 +28,7 @@ pub(crate) type Snapshots = HashMap<String, State>;
 pub(crate) struct State {
     /// The uid of the index.
     pub uid: Arc<str>,
-    /// What it holds.
+    /// Snapshot of the index.
     pub snapshot: Arc<Snapshot>,
 }
 
@@ -52,10 +52,10 @@ struct HeldView {
     holder: Holder,
 }
 
-/// What a search of one index asks to see.
+/// Request of a search in one index for a view.
 #[derive(Debug)]
 pub(crate) struct View<'a> {
-    /// Whose state, by the name that is used.
+    /// Index, by the name that the request uses.
     pub index: &'a IndexName,
     /// The present state without.
     pub point: Option<PointInTime>,
@@ -63,14 +63,14 @@ pub(crate) struct View<'a> {
     pub holder: Holder,
 }
 
-/// What a search gets of a view.
+/// Part of a view for a search.
 #[derive(Debug)]
 pub(crate) struct Lease {
     /// To ask for it again.
     pub id: Uuid,
     /// The states, those asked for among them.
     pub snapshots: Snapshots,
-    /// When it ends unless it is used again; now, if it has just ended.
+    /// Time at which the view ends unless it is used again; now, if it has already ended.
     pub expires_at: Timestamp,
     /// It is new: its end is still to be watched.
     is_new: bool,
@@ -204,7 +204,7 @@ impl PointsInTime {
         self.views.lock().len()
     }
 
-    /// Whether none is held.
+    /// Reports whether no view is held.
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.views.lock().is_empty()

@@ -36,7 +36,7 @@ struct State {
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct OfIndex {
-    /// When the index was made, in nanoseconds since 1970: another one of its name has other queries.
+    /// Creation time of the index, in nanoseconds since 1970. Another index of the same name has other queries.
     created_at: i64,
     queries: HashMap<String, u32>,
 }

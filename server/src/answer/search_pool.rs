@@ -22,7 +22,7 @@ pub(crate) struct SearchPool {
     long: Semaphore,
 }
 
-/// How busy a pool is.
+/// Load of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Load {
     /// Searches that run.
@@ -91,7 +91,7 @@ impl SearchPool {
         SearchPool { threads, slots: std::sync::Arc::new(slots), long }
     }
 
-    /// How busy the pool is.
+    /// Returns the load of the pool.
     pub(crate) fn load(&self) -> Load {
         let state = self.slots.state.lock();
         Load { running: state.running, waiting: state.waiting.len(), waiting_max: self.slots.waiting_max }

@@ -21,10 +21,10 @@ use crate::app::AppState;
 use crate::http::requests::Request;
 use crate::http::routing::Route;
 
-/// What a client of events sends when it comes back.
+/// Header that a client of events sends when it reconnects.
 const LAST_EVENT: &str = "last-event-id";
 const EVENTS: &str = "text/event-stream";
-/// How often a stream of events looks for a new state.
+/// Interval at which a stream of events checks for a new state.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// After this a stream of events ends when nothing has changed: its client comes back by itself, and a server that stops does not
 /// wait for long.
@@ -63,7 +63,7 @@ async fn changes(request: Request) -> ApiResult<Response> {
     Ok(response)
 }
 
-/// Whose changes are asked for, and in which form.
+/// Index whose changes are requested, and their form.
 #[derive(Clone)]
 struct Feed {
     state: Arc<AppState>,
@@ -119,7 +119,8 @@ fn name(change: Change) -> &'static str {
     }
 }
 
-/// What was found, then what comes. The state that was seen last is held, so that none is missed whatever is kept.
+/// Streams the changes that were found, then those that follow. It holds the last seen state, so that no change is
+/// missed, regardless of retained generations.
 fn events(feed: Feed, first: Bytes, seen: Arc<Snapshot>) -> impl stream::Stream<Item = Result<Bytes, Infallible>> {
     stream::unfold((Some(first), seen, feed), async |(first, seen, feed)| {
         if let Some(first) = first {

@@ -32,9 +32,9 @@ use crate::http::routing::Route;
 
 /// Events that wait for the client.
 const EVENTS_WAITING: usize = 16;
-/// How often a conversation looks whether the server stops.
+/// Interval at which a conversation checks whether the server stops.
 const PAUSE: Duration = Duration::from_millis(500);
-/// What the model learns of an index has at most so many attributes.
+/// Maximum number of attributes of an index that the model is shown.
 const ATTRIBUTES_MAX: usize = 50;
 /// The model learns of so many indexes.
 const INDEXES_MAX: usize = 100;

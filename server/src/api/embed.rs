@@ -22,7 +22,7 @@ pub(super) struct Wanted {
     settings: EmbedderSettings,
     q: Option<String>,
     media: Option<Value>,
-    /// Of the vectors that it is compared with, if there are any.
+    /// Dimensions of the vectors to compare with, if there are any.
     dimensions: Option<u32>,
     deadline: Instant,
 }

@@ -47,7 +47,7 @@ fn page(snapshot: &Snapshot, wanted: &FieldList) -> Value {
     json!({ "results": results, "offset": wanted.offset, "limit": wanted.limit, "total": fields.len() })
 }
 
-/// What the settings say about one field.
+/// Settings of one field.
 struct Field<'a> {
     name: &'a str,
     is_displayed: bool,

@@ -25,8 +25,8 @@ pub(super) const ROUTES: &[Route] = &[
         .run(|request| Box::pin(restore(request))),
 ];
 
-/// Whether the key may see a state before the present one. What was deleted is in it: a key that searches for the public, or a
-/// tenant, finds what is there now.
+/// Checks whether the key may see an earlier generation, which contains documents that were deleted since. A public
+/// search key, or a tenant, sees only the current state.
 ///
 /// # Errors
 /// `invalid_api_key`

@@ -9,7 +9,7 @@ use serde_json::Value;
 const NAMES: [&str; 2] = ["oldIndexUid", "newIndexUid"];
 /// Kinds of tasks whose filter was written by who may have seen more.
 const SELECTING: [&str; 2] = ["taskCancelation", "taskDeletion"];
-/// What stands for a name in a sentence.
+/// Replacement for a name in a sentence.
 const MASK: &str = "`…`";
 
 /// The task as those with these rights may see it.

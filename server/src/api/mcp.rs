@@ -80,7 +80,8 @@ fn bound_to(request: &Request) -> ApiResult<Option<String>> {
     Ok(index)
 }
 
-/// Whether the answer is an event. JSON is simpler, and preferred where the client takes both. `None`: it takes neither.
+/// Reports whether the response is an event. JSON is simpler, and preferred if the client accepts both. `None`: it
+/// accepts neither.
 fn is_event(accept: Option<&str>) -> Option<bool> {
     let Some(accept) = accept else { return Some(false) };
     let kinds: Vec<&str> = accept.split(',').filter_map(|kind| kind.split(';').next()).map(str::trim).collect();
@@ -99,12 +100,12 @@ struct Inside {
     origin: Origin,
     /// The memory of all that a request makes.
     budget: AnswerBudget,
-    /// Why no more calls are carried out: what the calls before have taken, or others have, is not there.
+    /// Reason why no more calls are executed: the memory is taken by earlier calls, or by others.
     refusal: Mutex<Option<String>>,
 }
 
 impl Inside {
-    /// What an answer says, with the memory that it takes until it is sent on.
+    /// Reads a response, and counts its memory until it is sent on.
     async fn read(&self, answer: Response) -> Result<Value, String> {
         let (mut body, mut text) = (answer.into_body(), Vec::new());
         while let Some(frame) = body.frame().await {

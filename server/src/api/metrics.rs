@@ -96,7 +96,7 @@ fn indexes(state: &AppState, page: &mut Exposition) -> ApiResult<()> {
     Ok(())
 }
 
-/// What is compared with its checksums in the background, and what differs.
+/// Adds the figures of the background check of checksums, and of the damage that it found.
 fn scrubber(state: &AppState, page: &mut Exposition) {
     let (scrubber, findings) = (&state.scrubber, state.scrubber.findings());
     page.family(
@@ -113,7 +113,7 @@ fn scrubber(state: &AppState, page: &mut Exposition) {
     }
 }
 
-/// What is published or followed, and what that asks of the store.
+/// Adds the figures of publishing or following, and of its requests to the store.
 fn replication(replication: &Replication, page: &mut Exposition) {
     page.family("replication_role", Kind::Gauge, "Role of the server: writer, replica or superseded.");
     page.sample("replication_role", &[("role", &replication.role().name())], 1);
@@ -172,7 +172,7 @@ fn replication(replication: &Replication, page: &mut Exposition) {
     page.sample("store_bytes_total", &[("direction", &"received")], received);
 }
 
-/// What the background does with the segments of each index.
+/// Adds the figures of the background merges of each index.
 fn merges<'a>(page: &mut Exposition, statuses: impl Iterator<Item = (&'a str, &'a MergeStatus)> + Clone) {
     type Count = fn(&MergeStatus) -> u64;
     let families: [(&str, Kind, &str, Count); 4] = [

@@ -60,7 +60,7 @@ async fn enqueue(state: &Arc<AppState>, task: NewTask) -> ApiResult<Response> {
     enqueue_as(StatusCode::ACCEPTED, state, task).await
 }
 
-/// As [`enqueue`], for the few that answer another status.
+/// Registers a task like [`enqueue`], for the few routes that respond with another status.
 async fn enqueue_as(status: StatusCode, state: &Arc<AppState>, task: NewTask) -> ApiResult<Response> {
     let replication = Replication::of_request();
     let custom_metadata = metadata::of_request();

@@ -46,7 +46,7 @@ async fn render(request: Request) -> ApiResult<Response> {
     Ok(json_text(budget.body(body)))
 }
 
-/// Where templates and documents are looked up.
+/// Sources of templates and documents.
 struct Rendering<'a> {
     instance: &'a Instance,
     rights: &'a Rights,
@@ -67,7 +67,7 @@ enum Found {
     Fragment(Value, Takes),
 }
 
-/// What a fragment can be rendered with.
+/// Inputs that a fragment accepts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Takes {
     Documents,
@@ -111,7 +111,7 @@ impl Rendering<'_> {
         self.instance.state(self.rights.target(uid))
     }
 
-    /// What `found` makes of `input`; `holder` is the index that it comes from.
+    /// Renders `found` with `input`; `holder` is the index that the template comes from.
     fn rendered(&self, found: &Found, input: &Input, holder: Option<&Snapshot>) -> ApiResult<Value> {
         let (document, origin) = match input {
             Input::IndexDocument { index_uid, id } => {

@@ -36,10 +36,10 @@ pub(super) async fn rerank(
     rerank_in(state, index, &snapshot, query, context).await
 }
 
-/// As [`rerank`], for a search that sees `snapshot`.
+/// Reranks like [`rerank`], for a search that sees `snapshot`.
 ///
 /// # Errors
-/// As [`rerank`].
+/// Same as [`rerank`].
 pub(super) async fn rerank_in(
     state: &Arc<AppState>,
     index: &IndexName,

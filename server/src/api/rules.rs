@@ -37,7 +37,7 @@ fn check_feature(state: &AppState) -> ApiResult<()> {
     Err(ApiError::feature_not_enabled("Using the `/dynamic-search-rules` routes", "dynamic search rules"))
 }
 
-/// What no rule can be called is answered as text, by the protocol.
+/// Returns the response for a name that no rule can have. The protocol defines it as text.
 fn no_such_place(reason: String) -> Response {
     warp::reply::with_status(reason, StatusCode::NOT_FOUND).into_response()
 }

@@ -102,7 +102,7 @@ fn index_stats(
     Ok(stats)
 }
 
-/// What else leads to the index, as far as the key may know, and what it keeps: where there is any.
+/// Adds the aliases of the index that the key may see, and the number of retained generations, if there are any.
 fn add_names_and_states(stats: &mut Value, state: &AppState, uid: &str, rights: &Rights) {
     let aliases = state.instance.aliases();
     let is_of = |(name, alias): &(&String, &Alias)| alias.index_uid == uid && rights.admits(name);

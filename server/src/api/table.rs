@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use crate::http::requests::Endpoint;
 
-    /// What everyone may ask.
+    /// Routes that need no key.
     const OPEN: [&str; 5] = ["/", "/health", "/openapi.json", "/docs", "/docs/errors"];
 
     #[test]

@@ -26,21 +26,21 @@ use crate::app::AppState;
 use crate::http::requests::Request;
 use crate::http::routing::Route;
 
-/// How long a client is to wait before it connects again.
+/// Time that a client must wait before it connects again.
 const RETRY: &str = "retry: 10000\n\n";
 /// A comment, so that proxies see that the connection is in use.
 const STILL_HERE: &str = ":\n\n";
-/// How often it is sent, and how often the server looks whether it is to stop.
+/// Interval of that comment, and of the check whether the server must stop.
 const PAUSE: Duration = Duration::from_secs(1);
 const QUIET_PAUSES: u32 = 15;
-/// How often the progress of a batch is looked at.
+/// Interval at which the progress of a batch is checked.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 /// Events that wait for the client.
 const EVENTS_WAITING: usize = 8;
 /// Tasks that are read at once.
 const PAGE_TASKS: u64 = 100;
 
-/// What is streamed.
+/// Subject of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Subject {
     Tasks,

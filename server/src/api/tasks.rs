@@ -78,7 +78,7 @@ async fn task_documents(request: Request) -> ApiResult<Response> {
     Ok(response)
 }
 
-/// Where the documents of a task are, ready to be read: an open file stays readable when the task ends.
+/// Documents of a task, ready to be read. An open file stays readable when the task ends.
 enum Documents {
     Few(Vec<u8>),
     Many(File),

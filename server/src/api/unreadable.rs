@@ -10,7 +10,7 @@ use crate::app::AppState;
 pub(super) struct Unreadable(Map<String, Value>);
 
 impl Unreadable {
-    /// What could be read of an index. One that was deleted meanwhile is passed over.
+    /// Returns the result of reading an index, and records an error. An index that was deleted meanwhile is skipped.
     pub(super) fn sift<T>(&mut self, state: &AppState, uid: &str, read: ApiResult<T>) -> Option<T> {
         let error = match read {
             Ok(read) => return Some(read),

@@ -15,7 +15,7 @@ use crate::http::requests::Request;
 use crate::http::routing::Route;
 use crate::http::{json_answer, no_content};
 
-/// What a list is said to be limited to when nothing is asked for; all fit in.
+/// Reported limit of a list without a requested one. All webhooks fit into it.
 const LIMIT: usize = 20;
 
 pub(super) const ROUTES: &[Route] = &[
@@ -41,7 +41,7 @@ async fn get_one(request: Request) -> ApiResult<Response> {
     Ok(json_answer(StatusCode::OK, &webhook.view(is_writer(request.rights()))))
 }
 
-/// Whether the caller may write webhooks, and so see of them what is no secret by its name.
+/// Reports whether the caller may write webhooks, and therefore sees all parts that are not secret by their names.
 fn is_writer(rights: &Rights) -> bool {
     rights.may(Action::WebhooksUpdate) || rights.may(Action::WebhooksCreate)
 }

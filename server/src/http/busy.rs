@@ -22,7 +22,7 @@ struct Work {
     requests: usize,
     /// Answers of which the next piece is not there yet.
     answers: usize,
-    /// When one of the two changed.
+    /// Time at which one of the two changed.
     changed: Instant,
 }
 
@@ -31,7 +31,7 @@ impl Busy {
         Busy(Arc::new(Mutex::new(Work { requests: 0, answers: 0, changed: Instant::now() })))
     }
 
-    /// How long the server has had nothing to do; `None` while it has.
+    /// Returns the time for which the server has been idle; `None` while it has work.
     pub(super) fn idle(&self, now: Instant) -> Option<Duration> {
         let work = self.0.lock();
         (work.requests + work.answers == 0).then(|| now.saturating_duration_since(work.changed))

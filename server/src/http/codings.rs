@@ -2,7 +2,7 @@
 
 use warp::http::{HeaderMap, header};
 
-/// What a body is encoded with.
+/// Coding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coding {
     Zstd,
@@ -33,7 +33,7 @@ impl Coding {
     }
 }
 
-/// What `Accept-Encoding` says: codings with how much each is liked, from 0 (not at all) to 1.
+/// Content of `Accept-Encoding`: codings with their weights, from 0 (not acceptable) to 1.
 struct Wishes(Vec<(String, f32)>);
 
 impl Wishes {
@@ -89,17 +89,17 @@ fn wish(text: &str) -> (String, f32) {
 /// A coding, and whether it has to be used for short answers too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Choice {
-    /// What the body is sent in.
+    /// Coding of the sent body.
     pub(super) coding: Coding,
     /// Otherwise `*` stands for it, and short answers may stay as they are.
     pub(super) is_named: bool,
 }
 
 impl Choice {
-    /// What the client likes best; nothing when the answer is to be sent as it is.
+    /// Chooses the coding that the client prefers; `None` if the response must be sent unencoded.
     ///
     /// # Errors
-    /// When neither a coding of ours nor none is acceptable.
+    /// Fails if the client accepts neither a supported coding nor an unencoded response.
     pub(super) fn of(headers: &HeaderMap) -> Result<Option<Choice>, NothingAcceptable> {
         Wishes::of(headers).choice()
     }

@@ -33,20 +33,20 @@ const STEP_BYTES: usize = 64 * 1024;
 const BROTLI_QUALITY: u32 = 3;
 const BROTLI_WINDOW_BITS: u32 = 18;
 const BROTLI_BUFFER_BYTES: usize = 16 * 1024;
-/// Of bodies in one piece: a third of the time, for a tenth more bytes.
+/// Settings for bodies in one piece: a third of the time, for a tenth more bytes.
 const BROTLI_QUALITY_OF_PIECE: u32 = 2;
 const BROTLI_WINDOW_BITS_OF_PIECE: u32 = 12;
 const ZSTD_LEVEL: i32 = 1;
 
-/// How the answer to a request is to be encoded; made from the request, applied to the answer.
+/// Encoding of the response to a request; made from the request, applied to the response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Compressing(Option<Choice>);
 
 impl Compressing {
-    /// What the request allows.
+    /// Determines the encoding that the request allows.
     ///
     /// # Errors
-    /// When it allows nothing; the request is not to be carried out then.
+    /// Fails if the request allows none; it must not be executed then.
     pub(crate) fn wanted_by(headers: &HeaderMap) -> Result<Compressing, NothingAcceptable> {
         // Most programs ask for nothing; they should not pay for the look.
         let asks = headers.contains_key(header::ACCEPT_ENCODING);
@@ -167,7 +167,7 @@ impl Encoder {
         }
     }
 
-    /// What has come out so far.
+    /// Takes the output so far.
     fn take(&mut self) -> Vec<u8> {
         std::mem::take(match self {
             Encoder::Zstd(encoder) => encoder.get_mut(),
@@ -189,7 +189,7 @@ impl Encoder {
 
 /// The body of an answer as it is sent.
 pub(crate) enum AnswerBody {
-    /// As the route made it.
+    /// Body as the route made it.
     Plain(UnsyncBoxBody<Bytes, BoxError>),
     /// Encoded on the way.
     Compressed(Box<Compressed>),
@@ -215,7 +215,7 @@ impl std::fmt::Debug for AnswerBody {
     }
 }
 
-/// Why a body broke off.
+/// Reason why a body broke off.
 pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Compressed {

@@ -7,7 +7,7 @@ use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_base::options::ByteSize;
 use warp::http::{HeaderMap, header};
 
-/// How a body is encoded.
+/// Encoding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     /// Not at all.
@@ -23,10 +23,10 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    /// What the headers declare.
+    /// Reads the encoding that the headers declare.
     ///
     /// # Errors
-    /// An encoding that is none of these, or several.
+    /// Fails for an unknown encoding, or for several.
     pub(crate) fn of(headers: &HeaderMap) -> ApiResult<Encoding> {
         let Some(value) = headers.get(header::CONTENT_ENCODING) else { return Ok(Encoding::Identity) };
         let text = value.to_str().unwrap_or_default().trim().to_ascii_lowercase();
@@ -74,7 +74,7 @@ fn deflate_reader<'r>(encoded: impl Read + Send + 'r) -> ApiResult<Box<dyn Read 
     Ok(if is_zlib { Box::new(ZlibDecoder::new(encoded)) } else { Box::new(DeflateDecoder::new(encoded)) })
 }
 
-/// Why reading a body stopped early.
+/// Reason why reading a body stopped early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadFailure {
     /// More decoded bytes than the limit.
@@ -107,7 +107,7 @@ impl<R: Read> LimitedReader<R> {
         LimitedReader { inner, left: limit, failure: None }
     }
 
-    /// What went wrong, if anything did.
+    /// Returns the failure, if there was one.
     pub(crate) fn failure(&self) -> Option<ReadFailure> {
         self.failure
     }

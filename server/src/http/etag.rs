@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::Xxh3;
 pub(crate) struct EntityTag(String);
 
 impl EntityTag {
-    /// Of everything that an answer depends on.
+    /// Creates the tag from everything that a response depends on.
     pub(crate) fn of(parts: &[&[u8]]) -> EntityTag {
         let mut hash = Xxh3::new();
         for part in parts {
@@ -20,14 +20,15 @@ impl EntityTag {
         EntityTag(format!("W/\"{:032x}\"", hash.digest128()))
     }
 
-    /// Whether the client says that it has this answer.
+    /// Reports whether the client declares that it has this response.
     pub(crate) fn is_known(&self, headers: &HeaderMap) -> bool {
         let values = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
         let weak = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
         values.flat_map(|value| value.split(',')).any(|tag| weak(tag) == weak(&self.0))
     }
 
-    /// Whether the client wants no answer that it could have, whichever it has: `*`. It has none of requests that fail.
+    /// Reports whether the client declares with `*` that it has any response and wants no other. It has none for
+    /// requests that fail.
     pub(crate) fn any_is_known(headers: &HeaderMap) -> bool {
         headers.get_all(header::IF_NONE_MATCH).iter().any(|value| value.as_bytes().trim_ascii() == b"*")
     }

@@ -61,12 +61,12 @@ impl Frames {
     }
 }
 
-/// What a connection has got done.
+/// Progress of a connection.
 #[derive(Debug)]
 pub(super) struct Progress {
     from_client: Frames,
     to_client: Frames,
-    /// When a request, a piece of a body or of an answer went over it last.
+    /// Time at which a request, or a piece of a body or of a response, was last transferred.
     last: Instant,
     /// Answers that have begun and not ended, and when a piece of each was sent last.
     answers: BTreeMap<u32, Instant>,
@@ -107,7 +107,7 @@ impl Progress {
         });
     }
 
-    /// How long nothing was got done.
+    /// Returns the time without any progress.
     pub(super) fn idle(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.last)
     }

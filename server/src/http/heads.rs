@@ -5,16 +5,16 @@
 
 use memchr::memchr;
 
-/// Of a line, as much as is kept: longer ones say nothing about the body.
+/// Number of bytes kept of a line. Longer lines are irrelevant to the body.
 const LINE_BYTES_MAX: usize = 256;
 
-/// Where in a connection its client is.
+/// Position of the client in a connection.
 #[derive(Debug)]
 pub(super) struct Heads {
     place: Place,
     /// The beginning of the line under way.
     line: Vec<u8>,
-    /// What came before, for a line feed that comes first.
+    /// Previous byte, for a line feed that comes first.
     last: u8,
     body: Length,
     is_over: bool,
@@ -28,12 +28,12 @@ enum Place {
     /// So many bytes are to come.
     Body(u64),
     ChunkSize,
-    /// Of a chunk, with the end of its line.
+    /// Remaining bytes of a chunk, with the end of its line.
     Chunk(u64),
     Trailers,
 }
 
-/// What a head says of its body.
+/// Length of the body according to a head.
 #[derive(Clone, Copy, Debug, Default)]
 struct Length {
     bytes: u64,

@@ -23,7 +23,7 @@ use super::busy::{Busy, Counted};
 use super::compress::{AnswerBody, BoxError};
 use super::slow::Impatient;
 
-/// How long a client may take for a TLS handshake, at most.
+/// Maximum time of a client for a TLS handshake.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 /// An HTTP/2 connection in silence is asked for a sign of life this often, and ends without one.
 const PING_INTERVAL: Duration = Duration::from_secs(60);
@@ -74,10 +74,10 @@ async fn accept(listeners: &[TcpListener]) -> io::Result<TcpStream> {
     }
 }
 
-/// How long all places may be taken before connections are asked to make room.
+/// Time for which all places must be taken before connections are asked to make room.
 const CROWDED_TIME: Duration = Duration::from_secs(1);
 
-/// What connections may take.
+/// Limits of connections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConnectionLimits {
     /// For the head of a request, the first one or the next, and to read more of an answer.
@@ -157,7 +157,7 @@ async fn usable(accepted: io::Result<TcpStream>) -> Option<TcpStream> {
     }
 }
 
-/// What a connection is served with.
+/// Parts that serve a connection.
 #[derive(Clone)]
 struct Server<S> {
     builder: auto::Builder<TokioExecutor>,
@@ -208,7 +208,7 @@ fn builder(patience: Duration) -> auto::Builder<TokioExecutor> {
     builder
 }
 
-/// Whether an accept failed because of the peer, so that the next connection may be fine.
+/// Reports whether an accept failed because of the peer. The next connection may then succeed.
 fn is_about_one_connection(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -15,20 +15,21 @@ use warp::http::{HeaderMap, HeaderValue, Request};
 /// Ends of names that the public name service never leads anywhere.
 const PRIVATE_ENDS: [&str; 6] = [".localhost", ".local", ".internal", ".home.arpa", ".lan", ".test"];
 
-/// What the operator says of pages, as far as there is no master key.
+/// Settings of the operator for web pages, as long as there is no master key.
 #[derive(Clone, Debug)]
 pub(crate) struct Origins {
-    /// Whether any page may ask: there is a key, or the option says so.
+    /// True if any page may send requests: there is a key, or the option permits it.
     is_open: bool,
-    /// As browsers write them, in lower case: `https://example.org:8080`, `null`.
+    /// Origins as browsers write them, in lower case: `https://example.org:8080`, `null`.
     allowed: Vec<String>,
     /// Names that the server goes by, in lower case.
     hosts: Vec<String>,
-    /// Whether it listens for this machine alone, so that a request with another name is not from a client in the network.
+    /// True if the server listens for this machine alone. A request with another name then does not come from a client
+    /// in the network.
     is_local: bool,
 }
 
-/// What is done about the origin of a request.
+/// Decision about the origin of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Any page may read the answer.
@@ -89,7 +90,7 @@ impl Origins {
         Verdict::Refused(format!("It comes from a web page of `{}`.", shown.escape_debug()))
     }
 
-    /// Whether only the operator, or a host of their network, can have given this name to the server.
+    /// Reports whether only the operator, or a host of their network, can have given this name to the server.
     fn is_own(&self, host: &str) -> bool {
         let host = host.trim_end_matches('.').to_ascii_lowercase();
         // An address is no name. A name without a dot is one of this machine, or of a container beside it.
@@ -123,7 +124,8 @@ fn is_loopback(host: &str) -> bool {
     is_name || literal.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
-/// Whether a page comes from the server that it asks. Which of `http` and `https` is not known behind a proxy.
+/// Reports whether a page comes from the server that it sends requests to. Behind a proxy, `http` and `https`
+/// cannot be distinguished.
 fn is_same(page: &Url, host: &Authority) -> bool {
     let is_default = |port: u16| matches!(port, 80 | 443);
     let same_port = match (page.port(), host.port_u16()) {

@@ -17,7 +17,7 @@ use warp::http::{Request, Version, header};
 
 /// More than this is not thrown away: the connection ends.
 const DISCARDED_BYTES_MAX: u64 = 256 << 20;
-/// How long a client may pause that sends what is not read, and how long it may take for all.
+/// Maximum pause of a client that sends a body that is not read, and the maximum time for all of it.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 const DISCARDING_MAX: Duration = Duration::from_secs(60);
 

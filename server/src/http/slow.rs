@@ -13,8 +13,8 @@ use super::busy::Busy;
 use super::frames::Progress;
 use super::heads::Heads;
 
-/// What identifies the version of HTTP that a client speaks: the fixed text at the start of HTTP/2. Its reader does not look at a
-/// clock; behind it, heads of HTTP/1 requests have a time limit of their own.
+/// Text that identifies the HTTP version of a client: the fixed text at the start of HTTP/2. Its reader has no time
+/// limit. After it, heads of HTTP/1 requests have a time limit of their own.
 const OPENING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const OPENING_BYTES: usize = OPENING.len();
 
@@ -30,11 +30,11 @@ pub(super) struct Impatient<S> {
     patience: Duration,
     /// Bytes that are still to come before the version is known.
     opening_bytes: usize,
-    /// Whether they are those of HTTP/2 so far.
+    /// True if the bytes so far are those of HTTP/2.
     is_http2: bool,
-    /// Of HTTP/1.
+    /// State of HTTP/1 heads.
     heads: Heads,
-    /// Of HTTP/2, once it is known to be that.
+    /// State of an HTTP/2 connection, once the version is known.
     progress: Option<Watched>,
     busy: Busy,
     /// Runs from the beginning until then.
@@ -90,7 +90,7 @@ impl<S> Impatient<S> {
         }
     }
 
-    /// What is wrong with an HTTP/2 connection on which nothing is to be read; wakes the reader when to look again.
+    /// Reports the fault of an HTTP/2 connection on which nothing can be read. Wakes the reader for the next check.
     fn overdue(&mut self, context: &mut Context<'_>) -> Option<&'static str> {
         let Watched { progress, look } = self.progress.as_mut()?;
         while look.as_mut().poll(context).is_ready() {

@@ -19,14 +19,14 @@ const SESSIONS_KEPT: usize = 256;
 use lamina_base::options::TlsOptions;
 use lamina_base::text_file::without_mark;
 
-/// Why there is no TLS.
+/// Reason why TLS cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TlsError {
     /// It is not there, or not readable.
     #[error("cannot open {what} file {path:?}: {source}")]
     Open {
-        /// What is in the file.
+        /// Content of the file.
         what: &'static str,
         /// The file.
         path: PathBuf,
@@ -38,7 +38,7 @@ pub enum TlsError {
     Certificate {
         /// The file.
         path: PathBuf,
-        /// What is wrong, in words for the operator.
+        /// Description of the fault for the operator.
         reason: String,
     },
     /// There is no key in it, or one of another form.
@@ -49,7 +49,7 @@ pub enum TlsError {
     Key {
         /// The file.
         path: PathBuf,
-        /// What is wrong, in words for the operator.
+        /// Description of the fault for the operator.
         reason: String,
     },
     /// They do not belong together, or are of a kind that is not supported.
@@ -60,7 +60,7 @@ pub enum TlsError {
     Roots {
         /// The file.
         path: PathBuf,
-        /// What is wrong, in words for the operator.
+        /// Description of the fault for the operator.
         reason: String,
     },
     /// No random numbers, no common cipher.

@@ -10,7 +10,8 @@ use tokio::time::MissedTickBehavior;
 
 use crate::app::AppState;
 
-/// How long an index waits at least until its next expired documents are removed: they are found by no one meanwhile.
+/// Minimum time between two removals of expired documents of an index. Searches do not find expired documents in
+/// the meantime.
 const REMOVAL_PAUSE: Duration = Duration::from_secs(60);
 
 /// Asks for the removal of documents that have expired.

@@ -56,13 +56,13 @@ use replicating::{Replicating, prepare, replicate, settle_role};
 
 /// Threads that serve connections hand all work to others. Where there are as many as cores they mostly wake each other.
 const CORES_PER_CONNECTION_THREAD: usize = 2;
-/// How long a thread without work stays: the allocator keeps a megabyte or two for each.
+/// Time that an idle thread is kept. The allocator holds a megabyte or two for each.
 const IDLE_THREAD: std::time::Duration = std::time::Duration::from_secs(1);
 /// Indexes whose frequent words are looked up at the start, which takes megabytes for each; those of others are when they
 /// are searched.
 const WARMED_UP: usize = 8;
 
-/// Why the server did not start.
+/// Reason why the server did not start.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ServeError {
@@ -89,7 +89,7 @@ pub enum ServeError {
     /// The address cannot be used.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// As in the options.
+        /// Address as in the options.
         address: String,
         /// The error of the file system.
         source: io::Error,
@@ -226,7 +226,7 @@ fn start_scheduler(options: &Options, opened: &Opened) -> Result<Scheduler, Serv
     Ok(scheduler)
 }
 
-/// What an operator should know of how the server was started.
+/// Logs warnings about the options of the start.
 fn warn(state: &AppState, of_master_key: Option<&str>) {
     if let Some(warning) = of_master_key {
         tracing::warn!("{warning} A good one: --master-key {}", suggested_master_key());
@@ -249,7 +249,7 @@ fn warn(state: &AppState, of_master_key: Option<&str>) {
     }
 }
 
-/// Where connections come from, and what they may take.
+/// Listeners of the server, and the limits of their connections.
 struct Listening {
     listeners: Vec<TcpListener>,
     addresses: Vec<SocketAddr>,
@@ -294,13 +294,14 @@ async fn serve_requests(
     Ok(begun.expect("connections are accepted until a signal comes"))
 }
 
-/// What works beside the requests.
+/// Parts that work besides the requests.
 struct Background {
     scheduler: Scheduler,
     deliveries: Arc<Deliveries>,
     scrubbing: Option<std::thread::JoinHandle<()>>,
     replicating: Replicating,
-    /// How to end the sending of usage figures, which sends what is left, and its end.
+    /// Senders and tasks for the usage reports: the sender ends a report, which sends the rest, and the task is
+    /// awaited.
     reports: Vec<(watch::Sender<bool>, JoinHandle<()>)>,
 }
 
@@ -346,7 +347,7 @@ impl Background {
     }
 }
 
-/// What runs now, to be named when it does not end.
+/// Describes the running work, for a stop that takes too long.
 fn under_way(state: &AppState) -> String {
     let batch = state.queue.live().map(|live| {
         let steps: Vec<String> = live.steps.open().into_iter().map(|step| step.name).collect();

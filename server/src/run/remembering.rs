@@ -9,7 +9,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::app::AppState;
 
-/// What a crash may cost: counts are advice.
+/// Interval between two saves. A crash may lose the counts of that time, which are only advice.
 const PAUSE: Duration = Duration::from_secs(60);
 
 /// Saves the counts of queries in the background.

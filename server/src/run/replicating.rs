@@ -25,7 +25,8 @@ pub(super) struct Replicating {
     _follower: Option<Follower>,
 }
 
-/// What another role before has left: tasks that a replica does not carry out, uids that the writer before may have given.
+/// Settles what an earlier role has left: tasks that a replica does not execute, and uids that the former writer
+/// may have given.
 pub(super) fn settle_role(at_start: AtStart, store: &Store, options: &Options) -> Result<(), StoreError> {
     let AtStart { role, is_sure } = at_start;
     match role {
@@ -36,7 +37,7 @@ pub(super) fn settle_role(at_start: AtStart, store: &Store, options: &Options) -
     Ok(())
 }
 
-/// Where it publishes or follows.
+/// Returns the store to which this server publishes, or that it follows.
 fn address(options: &Options) -> Option<&StoreAddress> {
     options.replication.publish.as_ref().or(options.replication.follow.as_ref())
 }
@@ -97,13 +98,13 @@ fn take(state: &AppState, carried: &SharedState) -> Result<(), ApiError> {
     state.chats.follow(&carried.chats)
 }
 
-/// What replicas get besides indexes and keys, made anew when something of it has changed.
+/// Shared state for replicas besides indexes and keys, rebuilt when something in it has changed.
 struct Carrying {
     state: Arc<AppState>,
     last: Option<(Sources, Arc<SharedState>)>,
 }
 
-/// What it is made of.
+/// Sources of the shared state.
 #[derive(PartialEq)]
 struct Sources {
     aliases: Arc<Aliases>,

@@ -104,7 +104,7 @@ fn memory_kilobytes() -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
-/// Of the largest disk.
+/// Returns the size of the largest disk.
 fn disk_bytes() -> Option<u64> {
     let text = trimmed("/proc/partitions")?;
     let blocks = text.lines().filter_map(|line| line.split_whitespace().nth(2)?.parse::<u64>().ok());

@@ -27,7 +27,7 @@ const CLOSED_AT_ONCE: usize = 64;
 /// Findings that are remembered; one segment has far fewer sections.
 const FINDINGS_MAX: usize = 1000;
 
-/// What the scrubber has done and found since the start. Shared by reference.
+/// Progress and findings of the scrubber since the start. Shared by reference.
 #[derive(Debug, Default)]
 pub(crate) struct Scrubber {
     compared_bytes: AtomicU64,
@@ -38,7 +38,7 @@ pub(crate) struct Scrubber {
 
 #[derive(Debug, Default)]
 struct State {
-    /// When nothing was due the last time.
+    /// Time at which nothing was due most recently.
     finished: Option<Timestamp>,
     findings: Vec<Finding>,
 }
@@ -50,7 +50,7 @@ pub(crate) struct Finding {
     pub uid: String,
     /// The file and the section.
     pub damaged: Damaged,
-    /// When it was found.
+    /// Time at which the damage was found.
     pub found: Timestamp,
 }
 
@@ -209,7 +209,7 @@ impl Scrubber {
         });
     }
 
-    /// What was found and is still there.
+    /// Returns the findings that still exist.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         self.state.lock().findings.clone()
     }
@@ -224,7 +224,7 @@ impl Scrubber {
         self.due_bytes.load(Ordering::Relaxed)
     }
 
-    /// As `/stats` shows it, of the indexes that `admits` names.
+    /// Returns the state as `/stats` shows it, for the indexes that `admits` accepts.
     pub(crate) fn show(&self, admits: impl Fn(&str) -> bool) -> Value {
         let findings = self.findings().into_iter().filter(|finding| admits(&finding.uid));
         let damages = findings.map(|Finding { uid, damaged, found }| {
@@ -239,11 +239,11 @@ impl Scrubber {
     }
 }
 
-/// How long to wait behind each piece, for a rate that is kept on average.
+/// Pauses after each piece that keep to a rate on average.
 #[derive(Debug)]
 struct Pace {
     bytes_per_second: u64,
-    /// When what was compared so far should be done.
+    /// Time at which the bytes compared so far are due.
     due: Instant,
 }
 

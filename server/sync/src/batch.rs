@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::postgres::{Cell, Column, Kind, Types};
 
-/// What becomes of a document.
+/// Change of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Document {
     /// The JSON of each column.
@@ -16,8 +16,8 @@ enum Document {
     Gone,
 }
 
-/// What is sent for some changes: lines of documents that are replaced, of documents that are merged, and an array of ids. Each id is
-/// in one of them at most.
+/// Request bodies for some changes: lines of documents to replace, lines of documents to merge, and an array of ids
+/// to delete. Each id is in at most one of them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Bodies {
     pub(super) whole: Vec<u8>,
@@ -25,13 +25,13 @@ pub(super) struct Bodies {
     pub(super) gone: Vec<u8>,
 }
 
-/// How rows of a table become documents.
+/// Mapping of rows of a table to documents.
 #[derive(Debug)]
 pub(super) struct Shape {
     /// Names of fields, as JSON.
     names: Vec<String>,
     kinds: Vec<Kind>,
-    /// Where the columns of the key are.
+    /// Positions of the key columns.
     key: Vec<usize>,
     /// The field, as JSON, that has the id of a document whose key has several columns.
     id_field: Option<String>,
@@ -49,7 +49,7 @@ impl Shape {
         })
     }
 
-    /// Whether a row of so many columns can be one.
+    /// Reports whether a row with this number of columns fits.
     pub(super) fn fits(&self, columns: usize) -> bool {
         columns == self.names.len()
     }
@@ -175,7 +175,7 @@ impl Batch {
         }
     }
 
-    /// What there is to send.
+    /// Returns the bodies to send.
     pub(super) fn bodies(&self, shape: &Shape) -> Bodies {
         let mut bodies = Bodies::default();
         for (key, document) in &self.documents {
@@ -219,7 +219,7 @@ mod tests {
         cells.map(cell).to_vec()
     }
 
-    /// What is sent for rows, and for keys that are gone.
+    /// Returns the bodies for rows, and for removed keys.
     fn sent(changes: &[Result<[&str; 3], &str>]) -> [String; 3] {
         let (shape, mut batch) = (shape(), Batch::default());
         for change in changes {

@@ -27,7 +27,7 @@ pub(super) struct Catalog {
     attributes: Vec<Row>,
 }
 
-/// What of the table is published.
+/// Published part of the table.
 #[derive(Debug)]
 pub(super) struct Publication {
     /// Its operations, and its versions.

@@ -16,7 +16,7 @@ use super::{SyncError, Voice};
 
 const BACKOFF_FIRST: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(5);
-/// How soon it is asked what became of a task, and how rarely at most.
+/// First and longest interval at which the state of a task is polled.
 const LOOK_FIRST: Duration = Duration::from_millis(2);
 const LOOK_MAX: Duration = Duration::from_millis(200);
 /// Ids that are asked for, or removed, at once.
@@ -39,7 +39,7 @@ pub(super) struct Destination {
     steps: AtomicU64,
 }
 
-/// What there is of the index.
+/// State of the index.
 pub(super) struct Prepared {
     pub(super) index: String,
     /// There is nothing in it, not even a mark.

@@ -15,10 +15,10 @@ use crate::postgres::{Cell, Change, Connection, Event, Lsn, PostgresError, Repli
 /// Changes that are sent together, at most, and their bytes.
 const BATCH_LEN: usize = 10_000;
 const BATCH_BYTES: usize = 8 << 20;
-/// How long a change waits for others, and for how long no other need come.
+/// Maximum time that a change waits for others, and the maximum pause between them.
 const GATHER: Duration = Duration::from_millis(50);
 const PAUSE: Duration = Duration::from_millis(5);
-/// How often the database hears of this side, which it takes for gone after a minute, and how often table and index are looked at.
+/// Interval of keep-alives to the database, which drops this side after a minute, and of checks of table and index.
 const ALIVE: Duration = Duration::from_secs(5);
 /// The same for one who waits for the end.
 const SOON: Duration = Duration::from_millis(50);
@@ -85,7 +85,7 @@ struct Follower<'d> {
     /// A transaction that has to come again, because it was not confirmed: the log is another one without it.
     expected: Option<(Lsn, u64)>,
     in_transaction: bool,
-    /// Whether the present transaction is known, and whether it changes the table.
+    /// True if the current transaction is already known; `changes`: true if it changes the table.
     skips: bool,
     changes: bool,
     looked: Instant,

@@ -49,9 +49,9 @@ use source::{Slot, Source};
 
 const BACKOFF_FIRST: Duration = Duration::from_millis(200);
 const BACKOFF_MAX: Duration = Duration::from_secs(10);
-/// How long a slot may be in use: the database notices after a minute that a connection is gone.
+/// Maximum time that a slot may be in use. The database notices a lost connection after a minute.
 const IN_USE: Duration = Duration::from_secs(90);
-/// How often in a row a table is loaded again by itself.
+/// Maximum number of consecutive automatic reloads of a table.
 const RELOADS: u32 = 5;
 
 /// Follow tables of PostgreSQL: load their rows into indexes, then every change as it is committed.
@@ -115,7 +115,7 @@ impl SyncArgs {
         Voice { is_quiet: self.quiet, as_json: self.json }
     }
 
-    /// What follows what.
+    /// Returns the pairs of tables and indexes.
     fn followed(&self) -> Result<Vec<Followed>, SyncError> {
         let (tables, indexes, slots) = (self.tables.len(), self.indexes.len(), self.slots.len());
         if tables != indexes || (slots > 0 && slots != tables) {
@@ -142,7 +142,7 @@ impl SyncArgs {
     }
 }
 
-/// Why it cannot go on.
+/// Reason why the sync cannot continue.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum SyncError {
@@ -183,7 +183,7 @@ impl SyncError {
     }
 }
 
-/// What it says while it works.
+/// Messages during the work.
 #[derive(Clone, Copy, Debug)]
 struct Voice {
     is_quiet: bool,
@@ -269,15 +269,15 @@ async fn follow_patiently(args: &SyncArgs, address: &Address, followed: &Followe
     }
 }
 
-/// What one attempt leaves to the next.
+/// State that one attempt leaves to the next.
 struct Progress {
-    /// Whether the database has answered.
+    /// True if the database has responded.
     is_known: bool,
-    /// Whether the server has answered.
+    /// True if the server has responded.
     is_prepared: bool,
-    /// Whether the table is still to be loaded again.
+    /// True if the table must still be loaded again.
     is_again: bool,
-    /// How often it was, by itself.
+    /// Number of automatic reloads so far.
     reloads: u32,
     /// Since when the slot is in use by another connection.
     in_use: Option<Instant>,
@@ -362,7 +362,7 @@ fn begin(source: &Source, prepared: Prepared, slot: Slot, present: Lsn) -> Resul
     Ok(mark)
 }
 
-/// What of the table is not in the index.
+/// Warns about rows of the table that are not in the index.
 fn caution(source: &Source, voice: Voice) {
     let heirs = source.catalog.heirs;
     if heirs > 0 {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::postgres::Lsn;
 
-/// Of the form of marks, and of documents: those of another version are loaded again.
+/// Version of the form of marks, and of documents. Those of another version are loaded again.
 const VERSION: u32 = 1;
 
 /// The mark of an index that follows a table.
@@ -25,18 +25,18 @@ pub(super) struct Mark {
     pub(super) step: String,
 }
 
-/// Where changes come from.
+/// Origin of changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Origin {
     /// The number of the cluster.
     pub(super) system: String,
     pub(super) database: String,
-    /// Of the slot and of the publication.
+    /// Name of the slot and of the publication.
     pub(super) slot: String,
 }
 
-/// What the table was when its rows were loaded.
+/// State of the table when its rows were loaded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Table {
@@ -48,7 +48,7 @@ pub(super) struct Table {
     pub(super) files: String,
     /// A checksum of when columns were last defined.
     pub(super) columns: String,
-    /// Whether other files alone are a reason to load again.
+    /// True if other files alone are a reason to load again.
     pub(super) has_partitions: bool,
 }
 
@@ -63,7 +63,7 @@ impl Mark {
         serde_json::from_str(text).ok().filter(|mark: &Mark| mark.sync == VERSION)
     }
 
-    /// As the index keeps it.
+    /// Returns the mark as the index stores it.
     pub(super) fn text(&self, step: &str) -> String {
         let step = step.to_owned();
         serde_json::to_string(&Mark { step, ..self.clone() }).expect("plain data")
@@ -71,7 +71,7 @@ impl Mark {
 }
 
 impl Table {
-    /// Why documents of this table may no longer be its rows, although every change was followed.
+    /// Returns the reason why documents of this table may no longer match its rows, although every change was followed.
     pub(super) fn difference(&self, now: &Table) -> Option<&'static str> {
         let other_files = self.files != now.files;
         if self.oid != now.oid {

@@ -67,7 +67,7 @@ pub(super) async fn load(source: &Source, destination: &Destination, voice: Voic
     Ok(loaded)
 }
 
-/// Where rows of a copy go.
+/// Destination of rows of a copy.
 struct Rows<'l> {
     source: &'l Source,
     destination: &'l Destination,

@@ -9,7 +9,7 @@ use crate::postgres::{Address, Column, Connection, Lsn, PostgresError, Relation,
 /// A table of a database.
 pub(super) struct Source {
     pub(super) address: Address,
-    /// What the command line calls the table.
+    /// Name of the table on the command line.
     named: String,
     pub(super) origin: Origin,
     pub(super) catalog: Catalog,
@@ -18,7 +18,7 @@ pub(super) struct Source {
     types: Types,
 }
 
-/// Where a slot stands.
+/// Position of a slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     /// Everything before was confirmed.

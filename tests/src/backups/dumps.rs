@@ -86,7 +86,7 @@ fn keys_are_the_same_after_a_dump_and_a_snapshot() {
     }
 }
 
-/// What another program of the protocol writes.
+/// Writes a dump like those of another program of the protocol.
 pub(crate) fn foreign_dump(path: &Path, files: &[(&str, &str)]) {
     let file = std::fs::File::create(path).unwrap();
     let mut archive = tar::Builder::new(flate2::write::GzEncoder::new(file, flate2::Compression::default()));

@@ -48,7 +48,7 @@ pub(super) fn task(line: &Value) -> Result {
     object.get("details").map_or(Ok(()), |details| variant(details).and_then(|(name, data)| self::details(name, data)))
 }
 
-/// Whether this work is that of an index.
+/// Reports whether the work belongs to an index.
 fn work(name: &str, data: &Value) -> std::result::Result<bool, String> {
     let fields: &[Field] = match name {
         "documentClear" | "indexDeletion" => return must(data, Value::is_null, "nothing").map(|()| true),

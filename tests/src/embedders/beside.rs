@@ -94,7 +94,7 @@ fn a_clone_of_an_index_that_waits_gets_its_vectors() {
     until_embedded(&server, "third", 4);
 }
 
-/// Of one index, so many batches may wait for vectors: later ones wait in the queue.
+/// Checks the limit on the batches of one index that wait for vectors: later ones wait in the queue.
 #[test]
 fn more_batches_than_may_wait_end_well() {
     let model = Model::start();
@@ -240,7 +240,7 @@ fn an_address_that_refuses_is_reported_when_it_is_set() {
     assert_eq!(task["details"].get("embeddingFailures"), None, "{task}");
 }
 
-/// As in the progress of its batch, at once.
+/// Checks that the progress of a batch shows the first failure at once.
 #[test]
 fn the_first_failure_is_seen_where_one_looks() {
     let model = Model::start();

@@ -47,7 +47,8 @@ fn vectors_that_documents_wait_for_are_made_after_a_takeover() {
     }
 }
 
-/// What waits for vectors is written, and not published where its index is held back: a root does not cover it.
+/// Checks that documents that wait for vectors are written, and not published while their index is held back: a
+/// root does not cover them.
 #[test]
 fn documents_that_wait_are_not_lost_with_a_damaged_index() {
     let (group, model) = (Group::new(), Model::start());

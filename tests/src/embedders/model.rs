@@ -17,7 +17,7 @@ struct Shared {
     changed: Condvar,
 }
 
-/// How it answers; `None` is how it should.
+/// Behavior of the model; `None` is the correct behavior.
 #[derive(Default)]
 pub(super) struct Manner {
     /// Answers this status to everything.

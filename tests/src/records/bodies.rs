@@ -24,7 +24,7 @@ fn lines(recorder: &Recorder, route: &Route, document: &Value) -> Lines {
     lines
 }
 
-/// Whether bodies are documents, which tasks read.
+/// Reports whether bodies are documents, which tasks read.
 fn has_documents(route: &Route) -> bool {
     route.pattern.ends_with("/documents") && route.method != "PATCH"
 }

@@ -94,7 +94,7 @@ fn compare(place: &str, expected: &Value, found: &Value, differences: &mut Vec<S
     }
 }
 
-/// Where two texts of equal values differ: in the order of their fields.
+/// Returns the place where two texts of equal values differ: in the order of their fields.
 fn first_line(expected: &str, found: &str) -> String {
     let lines = expected.lines().zip(found.lines());
     match (1..).zip(lines).find(|(_, (expected, found))| expected != found) {

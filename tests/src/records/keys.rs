@@ -55,7 +55,7 @@ struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    /// Whether a key with these actions opens a route.
+    /// Reports whether a key with these actions opens a route.
     fn open(&mut self, route: &Route, actions: Vec<&'a str>) -> bool {
         let Keys { recorder, values } = self;
         let new = |actions: &Vec<&str>| value(&make(&recorder.server, actions, &["*"]));

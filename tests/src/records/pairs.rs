@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::receiver::{Reply, answering};
 
-/// What all searches are made on.
+/// Documents that all searches are made on.
 pub(super) fn documents() -> Value {
     json!([
         {"id": 1, "title": "Jurassic Park", "about": "Dinosaurs on an island.", "year": 1993,
@@ -39,7 +39,7 @@ fn pair(query: &'static str, body: Value) -> Pair {
     Pair { query, body }
 }
 
-/// Which hits there are, and in which order.
+/// Pairs that decide which hits there are, and their order.
 fn of_hits() -> Vec<Pair> {
     let films = json!({"embedder": "films", "semanticRatio": 1});
     let boost = json!([{"boostIf": {"filter": "year > 2000", "weight": 9}}]);
@@ -79,7 +79,7 @@ fn of_hits() -> Vec<Pair> {
     ]
 }
 
-/// How lists of words and of vectors are merged, and what puts hits in another order.
+/// Pairs that decide how lists of words and of vectors are merged, and what puts hits in another order.
 fn of_merging() -> Vec<Pair> {
     let hybrid = |more: Value| {
         let mut hybrid = json!({"embedder": "films"});
@@ -110,7 +110,7 @@ fn of_merging() -> Vec<Pair> {
     ]
 }
 
-/// What an answer shows of the hits and around them.
+/// Pairs that decide what an answer shows of the hits and around them.
 fn of_answers() -> Vec<Pair> {
     vec![
         pair("attributesToRetrieve=id,title", json!({"attributesToRetrieve": ["id", "title"]})),

@@ -42,7 +42,7 @@ pub(super) fn record(recorder: &Recorder, routes: &[Route], files: &Files) {
     files.add("errors/parameters.json", json!(others));
 }
 
-/// What must be there beside a parameter.
+/// Parameters that must be there beside a parameter.
 fn others_of(route: &Route, name: &str) -> &'static str {
     match name {
         _ if !route.pattern.ends_with("/similar") => "",

@@ -11,12 +11,12 @@ const SHOWN_BYTES_MAX: usize = 80;
 /// A body, and what is special in it.
 pub(super) type Probe = (String, Value);
 
-/// What is put in the place of every value: most of it belongs elsewhere.
+/// Values put in the place of every value: most of it belongs elsewhere.
 fn candidates() -> [Value; 4] {
     [json!(null), json!(-1), json!([true]), json!({"doggo": 1})]
 }
 
-/// What is put in the place of a body and of its fields besides.
+/// Values put in the place of a body and of its fields besides.
 fn other_candidates() -> [Value; 3] {
     [json!(true), json!(1.5), json!("a b")]
 }

@@ -9,7 +9,7 @@ use super::shared::{Folded, Shared};
 
 const JSON: Option<&str> = Some("application/json");
 
-/// What bodies can look like: a name, a content type, a text.
+/// Bodies of all kinds: a name, a content type, a text.
 const BODIES: [(&str, Option<&str>, &str); 10] = [
     ("no content type", None, "{}"),
     ("an empty body", JSON, ""),

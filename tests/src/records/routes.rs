@@ -49,7 +49,7 @@ impl Route {
         format!("{} {}", self.method, self.pattern)
     }
 
-    /// Whether it is the route of one setting. There are many, which have much in common.
+    /// Reports whether it is the route of one setting. There are many, which have much in common.
     pub(super) fn is_of_setting(&self) -> bool {
         self.pattern.starts_with("/indexes/{indexUid}/settings/")
     }

@@ -12,7 +12,7 @@ const REST: &str = "all others";
 #[derive(Default)]
 pub(super) struct Shared(BTreeMap<String, BTreeMap<String, Vec<String>>>);
 
-/// As it is written: see [`Shared::folded`].
+/// Form that is written: see [`Shared::folded`].
 pub(super) type Folded = BTreeMap<String, BTreeMap<String, Vec<String>>>;
 
 impl Shared {

@@ -54,7 +54,7 @@ pub(crate) fn launch(folder: &Path, options: &[String]) -> (Child, String) {
     try_launch(folder, options).unwrap_or_else(|said| panic!("the server ended:\n{said}"))
 }
 
-/// Where a line of the banner says that the server listens, as text or as JSON.
+/// Returns the address in a line of the banner, as text or as JSON.
 pub(super) fn listening_on(line: &str) -> Option<String> {
     if let Some(url) = line.strip_prefix("Listening on") {
         return Some(url.trim().to_owned());
@@ -63,7 +63,7 @@ pub(super) fn listening_on(line: &str) -> Option<String> {
     line["listening_on"].as_str().map(str::to_owned)
 }
 
-/// As [`launch`]; what a process that ended by itself said.
+/// Launches like [`launch`], or returns the output of a process that ended by itself.
 pub(super) fn try_launch(folder: &Path, options: &[String]) -> Result<(Child, String), String> {
     // The first test waits for the build, which is no time that the server takes.
     binary();

@@ -23,7 +23,7 @@ use crate::receiver::{Behaviour, Receiver};
 /// Bounds that only a server that hangs can reach, on however busy a machine.
 const START_MAX: Duration = Duration::from_secs(300);
 const TASK_MAX: Duration = Duration::from_secs(300);
-/// How long a server that is not needed any more may take to end by itself, and to send its figures.
+/// Maximum time for a server that is no longer needed to end by itself, and to send its figures.
 const END_MAX: Duration = Duration::from_secs(2);
 
 /// The `lamina` binary of this build, brought up to date once per run.
@@ -112,7 +112,7 @@ impl Server {
         self.folder.path()
     }
 
-    /// What the process wrote to its standard streams.
+    /// Returns the output of the process on its standard streams.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
@@ -123,7 +123,7 @@ impl Server {
         self.wait_for_log_lines(text, 1);
     }
 
-    /// As [`Server::wait_for_log`], until `count` lines hold it.
+    /// Waits like [`Server::wait_for_log`], until `count` lines hold the text.
     #[track_caller]
     pub(crate) fn wait_for_log_lines(&self, text: &str, count: usize) {
         let start = Instant::now();
@@ -208,7 +208,7 @@ impl Server {
         self.process.wait().expect("the process can be waited for");
     }
 
-    /// How the process ended, which it does by itself.
+    /// Waits until the process ends by itself, and returns its exit status.
     pub(crate) fn ended(&mut self) -> std::process::ExitStatus {
         let start = Instant::now();
         loop {
@@ -225,7 +225,7 @@ impl Server {
         (self.process, self.url) = launch(self.folder.path(), &self.options);
     }
 
-    /// As [`Server::start_again`], of a server that may refuse to start; whether it serves.
+    /// Starts like [`Server::start_again`], for a server that may refuse to start. Reports whether it serves.
     pub(crate) fn try_start_again(&mut self) -> bool {
         let started = try_launch(self.folder.path(), &self.options);
         let is_serving = started.is_ok();

@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-/// What the database knows, and hears from its clients.
+/// State of the database, and the messages from its clients.
 #[derive(Default)]
 pub(super) struct State {
-    /// Whether the lasting slot is there.
+    /// True if the permanent slot exists.
     pub(super) has_slot: bool,
     pub(super) has_publication: bool,
-    /// What it answers instead, by a part of a statement: rows.
+    /// Rows that replace the usual ones, by a part of a statement.
     pub(super) instead: Vec<(&'static str, Vec<Vec<&'static str>>)>,
     /// Changes that come over replication, and the place behind each.
     pub(super) changes: Vec<Vec<u8>>,
@@ -23,9 +23,9 @@ pub(super) struct State {
     pub(super) followers: usize,
     /// Its certificate; without one it has no TLS.
     pub(super) tls: Option<Arc<ServerConfig>>,
-    /// Whether those that signed in came over TLS.
+    /// Flag for each sign-in: true if it came over TLS.
     pub(super) were_encrypted: Vec<bool>,
-    /// Where the number of documents is asked.
+    /// Address of the server whose documents are counted.
     pub(super) server: String,
 }
 
@@ -35,7 +35,7 @@ impl<L: Read + Write> Line for L {}
 
 /// Behind everything.
 const END: u64 = 1000;
-/// What the catalog says of the table, of its columns, and of the publication.
+/// Rows of the catalog about the table, its columns, and the publication.
 pub(super) const TABLE: [&str; 10] = ["16393", "public", "films", "d", "r", "p", "f", "16393", "0", "me"];
 pub(super) const COLUMNS: [[&str; 5]; 4] = [
     ["id", "20", "-1", "700", ""],
@@ -202,7 +202,7 @@ impl Database {
     }
 }
 
-/// What a request for TLS says.
+/// Code of a request for TLS.
 const ASKS_FOR_TLS: [u8; 4] = 80_877_103u32.to_be_bytes();
 
 /// The first message of a connection.

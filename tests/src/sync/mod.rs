@@ -33,7 +33,7 @@ fn change(kind: u8, rows: &[(u8, [&str; 4])]) -> Vec<u8> {
     [kind].into_iter().chain(16_393u32.to_be_bytes()).chain(rows).collect()
 }
 
-/// What surrounds the changes of a transaction that ends at `end`.
+/// Wraps the changes of a transaction that ends at `end`.
 fn transaction(end: u64, changes: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let begin = [&b"B"[..], &(end - 1).to_be_bytes(), &[0; 12]].concat();
     let commit = [&b"C"[..], &[0; 9], &end.to_be_bytes(), &[0; 8]].concat();

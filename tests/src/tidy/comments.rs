@@ -30,7 +30,7 @@ fn comment(attribute: &syn::Attribute) -> Option<String> {
     pair.path.is_ident("doc").then(|| text.value())
 }
 
-/// Whether all words of a comment are in a name already. What is quoted, and numbers, say more.
+/// Reports whether a name already contains all words of a comment. Quotes and numbers count as more.
 fn repeats(name: &str, comment: &str) -> bool {
     if comment.contains(|c: char| c == '`' || c.is_ascii_digit()) {
         return false;
@@ -130,6 +130,40 @@ fn comments_that_repeat_a_name_are_found() {
             "`uid`: `The uid.`"
         ]
     );
+}
+
+/// First words of comments that make their reader guess the noun or the verb.
+const NO_FIRST_WORDS: [&str; 11] =
+    ["What", "Whether", "How", "Where", "Who", "Whose", "Of", "As", "When", "Which", "Why"];
+
+/// Lines at which a comment of an item begins with one of [`NO_FIRST_WORDS`]. Comments of options are their help, for people at a
+/// terminal.
+fn riddles(text: &str) -> Vec<usize> {
+    let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+    let is_comment = |line: &&str| line.starts_with("///");
+    let begins = |number: usize| {
+        let first = lines[number].strip_prefix("/// ").and_then(|rest| rest.split([' ', '.', ',', ':']).next());
+        let is_first = number == 0 || !is_comment(&lines[number - 1]);
+        let item = lines[number..].iter().find(|line| !is_comment(line));
+        let is_help =
+            item.is_some_and(|item| ["#[arg", "#[clap", "#[command"].iter().any(|start| item.starts_with(start)));
+        is_first && !is_help && first.is_some_and(|word| NO_FIRST_WORDS.contains(&word))
+    };
+    (0..lines.len()).filter(|&number| begins(number)).map(|number| number + 1).collect()
+}
+
+#[test]
+fn comments_of_items_begin_with_a_noun_or_a_verb() {
+    let sources = sources("rs");
+    let places = sources.iter().flat_map(|source| riddles(&source.text).into_iter().map(|line| (&source.path, line)));
+    none(places.map(|(path, line)| format!("{path}:{line}: begin with a noun, or with \"Returns\"")).collect());
+}
+
+#[test]
+fn riddles_are_found() {
+    let text = "/// Whether it is.\nfn a() {}\n/// Returns whether it is.\n/// How so.\nfn b() {}\n/// As in `--publish`.\n\
+                #[arg(long)]\nstore: u8,\n    /// Why.\nconst C: u8 = 1;\n// How.\n";
+    assert_eq!(riddles(text), [1, 9]);
 }
 
 /// Words that stand for a noun or a verb of the field: a rule is applied, a count is reported, a thread waits.

@@ -54,7 +54,7 @@ impl Source {
     }
 }
 
-/// Whether a line is part of an item that only tests have. Their indentation distinguishes items, as rustfmt sets it.
+/// State of a line with regard to items that only tests have. The indentation by rustfmt separates the items.
 #[derive(Clone, Copy, PartialEq)]
 enum OfTest {
     No,
@@ -193,7 +193,8 @@ fn one_filter_dispatches() {
     none(violations);
 }
 
-/// What is tested is what ships: sizes that tests want smaller are values that they pass, not those of another build.
+/// Checks that tests and releases run the same code: smaller sizes for tests are values that they pass, not those
+/// of another build.
 #[test]
 fn no_code_depends_on_the_build() {
     const OF_A_BUILD: [&str; 5] =

@@ -101,7 +101,7 @@ fn the_index_of_decisions_has_all_of_them() {
     none(violations);
 }
 
-/// What is cited as a decision is one.
+/// Checks that every cited decision exists.
 #[test]
 fn cited_decisions_are_there() {
     let decisions = decisions();

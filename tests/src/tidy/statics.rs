@@ -2,7 +2,7 @@
 
 use super::{none, sources};
 
-/// Of the engine.
+/// Statics of the engine.
 const OF_THE_ENGINE: [(&str, &str); 8] = [
     // The dictionary of another crate, which is read once for a process.
     ("engine/text/src/text/segment.rs", "CHINESE_IS_READ"),
@@ -19,7 +19,7 @@ const OF_THE_ENGINE: [(&str, &str); 8] = [
     ("engine/segment/src/segment/writer/mod.rs", "NEVER"),
 ];
 
-/// Of the server.
+/// Statics of the server.
 const OF_THE_SERVER: [(&str, &str); 18] = [
     // How a process speaks: set once by what starts it, before anything is said.
     ("server/base/src/console.rs", "SAYS_JSON"),
@@ -76,7 +76,8 @@ fn check(folder: &str, allowed: &[(&str, &str)], holds_state: impl Fn(&str, &str
     none(violations);
 }
 
-/// What indexes share is in their options; what queries keep is beside the segments. Tables that never change are no state.
+/// Checks that the engine has no state of the process. State shared by indexes is in their options, and caches of
+/// queries are next to the segments. Constant tables are not state.
 #[test]
 fn the_engine_has_no_state_of_the_process() {
     let sources = sources("rs");
@@ -89,7 +90,8 @@ fn the_engine_has_no_state_of_the_process() {
     check("engine/", &OF_THE_ENGINE, holds_state);
 }
 
-/// What requests share is in the state of the server, which is handed on.
+/// Checks that the server has no state of the process. State shared by requests is passed on with that of the
+/// server.
 #[test]
 fn the_server_has_no_state_of_the_process() {
     check("server/", &OF_THE_SERVER, |_, _| true);

@@ -26,7 +26,7 @@ const COLUMN_BYTES_PER_DOC: usize = 20;
 const COLUMN_BYTES_BASE: usize = 32 << 10;
 const COLUMN_BYTES_MAX: usize = 20 << 20;
 
-/// What a key or a value of a cache takes.
+/// Memory that a key or a value of a cache takes.
 pub trait HeapBytes {
     /// Allocated beside the size of the type, as far as the bound of a cache counts it.
     fn heap_bytes(&self) -> usize;
@@ -56,7 +56,7 @@ impl<K: Clone + Eq + Hash + HeapBytes, V: HeapBytes> BoundedCache<K, V> {
         BoundedCache::bounded(bytes_max, bytes_max / ENTRY_SHARE)
     }
 
-    /// Of whole columns, of which two have room.
+    /// Creates a cache of whole columns, with room for two.
     pub(super) fn of_columns(doc_count: u32) -> BoundedCache<K, V> {
         let entry_bytes_max = (COLUMN_BYTES_BASE + COLUMN_BYTES_PER_DOC * doc_count as usize).min(COLUMN_BYTES_MAX);
         BoundedCache::bounded(2 * entry_bytes_max, entry_bytes_max)
@@ -67,12 +67,12 @@ impl<K: Clone + Eq + Hash + HeapBytes, V: HeapBytes> BoundedCache<K, V> {
         BoundedCache { bytes_max, entry_bytes_max, state: Mutex::new(state) }
     }
 
-    /// Whether new entries are about to push out older ones.
+    /// Reports whether new entries are about to evict older ones.
     pub(crate) fn is_full(&self) -> bool {
         self.state.lock().bytes > self.bytes_max / FULL_SHARE[1] * FULL_SHARE[0]
     }
 
-    /// Whether the value of a key is at hand.
+    /// Reports whether the cache holds the value of a key.
     pub fn contains<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> bool
     where
         K: Borrow<Q>,

@@ -21,7 +21,7 @@ impl CeilingCache {
         state.known.as_ref().filter(|(known, _)| *known == key).map(|(_, bytes)| Arc::clone(bytes))
     }
 
-    /// Whether the caller is the one to make the list of this key: no other does yet.
+    /// Reports whether the caller has to compute the list of this key, because no other thread has started to.
     pub fn begin(&self, key: u64) -> bool {
         let mut state = self.0.lock();
         let is_first = state.begun != Some(key);

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use lamina_segment::bits::DocSet;
 use lamina_segment::segment::{Column, NearBeginnings, SegmentReader};
-use lamina_text::id::{DocId, TermOrdinal};
+use lamina_text::id::TermOrdinal;
 use lamina_text::text::Language;
 
 use self::bounded::{BoundedCache, HeapBytes};
@@ -31,7 +31,7 @@ pub(crate) type WordDocsCache = BoundedCache<WordDocsKey, DocSet>;
 /// Ways to read a word as two terms. Finding them takes a walk of the dictionary, and a look-up for each term met.
 pub(crate) type CutCache = BoundedCache<Box<str>, Vec<Cut>>;
 
-/// Where terms begin like a word. Finding that takes a walk of the dictionary.
+/// Places in the term dictionary at which the terms begin like a word. Finding them takes a walk of the dictionary.
 pub(crate) type BeginningCache = BoundedCache<Box<str>, NearBeginnings>;
 
 /// Documents of which one element passes a filter, by its text. Finding them takes reading them.
@@ -140,17 +140,17 @@ impl SegmentCaches {
         }
     }
 
-    /// Whether the caller is the first to fill the caches beforehand.
+    /// Reports whether the caller is the first to warm up the caches. Later calls return false.
     pub fn begin_warm_up(&self) -> bool {
         !self.warm_up_begun.swap(true, Ordering::Relaxed)
     }
 
-    /// Whether what is kept from now on pushes out what was kept before.
+    /// Reports whether new entries evict older ones from now on.
     pub fn are_full(&self) -> bool {
         self.pairs.is_full() || self.cuts.is_full() || self.typos.is_full() || self.beginnings.is_full()
     }
 
-    /// What the searches of the index share with those of others.
+    /// Returns the resources that searches of this index share with those of other indexes.
     pub fn runtime(&self) -> &Arc<Runtime> {
         &self.runtime
     }

@@ -35,7 +35,7 @@ impl BulkActivity {
         Some(BulkGuard { activity: self })
     }
 
-    /// Whether a load is running or its next batch may be on the way.
+    /// Reports whether a bulk load is running, or its next batch may follow soon.
     pub(super) fn is_going_on(&self) -> bool {
         self.running.load(Ordering::Relaxed) > 0 || self.ended.lock().is_some_and(|ended| ended.elapsed() < QUIET_TIME)
     }

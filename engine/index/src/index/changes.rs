@@ -8,7 +8,7 @@ use lamina_segment::document::document_id;
 use super::error::IndexError;
 use super::snapshot::{DocumentAddress, SegmentView, Snapshot};
 
-/// What became of a document.
+/// Kind of change to a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     Added,

@@ -11,19 +11,19 @@ use super::files::FileGuard;
 use super::manifest::SegmentEntry;
 use super::tombstones::Tombstones;
 
-/// What is known of a segment that cannot be used.
+/// Segment that is quarantined because it is damaged.
 #[derive(Clone, Debug)]
 pub struct DamagedSegment {
-    /// As the manifest names it.
+    /// Entry of the segment in the manifest.
     pub(super) entry: SegmentEntry,
     /// Its tombstones, where the manifest itself holds them.
     pub(super) inline_tombstones: Option<Vec<u8>>,
-    /// Of all its files, also of one with tombstones.
+    /// Guards of all files of the segment, including a file of tombstones.
     pub(super) files: Arc<[Arc<FileGuard>]>,
     damage: Damage,
 }
 
-/// Where a segment is damaged, and how.
+/// Location and description of the damage of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// Name of the file in the folder of the index.
@@ -35,8 +35,8 @@ pub struct Damage {
 }
 
 impl Damage {
-    /// What an error says of damage. `None` for an error of another kind: one that passes, such as too many open files,
-    /// or a format that only later versions read.
+    /// Returns the damage that an error reports. Returns `None` for an error of another kind: a transient one, such as
+    /// too many open files, or a format that only later versions read.
     pub(super) fn of(error: &IndexError) -> Option<Damage> {
         let damage = |file: &str, section| Damage { file: file.to_owned(), section, reason: error.to_string() };
         match error {
@@ -75,12 +75,12 @@ impl DamagedSegment {
         SegmentId(self.entry.meta.id)
     }
 
-    /// What the manifest says of it.
+    /// Returns the segment's metadata in the manifest.
     pub(super) fn meta(&self) -> &SegmentMeta {
         &self.entry.meta
     }
 
-    /// Where it is damaged.
+    /// Returns the location and description of the damage.
     pub fn damage(&self) -> &Damage {
         &self.damage
     }

@@ -11,7 +11,7 @@ use super::error::IndexError;
 use super::settings::VECTORS_FIELD;
 use super::snapshot::{DocumentAddress, SegmentView, Snapshot};
 
-/// How many vectors an index holds.
+/// Number of vectors in an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VectorCounts {
     /// Vectors of live documents.
@@ -45,7 +45,7 @@ fn aside<'r>(reader: &'r SegmentReader, embedder: &str, doc: DocId) -> Option<&'
     others.find(|vectors| vectors.state(doc).is_present()).filter(|_| has_none)
 }
 
-/// Whether a document waits for the vectors of an embedder that makes them.
+/// Reports whether a document lacks the vectors of an embedder that makes them.
 pub(super) fn waits(reader: &SegmentReader, embedder: &str, doc: DocId) -> bool {
     reader.vectors_of(embedder).is_none_or(|vectors| !vectors.state(doc).is_present())
 }
@@ -64,7 +64,7 @@ impl SegmentView {
 }
 
 impl Snapshot {
-    /// Whether documents wait for vectors that an embedder is to make.
+    /// Reports whether documents lack vectors that an embedder has to make.
     pub fn waits_for_vectors(&self) -> bool {
         let mut makers = self.settings.all_embedders().filter(|embedder| !embedder.user_provided);
         makers.any(|embedder| self.segments.iter().any(|segment| segment.waiting_count(&embedder.name) > 0))
@@ -93,7 +93,7 @@ impl Snapshot {
         self.vectors_json_with(address, document, true)
     }
 
-    /// As [`Snapshot::vectors_json`], with those that are set aside or without.
+    /// Works like [`Snapshot::vectors_json`], with or without the vectors that are set aside because of their size.
     fn vectors_json_with(
         &self,
         address: DocumentAddress,

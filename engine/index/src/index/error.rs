@@ -71,18 +71,18 @@ pub enum IndexError {
 }
 
 impl IndexError {
-    /// Whether the disk is full: the same call may succeed once there is room.
+    /// Reports whether the disk is full. The same call may succeed once there is space.
     pub fn is_out_of_space(&self) -> bool {
         self.refusal().is_some_and(|io| matches!(io.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
     }
 
-    /// Whether the operating system refused something that it may grant in a moment, see [`is_momentary`].
+    /// Reports whether the operating system refused something that it may grant a moment later, see [`is_momentary`].
     pub fn is_momentary(&self) -> bool {
         // Embedders try again themselves, and what they meet is the network.
         !matches!(self, IndexError::Embedding(_)) && self.refusal().is_some_and(is_momentary)
     }
 
-    /// What the operating system refused, if that is the cause.
+    /// Returns the error of the operating system, if that is the cause.
     fn refusal(&self) -> Option<&io::Error> {
         let mut source: Option<&(dyn std::error::Error + 'static)> = Some(self);
         while let Some(error) = source {
@@ -103,8 +103,8 @@ impl IndexError {
     }
 }
 
-/// Whether a refusal of the operating system may be over in a moment: no room, no descriptors, no memory, a device that did
-/// not answer, something that is busy. What is missing or forbidden stays so.
+/// Reports whether an error of the operating system may be transient: no space, no descriptors, no memory, a device
+/// that did not answer, or something that is busy. Errors for what is missing or forbidden are not transient.
 pub fn is_momentary(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     // Numbers for what has no stable kind: EIO, ENFILE, EMFILE.
@@ -137,7 +137,7 @@ pub enum OperationError {
     /// A line of [`Operation::UpdateValues`](super::Operation::UpdateValues) that says no update.
     #[error("this is not an update of values: {line}")]
     NoUpdate { line: String },
-    /// What is to be incremented is none; `value` is JSON.
+    /// The value to increment is not a number. `value` is JSON.
     #[error("field `{field}` of document {document_id} is not a number and cannot be incremented: {value}")]
     NotANumber { document_id: String, field: String, value: String },
     /// The primary key of a document can't change.
@@ -149,7 +149,7 @@ pub enum OperationError {
     /// Another client has written since, or the index is another one.
     #[error("the mark of the index is not `{expected}`")]
     Mark { expected: String, present: Option<String> },
-    /// What the caller's selector answered.
+    /// The caller's selector failed with this error.
     #[error("documents could not be selected")]
     Selection(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
@@ -168,7 +168,7 @@ pub enum GeoError {
     BadNumber {
         document_id: String,
         bad: GeoCoordinates,
-        /// Of the bad ones, latitude first.
+        /// Bad coordinates, latitude first.
         values: Vec<String>,
     },
 }
@@ -182,7 +182,7 @@ pub struct ShapeError {
     pub reason: GeoJsonError,
 }
 
-/// Which coordinates an error is about.
+/// Coordinates that an error concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GeoCoordinates {
     Latitude,

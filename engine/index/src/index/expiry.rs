@@ -20,12 +20,12 @@ use super::tombstones::Tombstones;
 /// A snapshot as readers see it for a while.
 #[derive(Debug)]
 pub(super) struct View {
-    /// What it was made of.
+    /// Snapshot that the view was derived from.
     base: Arc<Snapshot>,
     /// From when it holds, and until the next document expires.
     from: Moment,
     until: Option<Moment>,
-    /// What readers see.
+    /// Snapshot that readers get.
     pub(super) snapshot: Arc<Snapshot>,
     field: Option<FieldId>,
     dates: HashMap<Segment, Arc<Dates>>,
@@ -39,17 +39,17 @@ type Segment = (SegmentId, Option<String>);
 struct Dates(Vec<(Moment, u32)>);
 
 impl View {
-    /// Whether it is what `base` looks like at `now`.
+    /// Reports whether this is the view of `base` at `now`.
     pub(super) fn holds(&self, base: &Arc<Snapshot>, now: Moment) -> bool {
         Arc::ptr_eq(&self.base, base) && self.from <= now && self.until.is_none_or(|until| now < until)
     }
 
-    /// Whether nothing else holds it.
+    /// Reports whether the view has no other holder.
     pub(super) fn is_unused(&self) -> bool {
         Arc::ptr_eq(&self.base, &self.snapshot) || Arc::strong_count(&self.snapshot) == 1
     }
 
-    /// What `base` looks like at `now`. `before`: the view before this one, which may know the dates of segments.
+    /// Creates the view of `base` at `now`. `before`: the previous view, from which the dates of segments are reused.
     pub(super) fn new(base: Arc<Snapshot>, attribute: &str, now: Moment, before: Option<&View>) -> View {
         let field = base.fields.get(attribute);
         let mut view = View { from: now, until: None, snapshot: Arc::clone(&base), field, dates: HashMap::new(), base };

@@ -38,7 +38,7 @@ pub struct Index {
     shared: Arc<Shared>,
 }
 
-/// What an index is given when it is made.
+/// Initial data of a new index.
 #[derive(Debug, Default)]
 struct Origin {
     name: Option<Arc<str>>,
@@ -59,11 +59,11 @@ impl Index {
         Index::create_with(directory, options, lock, Origin { start, ..Origin::default() })
     }
 
-    /// As [`Index::create`], with a name (see [`Index::set_name`]) and the batch that makes it, which
-    /// [`Snapshot::last_outcome`] gives back with an empty outcome until one is applied.
+    /// Works like [`Index::create`], and also sets the name (see [`Index::set_name`]) and the batch that creates the
+    /// index. [`Snapshot::last_outcome`] returns this batch with an empty outcome until another batch is applied.
     ///
     /// # Errors
-    /// As [`Index::create`].
+    /// Those of [`Index::create`].
     pub fn create_named(folder: &Path, name: &str, batch: u64, options: IndexOptions) -> Result<Index, IndexError> {
         let directory = Arc::new(MappedDirectory::open(folder)?);
         let lock = options.locks_folder.then(|| IndexLock::acquire(folder)).transpose()?;
@@ -96,10 +96,10 @@ impl Index {
         Index::create_with(directory, options, None, Origin { start, ..Origin::default() })
     }
 
-    /// As [`Index::open`], without a lock.
+    /// Works like [`Index::open`], without a lock.
     ///
     /// # Errors
-    /// As [`Index::open`].
+    /// Those of [`Index::open`].
     pub fn open_in(directory: Arc<dyn Directory>, options: IndexOptions) -> Result<Index, IndexError> {
         Index::open_with(directory, options, None)
     }
@@ -185,7 +185,7 @@ impl Index {
         self.shared.view(moment(now))
     }
 
-    /// How many documents have expired at `now` and are not removed yet.
+    /// Counts the documents that have expired at `now` and are not removed yet.
     pub fn expired_count(&self, now: SystemTime) -> u64 {
         let base = self.snapshot();
         if base.settings.expiry_attribute.is_none() {
@@ -234,12 +234,12 @@ impl Index {
         self.apply(operations, note, &Progress::new(), &AtomicBool::new(false))
     }
 
-    /// As [`Index::apply`], but no embedder is asked: vectors that are not known are left to [`Index::embed_waiting`]. What a model
-    /// takes its time for is found by its words until then. [`Index::prepare`] comes before a change of settings, so that the
-    /// vectors which it needs are known.
+    /// Works like [`Index::apply`], but calls no embedder: unknown vectors are left to [`Index::embed_waiting`]. Until
+    /// then, documents without vectors are found by their words. [`Index::prepare`] comes before a change of settings,
+    /// so that the vectors that it needs are known.
     ///
     /// # Errors
-    /// As [`Index::apply`].
+    /// Those of [`Index::apply`].
     pub fn apply_and_embed_later(
         &self,
         operations: &[Operation],
@@ -309,17 +309,17 @@ impl Index {
         Merging::begin(&self.shared).compact(cancelled, None)
     }
 
-    /// As [`Index::compact`]; `watch` follows how far it is, from the start again when writers were in the way.
+    /// Works like [`Index::compact`]. `watch` follows the progress, which starts again from zero if writers interfered.
     ///
     /// # Errors
-    /// As [`Index::compact`].
+    /// Those of [`Index::compact`].
     pub fn compact_watched(&self, cancelled: &AtomicBool, watch: &dyn MergeWatch) -> Result<(), IndexError> {
         self.snapshot().check_whole()?;
         Merging::begin(&self.shared).compact(cancelled, Some(watch))
     }
 
-    /// Whether no merge is under way and no reader holds the current snapshot: dropping the handle then frees its memory and
-    /// its maps at once, and waits for nothing.
+    /// Reports whether no merge is running and no reader holds the current snapshot. Dropping the handle then frees its
+    /// memory and its maps at once, and waits for nothing.
     pub fn is_idle(&self) -> bool {
         if self.shared.view.swap(None).is_some_and(|view| !view.is_unused()) {
             return false;
@@ -329,7 +329,7 @@ impl Index {
         Arc::strong_count(&snapshot) <= 2 && self.shared.merges.is_quiet()
     }
 
-    /// What the background merge is doing.
+    /// Returns the status of the background merges.
     pub fn merge_status(&self) -> MergeStatus {
         self.shared.merges.status()
     }
@@ -373,7 +373,7 @@ impl Index {
         self.set_aside(|reader| reader.check_health().err().map(IndexError::from));
     }
 
-    /// As [`Index::set_damaged_aside`], where `damage_of` says what is damaged.
+    /// Works like [`Index::set_damaged_aside`], but `damage_of` decides which segments are damaged and quarantined.
     pub(super) fn set_aside(&self, damage_of: impl Fn(&SegmentReader) -> Option<IndexError>) {
         let is_sound = |view: &SegmentView| damage_of(&view.reader).is_none();
         if self.snapshot().segments.iter().all(is_sound) {
@@ -410,7 +410,7 @@ impl Drop for Index {
     }
 }
 
-/// What work came to; of work that was given up, that it was.
+/// Returns the result of some work, or [`IndexError::Cancelled`] if it was cancelled.
 pub(super) fn unless_cancelled<T>(cancelled: &AtomicBool, result: Result<T, IndexError>) -> Result<T, IndexError> {
     if cancelled.load(Ordering::Relaxed) { Err(IndexError::Cancelled) } else { result }
 }

@@ -76,7 +76,7 @@ impl FirstNumber {
 pub struct History {
     /// See [`Snapshot::generation`].
     pub generation: u64,
-    /// When the index was made, in nanoseconds since 1970.
+    /// Time at which the index was created, in nanoseconds since 1970.
     pub created_at: u64,
     /// The last generation of each writer before the present one that this state goes on from, ascending.
     pub ancestors: Arc<[u64]>,
@@ -92,8 +92,8 @@ impl History {
         self.ancestors.iter().skip(surplus).copied().chain([self.generation]).collect()
     }
 
-    /// Whether this state goes on from `before`. `is_published`: `before` is known to be a published state, so that all published later go on
-    /// from it; it counts where numbers say nothing.
+    /// Reports whether this snapshot descends from `before`. `is_published`: `before` is known to be a published
+    /// snapshot, so that all those published later descend from it; this decides where the numbers do not.
     pub fn goes_on_from(&self, before: &History, is_published: bool) -> bool {
         if self.generation <= before.generation || self.created_at != before.created_at {
             return false;

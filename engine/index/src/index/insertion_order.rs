@@ -17,7 +17,7 @@ impl Snapshot {
         select(&self.segments, |_| None, offset, limit)
     }
 
-    /// As [`Snapshot::documents`], among the given sets only: one per segment, in order.
+    /// Works like [`Snapshot::documents`], restricted to the given sets: one per segment, in order.
     pub fn documents_among(&self, sets: &[DocSet], offset: u64, limit: u64) -> Vec<DocumentAddress> {
         select(&self.segments, |segment| Some(&sets[segment]), offset, limit)
     }

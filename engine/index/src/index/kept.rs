@@ -28,7 +28,7 @@ const KEPT_MAX: usize = 1000;
 /// States before the present one that stay open for the next request.
 pub(super) const OPENED_MAX: usize = 4;
 
-/// Which state is meant.
+/// Reference to a retained generation or the current snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     /// The one with this number: that of its commit. Merges have numbers that name no state.
@@ -37,7 +37,7 @@ pub enum At {
     Time(SystemTime),
 }
 
-/// What is known of a state without opening it.
+/// Description of a generation that is available without opening it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GenerationReport {
     /// Its number.
@@ -47,7 +47,7 @@ pub struct GenerationReport {
     pub document_count: u64,
     /// The last batch that was applied then.
     pub batch: Option<u64>,
-    /// Why it cannot be read, if so.
+    /// Reason for which it cannot be read, if there is one.
     pub damage: Option<String>,
     pub is_current: bool,
 }
@@ -71,7 +71,7 @@ pub(super) struct KeptGeneration {
     batch: Option<u64>,
     pub(super) files: Vec<Arc<FileGuard>>,
     damage: Option<String>,
-    /// What it names is not known.
+    /// True if the manifest is unreadable, so that the files it names are unknown.
     pub(super) is_unreadable: bool,
 }
 
@@ -130,7 +130,7 @@ impl KeptGeneration {
     }
 }
 
-/// Where a state was found.
+/// Place of a generation that was found.
 pub(super) enum Place {
     Current,
     Kept(Arc<KeptGeneration>),
@@ -175,7 +175,8 @@ impl Kept {
         Ok(kept)
     }
 
-    /// Whether a file belongs to one of them, or may: what cannot be read does not say what it names.
+    /// Reports whether a retained generation has or may have a file of this name. A generation with an unreadable
+    /// manifest may have any file.
     pub(super) fn needs(&self, name: &str) -> bool {
         let entries = self.entries.lock();
         let generation = kept_generation(name).or_else(|| manifest_generation(name));
@@ -276,7 +277,7 @@ impl Kept {
     }
 }
 
-/// What was found in a directory.
+/// Contents that were recovered from a directory.
 #[derive(Debug)]
 pub(super) struct Recovered {
     pub(super) snapshot: Snapshot,

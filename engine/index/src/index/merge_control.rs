@@ -33,7 +33,7 @@ impl MergeControl {
         self.state.lock().status.clone()
     }
 
-    /// Whether nothing is merged, and the thread has ended.
+    /// Reports whether no merge is running and the merge thread has ended.
     pub(super) fn is_quiet(&self) -> bool {
         let state = self.state.lock();
         let has_ended = state.thread.as_ref().is_none_or(JoinHandle::is_finished);

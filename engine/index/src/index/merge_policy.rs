@@ -10,7 +10,7 @@
 
 use lamina_text::id::SegmentId;
 
-/// What the policy knows of a segment.
+/// Properties of a segment that the merge policy uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentSize {
     pub id: SegmentId,

@@ -46,9 +46,9 @@ const SEGMENT_COUNT_TOLERATED: usize = 64;
 const IDLE_BEFORE_SMALL: Duration = Duration::from_millis(50);
 /// ... and larger ones after this time.
 const IDLE_BEFORE_LARGE: Duration = Duration::from_secs(1);
-/// How often a thread that waits for writers to pause looks again.
+/// Interval at which a thread that waits for writers to pause checks again.
 const IDLE_INTERVAL: Duration = Duration::from_millis(10);
-/// How often a merge that stands back looks again.
+/// Interval at which a merge that yields to writers checks again.
 const STAND_BACK_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Shared {

@@ -12,7 +12,7 @@ use super::manifest::Manifest;
 use super::recovery::newest_manifest;
 use super::snapshot::Snapshot;
 
-/// What the newest manifest of a folder says, without its segments.
+/// Contents of the newest manifest of a folder, without its segments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ManifestSummary {
@@ -21,7 +21,7 @@ pub struct ManifestSummary {
     pub primary_key: Option<String>,
     /// The last applied batch; `None` before the first one.
     pub last_batch: Option<u64>,
-    /// What the caller wanted remembered of it.
+    /// Outcome of that batch, which its caller asked to store.
     pub outcome: Vec<u8>,
 }
 

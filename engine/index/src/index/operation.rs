@@ -31,7 +31,7 @@ pub enum Operation {
     Marked(Marking, Box<Operation>),
 }
 
-/// What becomes of the mark of an index when documents are written. Without a marking, the mark goes.
+/// Change to the mark of an index when documents are written. Without a marking, the mark is removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Marking {
     /// It stays, whatever it is.
@@ -98,7 +98,7 @@ pub enum Payload {
     Bytes(Arc<[u8]>),
 }
 
-/// What happens to a document that is there already.
+/// Treatment of a document whose id exists already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteMethod {
     /// The new document takes its place.
@@ -132,7 +132,7 @@ impl fmt::Debug for Selector {
     }
 }
 
-/// What an operation did.
+/// Result of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
@@ -157,7 +157,7 @@ pub enum Outcome {
 
 type OutcomeFn = dyn FnOnce(&[Result<Outcome, OperationError>]) -> Vec<u8> + Send;
 
-/// What the manifest remembers of a batch, so that the caller knows after a crash whether it was applied.
+/// Record of a batch in the manifest, by which the caller knows after a crash whether the batch was applied.
 pub struct CommitNote {
     pub(super) batch: u64,
     pub(super) outcome: Box<OutcomeFn>,

@@ -13,10 +13,10 @@ use super::merge_policy::MergePolicy;
 use super::snapshot::Snapshot;
 use crate::runtime::Runtime;
 
-/// How soon a thread that waits for a merge notices that the merge is not wanted any more.
+/// Interval at which a thread that waits for a merge checks whether the merge was cancelled.
 const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What an [`Index`](super::Index) may use, and how it behaves in the background.
+/// Resources and background behaviour of an [`Index`](super::Index).
 #[derive(Clone, Debug)]
 pub struct IndexOptions {
     /// Heap that one [`apply`](super::Index::apply) may use, in bytes.
@@ -28,24 +28,24 @@ pub struct IndexOptions {
     pub runtime: Arc<Runtime>,
     /// Shared by all indexes of a process.
     pub merge_limit: Arc<MergeLimit>,
-    /// Whether segments are merged after commits. Without it only [`compact`](super::Index::compact) merges.
+    /// True if segments are merged after commits. Otherwise only [`compact`](super::Index::compact) merges.
     pub background_merges: bool,
     /// Called when nothing is left to merge, unless a bulk load is going on: what is there now may stay for long. On a
     /// thread of the index, so it has to be quick.
     pub when_merged: Option<fn(&Snapshot)>,
-    /// Who makes vectors from texts.
+    /// Provider of the embedders, which make vectors from texts.
     pub embedders: Arc<dyn EmbedderProvider>,
-    /// Whether an open index holds a lock on its folder, which takes a file descriptor. To be turned off only by a caller that
-    /// keeps other processes, and itself, from opening the folder twice.
+    /// True if an open index holds a lock on its folder, which takes a file descriptor. Only a caller that keeps other
+    /// processes and itself from opening the folder twice may turn it off.
     pub locks_folder: bool,
     /// Tombstones of a segment up to this size, in bytes, are kept in the manifest: most commits write them anew anyway, and a
     /// file of their own costs one more sync.
     pub inline_tombstones_max: usize,
-    /// How long a state is kept from when it was replaced; zero: none is.
+    /// Time for which a generation is retained after it was replaced; zero: none is retained.
     pub keep: Duration,
     /// No state and no segment gets a number below it. Shared by all indexes of a process.
     pub first_number: FirstNumber,
-    /// Which lists that save time new segments get.
+    /// Thresholds for the optional precomputed lists of new segments.
     pub list_thresholds: ListThresholds,
     /// Sections of segments up to this size, in bytes, are compared with their checksums when an index is opened; those that
     /// answers need whole always are.
@@ -103,7 +103,7 @@ struct Free {
     at_rest: usize,
 }
 
-/// Why segments are merged.
+/// Reason for a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MergeReason {
     /// There are too many of them, or the caller asked for it.

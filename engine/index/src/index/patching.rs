@@ -37,7 +37,7 @@ impl SegmentView {
         self.reader.meta().patch_files().map(|file| file.bytes).sum()
     }
 
-    /// Whether the document has got other values here than in `other`, which is the same segment.
+    /// Reports whether the document has other patched values here than in `other`, which is the same segment.
     pub(super) fn is_patched_otherwise(&self, other: &SegmentView, doc: DocId) -> bool {
         if self.reader.meta().last_patch_file() == other.reader.meta().last_patch_file() {
             return false;
@@ -48,7 +48,7 @@ impl SegmentView {
     }
 }
 
-/// What documents got in `now` and had not in `before`, which is the same segment.
+/// Returns the patched values that documents have in `now` and not in `before`, which is the same segment.
 pub(super) fn patched_since(
     before: &SegmentView,
     now: &SegmentView,
@@ -69,8 +69,9 @@ pub(super) fn join(patches: &mut NewPatches, more: NewPatches) {
     }
 }
 
-/// Whether numbers and truth values of a top-level field, which is not the primary key, can change without anything being written
-/// anew but them: it has no words, hides no document, and no vector is made of it.
+/// Reports whether numbers and booleans of a top-level field, which is not the primary key, can be patched without
+/// rewriting anything else. The field must have no searchable words, must not be the expiry attribute, and no vector
+/// may be made from it.
 pub(super) fn is_patchable(settings: &Settings, field: &str) -> bool {
     let is_read = settings.all_embedders().any(|embedder| {
         let reads_searchable = embedder.fragments.is_empty() && embedder.template == DEFAULT_TEMPLATE;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::embedding::EmbeddingWatch;
 
-/// What the engine is doing with a batch.
+/// Phase of the work of the engine on a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Phase {

@@ -17,7 +17,7 @@ use super::snapshot::{SegmentView, Snapshot};
 use super::tombstones::{TombstoneFile, Tombstones};
 use crate::runtime::Runtime;
 
-/// Whether any manifest is there, whole or not.
+/// Reports whether the directory has a manifest, intact or not.
 pub(super) fn holds_index(directory: &dyn Directory) -> Result<bool, IndexError> {
     Ok(directory.list()?.iter().any(|name| manifest_generation(name).is_some()))
 }
@@ -85,7 +85,7 @@ pub(super) fn open(
     open_entries(manifest, directory, &|entry, inline| open_segment(directory, entry, inline, runtime, compared_max))
 }
 
-/// As [`open`]; segments that `old` has open with the same files are not opened again.
+/// Works like [`open`], but reuses the segments that `old` has open with the same files.
 pub(super) fn open_reusing(
     directory: &Arc<dyn Directory>,
     manifest: Manifest,
@@ -243,7 +243,7 @@ pub(super) fn segment_of(name: &str) -> Option<u64> {
     u64::from_str_radix(rest.get(..16)?, 16).ok()
 }
 
-/// Whether a file of this name is a manifest, or one that manifests name.
+/// Reports whether the name is that of a manifest, or of a file that manifests name.
 pub(super) fn is_ours(name: &str) -> bool {
     manifest_generation(name).is_some()
         || kept_generation(name).is_some()

@@ -16,7 +16,8 @@ use super::snapshot::{SegmentView, Snapshot};
 #[derive(Debug)]
 pub struct Scrubbed {
     pub segment: SegmentId,
-    /// What differs from its checksum. The segment is marked for what can give wrong answers.
+    /// Sections and files that differ from their checksums. The segment is marked as damaged if they can cause wrong
+    /// answers.
     pub found: Vec<SegmentError>,
 }
 

@@ -24,13 +24,13 @@ use super::settings::Settings;
 use super::snapshot::Snapshot;
 use super::transaction::{Asks, Resources};
 
-/// What the handle and the merge thread work on.
+/// State that the handle and the merge thread share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) directory: Arc<dyn Directory>,
     pub(super) options: IndexOptions,
     pub(super) current: ArcSwap<Snapshot>,
-    /// Of an index whose documents expire.
+    /// Current view, for an index whose documents expire.
     pub(super) view: ArcSwapOption<View>,
     pub(super) kept: Kept,
     pub(super) next_segment_id: AtomicU64,

@@ -22,7 +22,7 @@ use crate::runtime::Runtime;
 #[derive(Clone, Debug)]
 pub struct SegmentView {
     pub reader: Arc<SegmentReader>,
-    /// What queries found in it lately.
+    /// Caches of recent query results for the segment.
     pub caches: Arc<SegmentCaches>,
     /// `None` when nothing is deleted.
     pub deleted: Option<Arc<Tombstones>>,
@@ -30,7 +30,7 @@ pub struct SegmentView {
     pub(super) files: Arc<[Arc<FileGuard>]>,
 }
 
-/// Where a document is in a snapshot.
+/// Address of a document in a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DocumentAddress {
     /// Position in [`Snapshot::segments`].
@@ -45,27 +45,28 @@ pub struct Snapshot {
     /// Segments that the manifest names and that cannot be used.
     pub(super) damaged: Arc<[DamagedSegment]>,
     pub settings: Arc<Settings>,
-    /// What follows from them, as soon as a search has asked for it; shared by all snapshots with these settings.
+    /// Data derived from the settings, once a search has requested it. All snapshots with these settings share it.
     pub(super) resolved: Arc<OnceLock<ResolvedSettings>>,
     /// All fields ever seen.
     pub fields: Arc<FieldMapSnapshot>,
     pub primary_key: Option<Arc<str>>,
-    /// What the writer of the documents keeps with them, such as a position in their source. It is there as long as no one
-    /// else writes documents.
+    /// Mark that the writer of the documents stores with them, such as a position in their source. It is removed when
+    /// another writer writes documents.
     pub mark: Option<Arc<str>>,
     /// Counts commits and merges, from the [first number](super::first_number) of the writer on; two snapshots of an index with the same generation are the same.
     pub generation: u64,
     /// Generation of the last commit that changed what readers find; those since are merges of the same.
     pub(super) contents: u64,
     pub(super) committed_at_nanos: u64,
-    /// How the caller calls the index, see [`Index::set_name`](super::Index::set_name).
+    /// Name that the caller gave the index, see [`Index::set_name`](super::Index::set_name).
     pub name: Option<Arc<str>>,
     /// Documents holding each top-level field; fields without documents are left out.
     pub field_distribution: Arc<BTreeMap<String, u64>>,
     pub(super) created_at_nanos: u64,
     pub(super) updated_at_nanos: u64,
     pub(super) next_internal_id: InternalId,
-    /// When it was committed: no segment of any state before has this id or a higher one.
+    /// Lower bound, at the time of the commit, of the next segment id: no segment of any earlier snapshot has this id
+    /// or a higher one.
     pub(super) next_segment_id: u64,
     /// See [`History::ancestors`](super::History::ancestors).
     pub(super) ancestors: Arc<[u64]>,
@@ -117,8 +118,8 @@ impl SegmentView {
         }
     }
 
-    /// How long the fields of the live documents are together. Cheap but for the first time after a segment or its
-    /// tombstones were written.
+    /// Returns the total length of each field over the live documents. Cheap, except for the first call after a segment
+    /// or its tombstones were written.
     pub fn field_lengths(&self) -> FieldLengths {
         let mut lengths = self.reader.field_lengths().clone();
         if let Some(deleted) = &self.deleted {
@@ -152,7 +153,8 @@ impl SegmentView {
 }
 
 impl Snapshot {
-    /// What follows from the settings alone. Cost the first time for these settings: tokenising all synonyms.
+    /// Returns the data derived from the settings alone. Cost of the first call for these settings: tokenizing all
+    /// synonyms.
     pub fn resolved_settings(&self) -> &ResolvedSettings {
         self.resolved.get_or_init(|| ResolvedSettings::new(&self.settings))
     }
@@ -182,17 +184,17 @@ impl Snapshot {
         self.contents
     }
 
-    /// When that commit was made.
+    /// Returns the time of that commit.
     pub fn committed_at(&self) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_nanos(self.committed_at_nanos)
     }
 
-    /// When the index was created.
+    /// Returns the time at which the index was created.
     pub fn created_at(&self) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_nanos(self.created_at_nanos)
     }
 
-    /// When documents or settings were last written.
+    /// Returns the time at which documents or settings were last written.
     pub fn updated_at(&self) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_nanos(self.updated_at_nanos)
     }
@@ -202,7 +204,8 @@ impl Snapshot {
         self.last_batch.map(|batch| (batch, &*self.last_outcome))
     }
 
-    /// Where the document with this primary key is. Cost: one bloom filter probe per segment and one lookup.
+    /// Returns the address of the document with this primary key. Cost: one bloom filter probe per segment and one
+    /// lookup.
     pub fn find(&self, key: &str) -> Option<DocumentAddress> {
         // The newest segments are at the end, and recent documents are asked for most.
         self.segments.iter().enumerate().rev().find_map(|(index, segment)| {
@@ -221,10 +224,10 @@ impl Snapshot {
         Ok(json)
     }
 
-    /// As [`Snapshot::document`], if `may_read` accepts [`Snapshot::document_bytes`]; else `None`.
+    /// Works like [`Snapshot::document`] if `may_read` accepts [`Snapshot::document_bytes`]; otherwise returns `None`.
     ///
     /// # Errors
-    /// As [`Snapshot::document`].
+    /// Those of [`Snapshot::document`].
     pub fn document_if(
         &self,
         address: DocumentAddress,
@@ -283,7 +286,7 @@ impl Snapshot {
         Ok(self.segments.iter().try_for_each(|segment| segment.reader.check_health())?)
     }
 
-    /// Whether a segment has a file of this name, a damaged one included.
+    /// Reports whether a segment, damaged ones included, has a file of this name.
     pub fn has_file(&self, name: &str) -> bool {
         let sound = self.segments.iter().map(|segment| segment.reader.meta());
         let mut files = sound.chain(self.damaged.iter().map(DamagedSegment::meta)).flat_map(SegmentMeta::files);
@@ -301,7 +304,7 @@ impl Snapshot {
         &self.damaged
     }
 
-    /// Whether answers lack the documents of damaged segments.
+    /// Reports whether answers lack the documents of damaged segments.
     pub fn is_degraded(&self) -> bool {
         !self.damaged.is_empty()
     }

@@ -12,9 +12,9 @@ pub struct MergeStatus {
     pub running: Vec<SegmentId>,
     /// Merges finished since the index was opened.
     pub merge_count: u64,
-    /// Why the last merge failed; `None` once one succeeds. A failed merge changes nothing.
+    /// Reason for which the last merge failed; `None` once one succeeds. A failed merge changes nothing.
     pub last_error: Option<String>,
-    /// Whether the last failure was a full disk.
+    /// True if the last failure was a full disk.
     pub out_of_space: bool,
 }
 
@@ -44,7 +44,7 @@ pub struct SegmentReport {
     pub raw_bytes: u64,
     pub term_count: u32,
     pub token_count: u64,
-    /// As the manifest names them: the segment, then what was added to it.
+    /// Files in the order of the manifest: the segment, then what was added to it.
     pub files: Vec<FileMeta>,
     /// Name and bytes of each section; those of a field or an embedder name it.
     pub sections: Vec<(String, u64)>,

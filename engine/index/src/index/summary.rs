@@ -21,7 +21,7 @@ pub struct IndexSummary {
     /// That of the snapshot it is of.
     pub generation: u64,
     pub primary_key: Option<Arc<str>>,
-    /// As [`Snapshot::mark`].
+    /// Mark of the index, see [`Snapshot::mark`].
     pub mark: Option<Arc<str>>,
     pub created_at: SystemTime,
     pub updated_at: SystemTime,
@@ -77,7 +77,7 @@ impl IndexSummary {
         }
     }
 
-    /// As [`Snapshot::check_searchable`].
+    /// Works like [`Snapshot::check_searchable`].
     ///
     /// # Errors
     /// [`IndexError::DamagedSegment`]

@@ -17,9 +17,9 @@ pub struct Tombstones {
     bitmap: RoaringBitmap,
     /// The same documents in the form queries and merges work on, made when first asked for.
     set: OnceLock<DocSet>,
-    /// How long their fields are together, summed when first asked for.
+    /// Total length of each field over the deleted documents, computed on first use.
     field_lengths: OnceLock<FieldLengths>,
-    /// Where they are stored, unless in the manifest itself.
+    /// File that stores the tombstones, unless they are in the manifest itself.
     file: OnceLock<TombstoneFile>,
 }
 
@@ -53,7 +53,7 @@ impl Tombstones {
         self.set.get_or_init(|| self.bitmap.iter().collect::<DocSet>())
     }
 
-    /// How long the fields of the deleted documents are together. `reader`: their segment.
+    /// Returns the total length of each field over the deleted documents. `reader`: their segment.
     pub(super) fn field_lengths(&self, reader: &SegmentReader) -> &FieldLengths {
         self.field_lengths.get_or_init(|| FieldLengths::of(reader.tokens(), self.bitmap.iter()))
     }

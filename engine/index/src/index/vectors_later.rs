@@ -16,7 +16,7 @@ use super::transaction::{Asks, Transaction, asks_embedders};
 
 /// After so many rounds in which segments were merged before their vectors were there, the writer waits for those that are known.
 const ROUNDS_MAX: usize = 8;
-/// What is made beside the writer takes one part in this many of the memory of a batch.
+/// Divisor of the memory of a batch: one part in this many is for vectors that are made outside the writer lock.
 const MEMORY_DIVISOR: usize = 8;
 
 impl Index {

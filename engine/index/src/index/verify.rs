@@ -26,7 +26,7 @@ impl VerifyWatch for () {
     fn advance(&self, _bytes: u64) {}
 }
 
-/// What a verification has found.
+/// Results of a verification.
 #[derive(Debug, Default)]
 pub struct Verified {
     /// Everything that is wrong, in the order of the segments. Of a section no more than that it is damaged can be said.
@@ -54,10 +54,10 @@ pub fn verify_folder(folder: &Path, deep: bool, watch: &dyn VerifyWatch) -> Resu
     verify_directory(&directory, deep, watch)
 }
 
-/// As [`verify_folder`], without a lock.
+/// Works like [`verify_folder`], without a lock.
 ///
 /// # Errors
-/// As [`verify_folder`].
+/// Those of [`verify_folder`].
 pub(super) fn verify_directory(
     directory: &dyn Directory,
     deep: bool,
@@ -87,7 +87,8 @@ pub(super) fn verify_directory(
     Ok(verified)
 }
 
-/// What is wrong with states before the present one, whose files, but for those of the present one, are `current`.
+/// Finds the damage of the retained generations. `current`: files of the current generation, which are not compared
+/// here.
 fn kept_damages(directory: &dyn Directory, current: &[&FileMeta]) -> Result<Vec<IndexError>, IndexError> {
     let mut damages = Vec::new();
     // Another file of the same name is no kept one.
@@ -144,7 +145,7 @@ fn has_its_length(directory: &dyn Directory, file: &FileMeta) -> Result<(), Inde
     Err(IndexError::WrongFileLength { file: file.name.clone(), expected: file.bytes, found })
 }
 
-/// What is wrong with each of these files.
+/// Compares each file with its checksums and returns the errors found in it.
 fn compare_files(directory: &dyn Directory, files: &[&FileMeta], watch: &dyn VerifyWatch) -> Vec<Vec<IndexError>> {
     let opened: Vec<Result<ComparedFile, IndexError>> = files
         .iter()
@@ -206,7 +207,7 @@ fn tombstone_damages(directory: &dyn Directory, segments: &[SegmentEntry], inlin
     segments.iter().map(check).filter_map(Result::err).collect()
 }
 
-/// What is wrong with the structure of a segment whose bytes are those that were written.
+/// Checks the structure of a segment whose bytes are those that were written, and returns the error if there is one.
 fn structure(directory: &dyn Directory, entry: &SegmentEntry, is_sound: bool, deep: bool) -> Option<IndexError> {
     if !is_sound {
         return None;

@@ -15,7 +15,7 @@ pub use array_pool::ArrayPool;
 pub(crate) use priority::{let_others_go, stay_behind};
 pub(crate) use small_writes::SmallWrite;
 
-/// How soon what runs in the background is wanted.
+/// Urgency of a background job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
     /// Searches are slower until it is done.
@@ -24,8 +24,8 @@ pub enum Urgency {
     Sometime,
 }
 
-/// What all indexes of a process share; see [`IndexOptions::runtime`](crate::index::IndexOptions::runtime). It starts one
-/// thread for each urgency when there is the first job for it, and keeps at most 16 MiB of memory for searches.
+/// Resources that all indexes of a process share; see [`IndexOptions::runtime`](crate::index::IndexOptions::runtime).
+/// It starts one thread for each urgency at the first such job, and keeps at most 16 MiB of memory for searches.
 #[derive(Debug, Default)]
 pub struct Runtime {
     small_writes: SmallWrites,

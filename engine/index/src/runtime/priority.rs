@@ -3,7 +3,7 @@
 /// Lets the other threads of the process go before the calling one from now on: what it does is done sometime, but searches
 /// would feel it.
 pub(crate) fn stay_behind() {
-    /// As a step of `nice`; searches get some nine tenths of a processor that both want.
+    /// Increment of the `nice` value. Searches get some nine tenths of a processor that both want.
     #[cfg(target_os = "linux")]
     const STEPS: i32 = 10;
     // On Linux the priority of a process without a number is that of the calling thread.

@@ -22,9 +22,9 @@ impl SmallWrites {
         SmallWrite(self)
     }
 
-    /// Whether one is being applied, or the next is likely to be on its way.
+    /// Reports whether a small write is being applied, or the next is likely to follow soon.
     pub(super) fn go_on(&self) -> bool {
-        /// What is left of a small write after it was applied: to record it, and to answer.
+        /// Time that the rest of a small write takes after it was applied: to record it, and to answer.
         const REST: Duration = Duration::from_millis(3);
         self.running.load(Ordering::Relaxed) > 0 || self.ended.lock().is_some_and(|ended| ended.elapsed() < REST)
     }

@@ -80,7 +80,7 @@ impl BitsetBuilder {
         }
     }
 
-    /// Whether `doc` was added.
+    /// Reports whether the set contains `doc`.
     #[inline]
     pub fn contains(&self, doc: DocId) -> bool {
         has_bit(&self.words, doc)

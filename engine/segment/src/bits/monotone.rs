@@ -140,7 +140,7 @@ impl Monotone {
     }
 }
 
-/// What the values of a block are computed from.
+/// Parameters from which the values of a block are computed.
 struct Block {
     base: u64,
     slope: u64,

@@ -4,7 +4,8 @@ use std::io;
 
 use thiserror::Error;
 
-/// Why a payload could not be read. The first problem ends the reading: nothing of the payload is used.
+/// Reason for which a payload could not be read. The first problem ends the reading, and nothing of the payload is
+/// used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PayloadError {
@@ -22,7 +23,7 @@ pub enum PayloadError {
     NoMemory,
 }
 
-/// What is wrong with a payload.
+/// Syntax error or type error in a payload.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PayloadReason {
@@ -40,7 +41,7 @@ pub enum PayloadReason {
     CsvBoolean { cell: String, row: u64 },
 }
 
-/// Why a document has no usable id. `document` is the document as compact JSON.
+/// Reason for which a document has no usable id. `document` is the document as compact JSON.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IdError {
@@ -56,7 +57,7 @@ pub enum IdError {
     Document(#[from] DocumentError),
 }
 
-/// Why no primary key can be inferred from a document.
+/// Reason for which no primary key can be inferred from a document.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InferError {

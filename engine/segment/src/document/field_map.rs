@@ -14,7 +14,7 @@ pub(crate) const FIELD_COUNT_MAX: usize = 65_535;
 /// indexes holds those that it has met.
 pub(crate) const FIELD_NAMES_BYTES_MAX: usize = 8 << 20;
 
-/// Why an index cannot have one more field.
+/// Limit that keeps an index from having one more field.
 #[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FieldLimit {
@@ -61,7 +61,7 @@ impl FieldMap {
         self.names.read().get(name)
     }
 
-    /// What is known now. Later insertions copy the table while a snapshot is held.
+    /// Returns the current table of fields. While a snapshot is held, later insertions copy the table.
     pub fn snapshot(&self) -> Arc<FieldMapSnapshot> {
         Arc::clone(&self.names.read())
     }

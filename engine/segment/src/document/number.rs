@@ -27,8 +27,8 @@ impl<'d> Number<'d> {
     }
 }
 
-/// Whether a decimal is surely written in the fewest digits: few enough digits for floats to distinguish, no exponent, no
-/// zero at the end. Integers of any length keep their digits.
+/// Reports whether a decimal is certain to be in its shortest form: it has few enough digits for floats to distinguish,
+/// no exponent and no trailing zero. Integers of any length keep their digits.
 fn is_shortest(raw: &str) -> bool {
     const BYTES_SURE_MAX: usize = 15;
     let (mut is_integer, mut has_exponent) = (true, false);

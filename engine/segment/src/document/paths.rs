@@ -12,7 +12,7 @@ pub(super) enum Reserved {
     GeoJson,
 }
 
-/// Where a key leads.
+/// Path to which a key leads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Child {
     pub(super) path: PathId,
@@ -53,8 +53,9 @@ impl Paths {
         &self.paths[path.index()].name
     }
 
-    /// Where `key` leads in an object at `parent`, and whether that path is new. `hint` is where the next key is
-    /// expected: documents tend to have the same keys in the same order, so most are found by one comparison.
+    /// Returns the path to which `key` leads in an object at `parent`, and whether that path is new. `hint` is the
+    /// expected position of the next key. Documents tend to have the same keys in the same order, so one comparison
+    /// finds most of them.
     pub(super) fn child(&mut self, parent: Option<PathId>, key: &str, hint: &mut usize) -> (Child, bool) {
         let keys = match parent {
             None => &self.top_level,

@@ -45,7 +45,7 @@ impl<'a> Scanner<'a> {
         self.bytes
     }
 
-    /// Whether the white space it went over breaks lines.
+    /// Reports whether the skipped white space contains a line break.
     pub(super) fn breaks_lines(&self) -> bool {
         self.breaks_lines
     }
@@ -265,15 +265,16 @@ fn special(bytes: &[u8]) -> Option<usize> {
 
 const EACH: u64 = 0x0101_0101_0101_0101;
 
-/// Of eight bytes, the first one lowest: their highest bits, of which the lowest that is set marks the first quote or backslash.
+/// Marks quotes and backslashes among eight bytes, the first of which is the lowest. The result has marks in the
+/// highest bit of a byte. The lowest mark is that of the first quote or backslash; higher ones may be wrong.
 #[inline]
 fn quotes_and_backslashes(eight: u64) -> u64 {
     let zero_where = |byte: u8| below(eight ^ (EACH * u64::from(byte)), 1);
     zero_where(b'"') | zero_where(b'\\')
 }
 
-/// As [`quotes_and_backslashes`], for bytes below `bound`, which is at most 128. (Source: Warren, Hacker's Delight, 6-1. Only
-/// behind a byte that is below may others be marked wrongly, by what was borrowed.)
+/// Works like [`quotes_and_backslashes`], for bytes below `bound`, which is at most 128. The borrow may cause wrong
+/// marks, but only behind a byte that is below `bound`. (Source: Warren, Hacker's Delight, 6-1.)
 #[inline]
 fn below(eight: u64, bound: u8) -> u64 {
     eight.wrapping_sub(EACH * u64::from(bound)) & !eight & (EACH << 7)
@@ -321,7 +322,7 @@ pub(super) fn unescape(raw: &[u8], at: usize, out: &mut String) -> Result<(), Do
     Ok(())
 }
 
-/// Of an escape like `\u00e9`; others are shorter.
+/// Length of an escape like `\u00e9`, in bytes. Other escapes are shorter.
 const UNIT_ESCAPE_BYTES: usize = 6;
 
 /// The character that the escape at the start of `raw` stands for, and the bytes it takes.

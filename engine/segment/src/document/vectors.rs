@@ -23,7 +23,7 @@ const VECTORS_KEY: &str = "_vectors";
 /// Vectors of one document and embedder, at most.
 pub const VECTORS_MAX: usize = 256;
 
-/// What is wrong with the `_vectors` of a document. Ids of documents are JSON.
+/// Error in the `_vectors` of a document. Ids of documents are JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum VectorsError {
@@ -44,7 +44,7 @@ pub enum VectorsError {
     Stored { expected: usize, found: usize },
 }
 
-/// Why what a document says for an embedder are no vectors.
+/// Reason for which the vectors that a document supplies for an embedder are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum VectorsFault {
@@ -62,7 +62,7 @@ pub enum VectorsFault {
     TooLarge(String),
 }
 
-/// What should be at a place of the vectors of one embedder.
+/// Kind of value that is expected at a place of the vectors of one embedder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VectorsPart {
     /// Vectors, null, or an object with them.
@@ -71,16 +71,16 @@ pub enum VectorsPart {
     Vectors,
     Vector,
     Number,
-    /// Whether vectors are made anew.
+    /// Boolean that says whether vectors are regenerated.
     Switch,
 }
 
-/// What a document says about its vectors for one embedder.
+/// Vectors that a document supplies for one embedder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SuppliedVectors {
     /// `None`: nothing, keep what there is. Empty: there are to be none.
     pub vectors: Option<Vec<Vec<f32>>>,
-    /// Whether they are replaced when the text of the document changes.
+    /// True if the vectors are replaced when the text of the document changes.
     pub regenerate: bool,
 }
 
@@ -117,10 +117,11 @@ pub fn split_vectors(line: &[u8]) -> Result<(Cow<'_, [u8]>, Option<&str>), Docum
     Ok((Cow::Owned(rest), Some(text)))
 }
 
-/// As [`merge_documents`], but where both have `_vectors`, the embedders that `new` names are put over those of `old`.
+/// Works like [`merge_documents`], but if both have `_vectors`, also merges these by embedder: those that `new` names
+/// replace those of `old`.
 ///
 /// # Errors
-/// When one of them is no JSON object.
+/// When one of them is not a JSON object.
 pub fn merge_with_vectors(old: &[u8], new: &[u8]) -> Result<Vec<u8>, DocumentError> {
     let mut merged = merge_documents(old, new)?;
     let (_, Some(old_vectors)) = split_vectors(old)? else { return Ok(merged) };
@@ -280,7 +281,7 @@ fn numbers(value: tape::Value<'_, '_>) -> Option<Vec<f32>> {
     all(&value.as_array()?, |number| number.cast_f64().map(|number| number as f32))
 }
 
-/// What `read` finds in every element.
+/// Collects the result of `read` for every element, or returns `None` if it fails for one of them.
 fn all<'t, 'j, T>(elements: &tape::Array<'t, 'j>, read: impl Fn(tape::Value<'t, 'j>) -> Option<T>) -> Option<Vec<T>> {
     let mut found = Vec::with_capacity(elements.len());
     for element in elements {

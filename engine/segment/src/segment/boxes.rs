@@ -47,7 +47,7 @@ impl GeoBox {
     }
 }
 
-/// How a box of points relates to the wanted region.
+/// Relation of a box of points to the wanted region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BoxRelation {
     /// No point of the box is wanted.

@@ -54,7 +54,7 @@ impl BlockSums {
     }
 }
 
-/// What is known of the blocks of an open section.
+/// State of the blocks of an open section.
 #[derive(Debug)]
 pub(crate) struct CheckedBlocks {
     section: OwnedBytes,
@@ -68,7 +68,8 @@ pub(crate) struct CheckedBlocks {
 }
 
 impl CheckedBlocks {
-    /// Of `section`, which is called `name` in `file`. What is found later marks `health`.
+    /// Creates the state of the blocks of `section`, whose name is `name` in `file`. Damage that is found later marks
+    /// `health`.
     pub(super) fn new(
         section: OwnedBytes,
         sums: OwnedBytes,
@@ -123,7 +124,7 @@ impl CheckedBlocks {
         }
     }
 
-    /// Whether all blocks that were read are sound.
+    /// Fails if any block that was read is damaged.
     pub(super) fn check(&self) -> Result<(), SegmentError> {
         self.damage.get().map_or(Ok(()), |damaged| Err(damaged.into()))
     }

@@ -109,7 +109,7 @@ impl ComparedFile {
         Ok(ComparedFile { table, meta: meta.clone() })
     }
 
-    /// What compares it.
+    /// Returns the comparison of the file with its checksums.
     pub fn comparison(&self) -> Comparison<'_> {
         Comparison::new(&self.table, &self.meta)
     }

@@ -211,7 +211,7 @@ pub(super) fn sign(bytes: &mut [u8], meta: &mut SegmentMeta) {
     meta.file.checksum = crc32fast::hash(bytes);
 }
 
-/// Where the sections are that other crates walk unchecked: only their checksum can save them.
+/// Returns the ranges of the sections that other crates read without checks. Only their checksum protects them.
 pub(super) fn trusted(bytes: &[u8]) -> Vec<Range<usize>> {
     let walked = [format::SectionKind::Terms as u16, format::SectionKind::Keys as u16];
     sections(bytes).into_iter().filter(|(kind, ..)| walked.contains(kind)).map(|(_, section, _)| section).collect()
@@ -405,7 +405,7 @@ const LISTS: [format::SectionKind; 5] = [
     format::SectionKind::Followers,
 ];
 
-/// What they say of documents, in this order.
+/// Returns the documents in each list, for the kinds in [`LISTS`], in this order.
 fn lists_of(segment: &SegmentReader) -> [BTreeMap<Vec<u8>, Vec<u32>>; LISTS.len()] {
     let neighbours = segment.neighbours();
     let key = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();

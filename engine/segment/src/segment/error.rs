@@ -5,7 +5,7 @@ use std::io;
 /// Stands for the section where a checksum covers the whole file.
 pub(super) const WHOLE_FILE: &str = "whole file";
 
-/// Why a segment could not be written, opened, read or merged.
+/// Reason for which a segment could not be written, opened, read or merged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SegmentError {
@@ -22,7 +22,7 @@ pub enum SegmentError {
     NotASegment {
         /// Name of the file.
         file: String,
-        /// What is missing.
+        /// Missing part.
         what: &'static str,
     },
     /// The file was written by a later version of the format.
@@ -60,9 +60,9 @@ pub enum SegmentError {
     /// More than the format can hold.
     #[error("a segment holds at most {limit} {what}")]
     Limit {
-        /// What is counted.
+        /// Kind of the counted items.
         what: &'static str,
-        /// How many there may be.
+        /// Maximum number of them.
         limit: u64,
     },
     /// Two documents of the segment have the same primary key but different internal ids.

@@ -86,7 +86,8 @@ fn the_worked_example_is_what_is_written_and_read() {
     assert_eq!(compared + WRITTEN_BY_OTHERS.len() + 1, examples.len(), "the frame is one more");
 }
 
-/// What the fst crate and zstd write: read, but not compared, as another version may write other bytes for the same.
+/// Sections that the fst crate and zstd write. They are read but not compared, because another version may write other
+/// bytes for the same content.
 const WRITTEN_BY_OTHERS: [SectionKind; 4] =
     [SectionKind::Terms, SectionKind::Keys, SectionKind::Store, SectionKind::StoreIndex];
 

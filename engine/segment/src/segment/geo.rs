@@ -82,7 +82,7 @@ impl Geo {
         self.point_count
     }
 
-    /// Whether no document has a point.
+    /// Reports whether no document has a point.
     pub fn is_empty(&self) -> bool {
         self.point_count == 0
     }

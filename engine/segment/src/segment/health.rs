@@ -17,7 +17,7 @@ pub struct Damaged {
     finding: Finding,
 }
 
-/// How the damage shows.
+/// Evidence of the damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Finding {
     Checksum { expected: u32, found: u32 },
@@ -63,7 +63,7 @@ pub struct Health {
     damage: OnceLock<Damaged>,
     /// Damage that only what reads it meets, where the segment is not to be written on.
     sealed: OnceLock<Damaged>,
-    /// When all files were compared with their checksums the last time.
+    /// Time of the last comparison of all files with their checksums.
     scrubbed: Mutex<Option<Instant>>,
 }
 
@@ -85,12 +85,12 @@ impl Health {
         let _ = self.sealed.set(damaged);
     }
 
-    /// Why the index is not to be written.
+    /// Returns the damage that forbids writing the index.
     pub fn sealed(&self) -> Option<&Damaged> {
         self.sealed.get()
     }
 
-    /// Whether all files were compared with their checksums since then; `None`: since they were opened.
+    /// Reports whether all files were compared with their checksums since then; `None`: since they were opened.
     pub fn was_scrubbed(&self, since: Option<Instant>) -> bool {
         self.scrubbed.lock().is_some_and(|scrubbed| since.is_none_or(|since| scrubbed >= since))
     }

@@ -15,7 +15,7 @@ pub enum TextFields {
 }
 
 impl TextFields {
-    /// What a segment indexes for certain that was joined from segments with these fields.
+    /// Returns the fields that a segment merged from segments with these fields indexes for certain.
     pub fn common(&self, other: &TextFields) -> TextFields {
         match (self, other) {
             (TextFields::All, fields) | (fields, TextFields::All) => fields.clone(),
@@ -40,25 +40,26 @@ pub struct FileMeta {
 /// A file with columns that were added to a segment after it was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnFileMeta {
-    /// Where the columns are, beside the segment.
+    /// File of the columns, beside the segment.
     pub file: FileMeta,
     /// Fields whose columns it holds; they replace columns of the same fields in the segment.
     pub fields: Vec<FieldId>,
-    /// Whether it holds the geo column.
+    /// True if it holds the geo column.
     pub geo: bool,
-    /// Whether it holds the shapes.
+    /// True if it holds the shapes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shapes: bool,
     /// Embedders whose vectors it holds; they replace those of the same embedders in the segment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub embedders: Vec<String>,
-    /// Whether it holds what documents got since; that of earlier such files is below it.
+    /// True if it holds a layer of values that documents received since the segment was written. The layers of earlier
+    /// such files are below it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub patches: bool,
 }
 
 impl ColumnFileMeta {
-    /// Of a file of which no more is known.
+    /// Creates the metadata of a file of which nothing else is known.
     pub fn of(file: FileMeta) -> ColumnFileMeta {
         ColumnFileMeta { file, fields: Vec::new(), geo: false, shapes: false, embedders: Vec::new(), patches: false }
     }
@@ -69,7 +70,7 @@ impl ColumnFileMeta {
 pub struct SegmentMeta {
     /// The segment.
     pub id: u64,
-    /// Where all but later columns is.
+    /// File with everything except columns that were added later.
     pub file: FileMeta,
     /// Number of documents, deleted ones included.
     pub doc_count: u32,
@@ -90,9 +91,9 @@ pub struct SegmentMeta {
     pub text_rules: u32,
     /// Fields with a column in the segment file (not counting `column_files`), ascending.
     pub column_fields: Vec<FieldId>,
-    /// Whether the segment file has the geo column.
+    /// True if the segment file has the geo column.
     pub geo: bool,
-    /// Whether the segment file has the shapes.
+    /// True if the segment file has the shapes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shapes: bool,
     /// Columns added later, in the order they were added.
@@ -100,17 +101,17 @@ pub struct SegmentMeta {
 }
 
 impl SegmentMeta {
-    /// Whether documents of the field can be filtered and sorted in this segment.
+    /// Reports whether documents can be filtered and sorted by the field in this segment.
     pub fn has_column(&self, field: FieldId) -> bool {
         self.column_fields.binary_search(&field).is_ok() || self.column_files.iter().any(|f| f.fields.contains(&field))
     }
 
-    /// Whether the segment has a geo column.
+    /// Reports whether the segment has a geo column.
     pub fn has_geo(&self) -> bool {
         self.geo || self.column_files.iter().any(|f| f.geo)
     }
 
-    /// Whether the segment has the shapes.
+    /// Reports whether the segment has the shapes.
     pub fn has_shapes(&self) -> bool {
         self.shapes || self.column_files.iter().any(|f| f.shapes)
     }

@@ -12,13 +12,13 @@ use crate::bits::bitpack::pack;
 use crate::bits::monotone::put_monotone;
 use crate::storage::{Directory, MemoryDirectory};
 
-/// What a number is overwritten with: little-endian, or of a varying length.
+/// Bytes with which a number is overwritten: little-endian, or of a varying length.
 const HUGE: [&[u8]; 3] = [&[0xff; 4], &[0xff; 8], &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]];
 /// Each place at the start of a section is overwritten, where numbers of all kinds are.
 const EACH_UP_TO: usize = 128;
 /// So many of those behind it.
 const MORE: usize = 24;
-/// Of the whole test process, in KiB, and in seconds of the processor.
+/// Limits of the whole test process: memory in KiB, and processor time in seconds.
 const MEMORY_KIB: u32 = 1 << 20;
 const SECONDS: u32 = 600;
 /// Set where the limits hold.

@@ -71,7 +71,7 @@ impl Salvage {
         })
     }
 
-    /// What is wrong with it: files that cannot be opened, and sections whose checksum differs.
+    /// Returns the damage found: files that cannot be opened, and sections whose checksum differs.
     pub fn damage(&self) -> &[SegmentError] {
         &self.damage
     }
@@ -81,7 +81,7 @@ impl Salvage {
         self.doc_count
     }
 
-    /// Whether the checksums of everything that documents are read from are right.
+    /// Reports whether the checksums of all sections from which documents are read are correct.
     pub fn is_store_sound(&self) -> bool {
         self.is_store_sound
     }
@@ -119,7 +119,7 @@ impl Salvage {
     }
 }
 
-/// Whether this is the text of a JSON object and nothing else.
+/// Reports whether this is the text of a JSON object and nothing else.
 fn is_object(json: &[u8]) -> bool {
     json.first() == Some(&b'{') && serde_json::from_slice::<&serde_json::value::RawValue>(json).is_ok()
 }
@@ -143,7 +143,7 @@ fn open_store(file: &SectionTable, doc_count: u32) -> Option<Store> {
     whole.or_else(|| open(&none, None))
 }
 
-/// Whether the checksums of the sections of a kind, or of that with a parameter, are right.
+/// Reports whether the checksums of all sections of a kind, or only of the one with `param`, are correct.
 fn is_sound(file: &SectionTable, kind: SectionKind, param: Option<u16>) -> bool {
     let kinds: Vec<(SectionKind, u16)> = file.list().map(|(kind, param, _)| (kind, param)).collect();
     let is_asked = |number: usize| {
@@ -191,7 +191,7 @@ fn sound_text(file: &SectionTable, doc_count: u32) -> Option<(Terms, TokenColumn
     Some((terms, tokens.ok()?))
 }
 
-/// What documents got since the segment was written, as far as it can be read.
+/// Returns the values that documents received since the segment was written, as far as they can be read.
 fn sound_patches(files: &[SectionTable], doc_count: u32) -> Option<Arc<Patches>> {
     let sound = files.iter().filter_map(|file| sound(file, SectionKind::Patches));
     let mut patches = Patches::default();
@@ -199,7 +199,7 @@ fn sound_patches(files: &[SectionTable], doc_count: u32) -> Option<Arc<Patches>>
     (patches.layer_count() > 0).then(|| Arc::new(patches))
 }
 
-/// Of each embedder the last section counts; and the names of those whose last section is damaged.
+/// Returns the last vector section of each embedder, and the names of the embedders whose last section is damaged.
 fn sound_vectors(files: &[SectionTable], doc_count: u32) -> (Vec<Vectors>, Vec<String>) {
     let (mut found, mut lost): (Vec<Vectors>, Vec<String>) = (Vec::new(), Vec::new());
     for file in files {
@@ -218,11 +218,11 @@ fn sound_vectors(files: &[SectionTable], doc_count: u32) -> (Vec<Vectors>, Vec<S
     (found, lost)
 }
 
-/// What the files of a segment say of it themselves, for an index whose manifest is lost: `files` are the segment file and
-/// those with columns that were added, in order.
+/// Restores the metadata of a segment from its files, for an index whose manifest is lost. `files`: the segment file,
+/// then those with added columns, in order.
 ///
 /// # Errors
-/// The frame of the first file is damaged, or its counts.
+/// The frame of the first file or its counts are damaged.
 pub fn meta_of_files(
     directory: &dyn Directory,
     id: u64,

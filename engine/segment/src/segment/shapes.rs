@@ -70,7 +70,7 @@ impl Shapes {
         self.count
     }
 
-    /// Whether no document has a shape.
+    /// Reports whether no document has a shape.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -160,7 +160,7 @@ impl ShapesBuilder {
         self.push_entry(doc, start, bounds(shape));
     }
 
-    /// As [`push`](Self::push), for bytes of another section; what cannot be read is left out.
+    /// Works like [`push`](Self::push), for bytes of another section. Bytes that cannot be decoded are left out.
     pub(crate) fn push_encoded(&mut self, doc: DocId, bytes: &[u8]) {
         if let Some(shape) = Shape::decode(bytes) {
             let start = self.data.len();

@@ -46,7 +46,7 @@ pub(super) fn agree_with_tokens(segment: &SegmentReader) -> Result<(), Wrong> {
     }
 }
 
-/// What is wrong, and in which section.
+/// Damage, and the section in which it is.
 type Wrong = (Damage, SectionKind);
 
 /// The lists of frequent words near each other, and what was met of them.
@@ -81,7 +81,7 @@ impl<'a> Neighbours<'a> {
         })
     }
 
-    /// Whether the lists have the document wherever words of `run` are listed.
+    /// Checks that the lists contain the document wherever words of `run` have a list.
     fn meet(&mut self, doc: DocId, run: &[TermOrdinal]) -> Result<(), Wrong> {
         let wrong = |what, section| Err((Damage(what), section));
         if !self.pairs.meet(doc, run) {
@@ -99,7 +99,7 @@ impl<'a> Neighbours<'a> {
         Ok(())
     }
 
-    /// Whether all documents of all lists were met.
+    /// Checks that all documents of all lists were seen.
     fn check_complete(&self) -> Result<(), Wrong> {
         let wrong = |what, section| Err((Damage(what), section));
         if !self.pairs.are_complete() {
@@ -126,12 +126,12 @@ impl<const WORDS: usize> Listed<WORDS> {
         Listed(lists.map(|(words, docs)| (words, Counted::new(docs))).collect())
     }
 
-    /// Whether the lists have the document wherever its words are listed.
+    /// Reports whether the lists contain the document wherever its words have a list.
     fn meet(&mut self, doc: DocId, run: &[TermOrdinal]) -> bool {
         run.windows(WORDS).all(|words| self.0.get_mut(words).is_none_or(|counted| counted.meet(doc)))
     }
 
-    /// Whether all documents of all lists were met.
+    /// Reports whether all documents of all lists were seen.
     fn are_complete(&self) -> bool {
         self.0.values().all(Counted::is_complete)
     }
@@ -151,7 +151,7 @@ impl<'a> ListedNear<'a> {
         ListedNear { words: neighbours.words(), lists }
     }
 
-    /// Whether the lists have the document wherever its words are listed.
+    /// Reports whether the lists contain the document wherever its words have a list.
     fn meet(&mut self, doc: DocId, run: &[TermOrdinal]) -> bool {
         run.split(|&token| token == GAP).all(|run| {
             let frequent = |word: &TermOrdinal| self.words.binary_search(word).is_ok();
@@ -175,7 +175,7 @@ impl<'a> ListedNear<'a> {
         })
     }
 
-    /// Whether all documents of all lists were met.
+    /// Reports whether all documents of all lists were seen.
     fn are_complete(&self) -> bool {
         self.lists.values().all(|(_, counted)| counted.is_complete())
     }
@@ -193,7 +193,7 @@ impl<'a> ListedFollowers<'a> {
         ListedFollowers { neighbours, lists: known.map(|(list, docs)| (list, Counted::new(docs))).collect() }
     }
 
-    /// Whether the lists have the document wherever a word and what follows it are listed.
+    /// Reports whether the lists contain the document wherever a word and the term after it have a list.
     fn meet(&mut self, doc: DocId, run: &[TermOrdinal]) -> bool {
         let Some(followers) = self.neighbours.followers() else { return true };
         run.windows(2).filter(|pair| pair[1] >= FIRST_TERM).all(|pair| {
@@ -203,7 +203,7 @@ impl<'a> ListedFollowers<'a> {
         })
     }
 
-    /// Whether all documents of all lists were met.
+    /// Reports whether all documents of all lists were seen.
     fn are_complete(&self) -> bool {
         self.lists.values().all(Counted::is_complete)
     }
@@ -225,7 +225,7 @@ impl Counted {
         self.count == self.docs.len()
     }
 
-    /// Whether the list has the document.
+    /// Reports whether the list contains the document.
     fn meet(&mut self, doc: DocId) -> bool {
         if self.last == doc {
             return true;

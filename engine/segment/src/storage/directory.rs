@@ -34,7 +34,7 @@ pub trait Directory: Send + Sync + Debug {
     /// Length of a file in bytes.
     fn len(&self, name: &str) -> io::Result<u64>;
 
-    /// Which file has this name now. Missing: [`io::ErrorKind::NotFound`].
+    /// Returns the identity of the file that has this name now. Error for a missing file: [`io::ErrorKind::NotFound`].
     fn identity(&self, name: &str) -> io::Result<FileIdentity>;
 
     /// Makes `target` (a path outside the directory, same file system) another name of the file, or a copy where the

@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What goes wrong, and when. Steps are counted from 0.
+/// Fault to inject, and its time. Steps are counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Nothing; steps are only counted.
@@ -25,7 +25,7 @@ pub enum Fault {
     RefusalAtCall(u64, i32),
 }
 
-/// How much of what was never synced survives a crash.
+/// Amount of unsynced data that survives a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Survival {
     /// Only what a completed sync made durable.
@@ -156,7 +156,7 @@ impl FaultyDirectory {
         self.state.lock().calls
     }
 
-    /// What a restarted process finds.
+    /// Returns the directory that a restarted process finds.
     pub fn after_crash(&self, survival: Survival) -> MemoryDirectory {
         let state = self.state.lock();
         let names = if survival == Survival::Everything { &state.names } else { &state.durable_names };

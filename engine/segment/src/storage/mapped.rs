@@ -30,7 +30,7 @@ impl MappedDirectory {
         &self.root
     }
 
-    /// Where a file of this name is. Names come from manifests too, which may come from anywhere.
+    /// Returns the path of a file. Names may come from manifests, and those may come from anywhere.
     fn path(&self, name: &str) -> io::Result<PathBuf> {
         let is_flat = !matches!(name, "" | "." | "..") && !name.contains(['/', '\\', '\0']);
         if !is_flat {
@@ -147,7 +147,7 @@ fn identity(metadata: &fs::Metadata) -> io::Result<FileIdentity> {
     Ok(FileIdentity([number[0], number[1], written]))
 }
 
-/// Whether a link is refused because the file system has none, none to there, or no more of them.
+/// Reports whether a link failed because the file system has no links, allows none to that place, or allows no more.
 fn has_no_links(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     matches!(error.kind(), Kind::CrossesDevices | Kind::Unsupported | Kind::PermissionDenied | Kind::TooManyLinks)

@@ -34,7 +34,7 @@ pub const RANGES_MAX: usize = 100;
 /// Buckets of a histogram that have documents.
 pub(crate) const BUCKETS_MAX: usize = 1000;
 
-/// What is asked of the values of one field.
+/// Measurements requested for the values of one field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measure {
     /// The whole name of the field, or how the field of elements is written.
@@ -49,7 +49,7 @@ pub struct Measure {
     pub statistics: Option<Vec<Percentile>>,
 }
 
-/// Which values are measured.
+/// Kind of the values that are measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
     Numbers,
@@ -74,7 +74,7 @@ pub struct Span {
     pub to: Option<Key>,
 }
 
-/// How a histogram parts the values.
+/// Division of the values into the buckets of a histogram.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Histogram {
     Steps(Steps),
@@ -90,7 +90,7 @@ pub struct Bucket {
     pub count: u64,
 }
 
-/// What was measured.
+/// Results of a measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
     /// Candidates with a value in each range.
@@ -146,7 +146,7 @@ impl Key {
 }
 
 impl Span {
-    /// Where the keys of `keys`, which ascend, lie in it.
+    /// Returns the range of indexes of `keys`, which ascend, that lie in the span.
     fn places<T>(&self, keys: &[T], key_of: impl Fn(&T) -> Key) -> std::ops::Range<usize> {
         let place = |bound: Key| keys.partition_point(|key| key_of(key) < bound);
         let start = self.from.map_or(0, place);
@@ -181,10 +181,11 @@ pub fn measure(
     measure_together(&[(snapshot, candidates)], asked, limit)
 }
 
-/// As [`measure`], of the candidates of several indexes as if they were those of one: percentiles too are exact.
+/// Works like [`measure`], for the candidates of several indexes as if they were those of one. Percentiles are exact,
+/// too.
 ///
 /// # Errors
-/// As [`measure`], of the first index that refuses.
+/// Those of [`measure`], of the first index that fails.
 pub fn measure_together(
     parts: &[(&Snapshot, &[DocSet])],
     asked: &Measure,
@@ -199,8 +200,8 @@ pub fn measure_together(
     Ok(Measured { ranges: all.ranges, histogram, statistics })
 }
 
-/// What several servers measured, as if one had all of their documents. Statistics of which percentiles are asked for must have their
-/// `values`.
+/// Merges the measurements of several servers as if one server had all of their documents. If percentiles are
+/// requested, the statistics must have their `values`.
 ///
 /// # Errors
 /// More than [`BUCKETS_MAX`] buckets.
@@ -230,7 +231,7 @@ fn histogram(asked: &Measure, buckets: Vec<((Key, Key), u64)>) -> Result<Option<
     Ok(Some(buckets.into_iter().map(|((from, to), count)| Bucket { from, to, count }).collect()))
 }
 
-/// What is counted in each segment.
+/// Computes the counts of each segment.
 fn tallies(
     snapshot: &Snapshot,
     candidates: &[DocSet],

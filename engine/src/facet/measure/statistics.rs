@@ -2,7 +2,7 @@
 
 use crate::facet::values::summed;
 
-/// How many of a hundred values are not greater, to three decimals.
+/// Percentile: a number of percent with three decimals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Percentile {
     thousandths: u32,
@@ -21,14 +21,15 @@ impl Percentile {
         f64::from(self.thousandths) / 1000.0
     }
 
-    /// Of `count` values that ascend, the place of the first that so many of them are not greater than.
+    /// Returns the rank (from 1) of the percentile among `count` ascending values: that of the first value such that at
+    /// least the given percentage of the values is not greater.
     fn rank(self, count: u64) -> u64 {
         let rank = (u128::from(count) * u128::from(self.thousandths)).div_ceil(100_000);
         (rank as u64).max(1)
     }
 }
 
-/// What the values of all candidates say together. A document with several different values counts with each of them.
+/// Statistics of the values of all candidates. A document with several different values counts with each of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistics {
     /// Number of values.
@@ -45,7 +46,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Of values, and how many candidates have each.
+    /// Computes the statistics of values that come with the number of candidates that have each.
     pub(super) fn new(values: Vec<(f64, u64)>, percentiles: &[Percentile]) -> Statistics {
         let values = summed(values, f64::total_cmp);
         let ends: Vec<u64> = values
@@ -72,7 +73,7 @@ impl Statistics {
         }
     }
 
-    /// Of several servers. With percentiles, their `values` must be there.
+    /// Merges the statistics of several servers. If there are percentiles, the statistics must have their `values`.
     pub(super) fn merged(parts: Vec<Statistics>, percentiles: &[Percentile]) -> Statistics {
         if !percentiles.is_empty() {
             return Statistics::new(parts.into_iter().flat_map(|part| part.values).collect(), percentiles);

@@ -12,7 +12,7 @@ use crate::geo::distance_m;
 /// Counts of one segment, or of several.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    /// How many values each range that was asked for has.
+    /// Number of values in each requested range.
     pub(super) ranges: Vec<u64>,
     /// Start and end of each bucket. Of one segment they ascend, each once.
     pub(super) buckets: Vec<((Key, Key), u64)>,

@@ -94,7 +94,7 @@ impl Document {
         document
     }
 
-    /// As the scan reads them: a day alone is its midnight.
+    /// Returns the dates as the scan reads them: a day without a time is its midnight.
     fn seconds(&self) -> impl Iterator<Item = i64> + '_ {
         self.dates.iter().map(|&(seconds, written)| match written {
             Written::Day => seconds.div_euclid(86_400) * 86_400,
@@ -128,7 +128,7 @@ fn document() -> impl Strategy<Value = Document> {
         .prop_map(|(prices, dates, point)| Document { prices, dates, point })
 }
 
-/// How many of `sets` have a key in the bucket, by bucket.
+/// Counts, for each bucket, the sets in `sets` that have a key in it.
 fn by_bucket(sets: impl Iterator<Item = BTreeSet<i64>>) -> BTreeMap<i64, u64> {
     let mut counts = BTreeMap::new();
     sets.flatten().for_each(|bucket| *counts.entry(bucket).or_insert(0) += 1);

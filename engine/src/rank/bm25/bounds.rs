@@ -24,7 +24,7 @@ const SPARSE_SHARE: u64 = 64;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
     bytes_per_score: f64,
-    /// What saturated occurrences are at most.
+    /// Upper bound of a saturated term frequency.
     most: f64,
 }
 
@@ -37,7 +37,7 @@ impl Scale {
         Scale { bytes_per_score: (255.0 - count as f64) / sum.max(f64::MIN_POSITIVE), most }
     }
 
-    /// What a reading adds, rounded up.
+    /// Returns the bytes that a term expansion of this weight adds to a bound, rounded up.
     pub(super) fn byte(self, worth: f64) -> u8 {
         ((worth * self.most * self.bytes_per_score + 1e-9) as u8).saturating_add(1)
     }
@@ -53,12 +53,12 @@ impl Scale {
     }
 }
 
-/// How much of what a word is worth counts in the documents of a set.
+/// Share of a word's weight that counts in the documents of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Share {
-    /// As if the word were in a document as often as can be.
+    /// Whole weight, with the upper bound of the saturated term frequency.
     Whole,
-    /// As much as any one word counts in the document at most, see [`ceilings`](super::ceilings).
+    /// Upper bound of any single word in the document, see [`ceilings`](super::ceilings).
     OneWord,
     /// The difference between both, for a word that counts as one and stands there in further forms.
     FurtherForms,
@@ -68,7 +68,7 @@ pub(super) enum Share {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part<'a> {
     pub(super) docs: &'a DocSet,
-    /// What it is worth.
+    /// Weight that the documents get, in the bytes of a [`Scale`].
     pub(super) byte: u8,
     pub(super) share: Share,
 }
@@ -78,7 +78,7 @@ pub(super) struct Part<'a> {
 pub(super) enum Bounds {
     /// By document; 0 for those that are no candidates.
     Dense(Vec<u8>),
-    /// Of candidates, ascending.
+    /// Candidates, ascending, and the bound of each.
     Sparse(Vec<DocId>, Vec<u8>),
 }
 

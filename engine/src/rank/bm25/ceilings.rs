@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use lamina_index::index::SegmentView;
 use lamina_index::runtime::Urgency;
-use lamina_segment::bits::kernels::share;
 use lamina_segment::segment::SegmentReader;
 use lamina_text::id::{DocId, FIRST_TERM, FieldId, TermOrdinal};
 
@@ -26,12 +25,13 @@ const SLOTS: usize = 1024;
 /// Slots that are looked at for a word.
 const PROBES: usize = 8;
 
-/// Whether ceilings bound a word.
+/// Reports whether ceilings bound a word.
 pub(super) fn has_ceiling(reader: &SegmentReader, word: TermOrdinal) -> bool {
     u64::from(reader.postings().doc_freq(word)) * FREQUENT_SHARE < u64::from(reader.doc_count())
 }
 
-/// What fields count by here: weights as in scores, averages rounded up, which makes occurrences count more.
+/// Weights and average lengths of the fields for max impacts. The weights are those of scores. The averages are rounded
+/// up, which makes occurrences count more.
 #[derive(Clone, Debug, PartialEq)]
 struct Weights {
     formula: Formula,
@@ -113,7 +113,7 @@ fn byte_of(occurrences: f64, formula: Formula) -> u8 {
     (formula.saturated(occurrences) / formula.most() * 255.0 + 1e-6).ceil().min(255.0) as u8
 }
 
-/// Where a word is looked for first.
+/// Returns the slot at which the search for a word begins.
 fn place_of(word: TermOrdinal) -> usize {
     (word.wrapping_mul(0x9E37_79B1) >> (32 - SLOTS.ilog2())) as usize
 }

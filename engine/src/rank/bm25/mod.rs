@@ -58,12 +58,12 @@ const SCORED_FIRST: usize = 256;
 /// Documents that one thread scores at a time when there are many.
 const DOCS_PER_TASK: usize = 2048;
 
-/// What a search for a question is made of.
+/// Input of a search that ranks by BM25.
 pub(crate) struct Bm25Search<'a> {
     /// One node per word.
     pub(crate) graph: &'a QueryGraph,
     pub(crate) plan: &'a Plan,
-    /// What scores are multiplied by, as the boosts of the segments have it.
+    /// Boosts by which scores are multiplied, in the order in which the segments have them.
     pub(crate) boosts: &'a [&'a BoostRule],
     pub(crate) statistics: &'a Statistics,
     /// Entries wanted, over all segments; `usize::MAX` ranks every document.
@@ -73,7 +73,7 @@ pub(crate) struct Bm25Search<'a> {
     pub(crate) deadline: Option<Instant>,
     /// The segments, in their order.
     pub(crate) views: &'a [SegmentView],
-    /// Whether documents may have ceilings: they are made for all searchable fields only.
+    /// True if max impacts may be used. They are computed for all searchable fields together only.
     pub(crate) ceilings: bool,
 }
 
@@ -89,7 +89,7 @@ impl Bm25Search<'_> {
 pub(crate) struct Bm25Ranked<'a> {
     order: EntryOrder<'a>,
     boosts: &'a [&'a BoostRule],
-    /// What all words are worth together.
+    /// Sum of the weights of all words.
     worth: f64,
     formula: Formula,
     words: u32,
@@ -359,7 +359,7 @@ impl Scan<'_> {
 }
 
 impl Bm25Ranked<'_> {
-    /// What the ranking by `plan` saw: one look at a document decides all rules.
+    /// Reports the candidates of the ranking by `plan` as one entry, because one look at a document decides all rules.
     pub(crate) fn report(&self, plan: &Plan) -> Vec<RuleCandidates> {
         let documents = self.matching.iter().map(|docs| u64::from(docs.len())).sum();
         let rule = |part: &KeyPart| match *part {

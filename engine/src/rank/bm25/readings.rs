@@ -26,10 +26,12 @@ pub(super) const FORMS: usize = 1;
 pub(super) const COMPLETION: usize = 2;
 const JOINED: usize = 3;
 pub(super) const ONE_TYPO: usize = 4;
-/// What a document is worth that holds a word in a certain reading only. Other forms are as rare as all of them together.
+/// Discount for a document that contains a word in a certain term expansion only. Other forms need none, because their
+/// frequency is that of all forms together.
 pub(super) const DISCOUNTS: [f64; READINGS] = [1.0, 1.0, 0.6, 0.5, 0.5, 0.25];
 
-/// What two neighbours of the question add where they stand side by side, as a share of the one that is worth less.
+/// Bonus for two adjacent words of the question where they occur side by side, as a share of the smaller weight of the
+/// two.
 pub(super) const NEAR: f64 = 0.1;
 
 /// A word may be a misspelling when at most one document in this many holds it.
@@ -37,12 +39,12 @@ const DOUBTFUL_SHARE: u64 = 1000;
 /// … of forms that so many times as many documents hold.
 const LIKELIER: u64 = 10;
 
-/// Whether a word that `docs` of `documents` documents hold may be a misspelling.
+/// Reports whether a word that `docs` of `documents` documents contain may be a misspelling.
 pub(crate) fn is_doubtful(docs: u64, documents: u64) -> bool {
     docs * DOUBTFUL_SHARE <= documents
 }
 
-/// Whether a word that `docs` documents hold is a misspelling of a form that `form_docs` hold.
+/// Reports whether a word that `docs` documents contain is a misspelling of a form that `form_docs` contain.
 pub(super) fn is_likelier(form_docs: u64, docs: u64) -> bool {
     form_docs >= (docs * LIKELIER).max(1)
 }
@@ -59,7 +61,7 @@ pub(super) struct Forms {
 }
 
 impl Forms {
-    /// Whether it is one word at most.
+    /// Reports whether these are at most one word.
     fn is_word(&self) -> bool {
         self.words.len() <= 1 && self.completions.is_empty() && self.sequences.is_empty()
     }
@@ -71,7 +73,7 @@ pub(super) struct Reading {
     /// Index of the word in the query.
     pub(super) term: usize,
     pub(super) kind: usize,
-    /// What one occurrence in a field of average length adds to a score.
+    /// Weight: the score of one occurrence in a field of average length.
     pub(super) worth: f64,
     /// The forms of the words in each segment.
     pub(super) forms: Vec<Forms>,
@@ -82,7 +84,7 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Whether no document in [`docs`](Self::docs) of a segment counts this reading by more than one word that `has_ceiling`.
+    /// Reports whether no document in [`docs`](Self::docs) of a segment counts this reading by more than one word that `has_ceiling`.
     fn is_of_words(&self, segment: usize, has_ceiling: impl Fn(TermOrdinal) -> bool) -> bool {
         let forms = &self.forms[segment];
         let are_words = forms.completions.is_empty() && forms.sequences.is_empty();
@@ -92,7 +94,7 @@ impl Reading {
     }
 }
 
-/// Whether no document of a word, but for those that hold several of its forms, counts it by more than one word that
+/// Reports whether no document of a word, but for those that hold several of its forms, counts it by more than one word that
 /// `has_ceiling`. A document may have several of its readings.
 pub(super) fn are_of_words(of_word: &[Reading], segment: usize, has_ceiling: impl Fn(TermOrdinal) -> bool) -> bool {
     of_word.iter().all(|reading| reading.is_of_words(segment, &has_ceiling))
@@ -103,7 +105,8 @@ pub(super) fn are_of_words(of_word: &[Reading], segment: usize, has_ceiling: imp
 pub(super) struct Readings {
     /// By word, better ones first; none without documents.
     pub(super) list: Vec<Reading>,
-    /// What all words are worth together, those that no document holds included, side by side.
+    /// Sum of the weights of all words, including those that no document contains, and of the bonuses for adjacent
+    /// words.
     pub(super) worth: f64,
     /// By word: what it and the one before it add where they stand side by side.
     pub(super) near: Vec<f64>,
@@ -115,7 +118,7 @@ struct Asked<'a> {
     term: usize,
     /// Nodes of the words that it makes with its neighbours.
     joined: &'a [usize],
-    /// How often the question says it.
+    /// Number of times that the question contains the word.
     times: f64,
 }
 
@@ -125,7 +128,7 @@ impl Readings {
         self.list.chunk_by(|one, next| one.term == next.term)
     }
 
-    /// What a word adds side by side with its neighbours.
+    /// Returns the weight that a word adds side by side with its neighbours.
     pub(super) fn beside(&self, term: usize) -> f64 {
         self.near.iter().skip(term).take(2).sum()
     }
@@ -200,7 +203,8 @@ impl Readings {
     }
 }
 
-/// What words and those before them add side by side. `worths`: of the words that documents hold.
+/// Computes, for each word, the bonus of occurring side by side with the word before it. `worths`: weights of the
+/// words, 0 for those that no document contains.
 fn near(graph: &QueryGraph, worths: &[f64]) -> Vec<f64> {
     let are_neighbours = |at: usize| {
         let [before, word] = [&graph.terms[at - 1], &graph.terms[at]];

@@ -13,7 +13,7 @@ use crate::query::options::QueryOptions;
 /// Enough that nearly all slots are empty.
 const SLOTS: usize = 4096;
 
-/// What to look for in the documents of one segment; shared by threads.
+/// Terms to find in the documents of one segment. Threads share it.
 pub(super) struct Lookup<'a> {
     readings: &'a Readings,
     statistics: &'a Statistics,
@@ -41,7 +41,7 @@ struct Completions {
     bit: u128,
 }
 
-/// How a term relates to the word of the query.
+/// Relation of a term to the query word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spelling {
     Exact,
@@ -58,7 +58,7 @@ enum Spelling {
 struct Word {
     ordinal: TermOrdinal,
     reading: u32,
-    /// Where it counts.
+    /// Relation to the query word, which decides where the term counts.
     spelling: Spelling,
     /// The bit of its word, if it counts side by side with others.
     bit: u128,
@@ -131,7 +131,7 @@ impl<'a> Lookup<'a> {
         if first != 0 || self.completed.contains(&token) { Some(first) } else { None }
     }
 
-    /// Whether tokens begin with a sequence.
+    /// Reports whether the tokens begin with a sequence.
     fn begin_with(&self, codes: &[u32], sequence: u32) -> bool {
         let is_there = |(&code, word): (&u32, &Option<TermOrdinal>)| {
             let token = self.terms.any_term(code);
@@ -142,7 +142,7 @@ impl<'a> Lookup<'a> {
     }
 }
 
-/// What a document gets.
+/// Score of a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Scored {
     pub(super) score: f64,
@@ -154,7 +154,7 @@ pub(super) struct Scored {
 pub(super) struct Scorer<'a> {
     lookup: &'a Lookup<'a>,
     fields: Vec<(FieldId, u32)>,
-    /// Of the tokens.
+    /// Codes of the tokens.
     codes: Vec<u32>,
     /// By reading: occurrences in the field at hand.
     counts: Vec<f64>,

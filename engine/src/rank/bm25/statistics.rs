@@ -48,7 +48,7 @@ impl Statistics {
         Statistics { documents, formula: Formula(snapshot.settings.bm25), fields }
     }
 
-    /// What follows from the settings alone.
+    /// Returns the formula, which depends on the settings alone.
     pub(crate) fn formula(&self) -> Formula {
         self.formula
     }
@@ -70,7 +70,8 @@ impl Statistics {
         Some((field.weight, field.average.max(1.0)))
     }
 
-    /// What one occurrence in a field of so many tokens counts; 0 in a field that is not searched.
+    /// Returns the weighted frequency that one occurrence adds in a field of `tokens` tokens, or 0 for a field that is
+    /// not searched.
     pub(crate) fn occurrence(&self, field: FieldId, tokens: usize) -> f64 {
         match self.field(field) {
             Some((weight, average)) => self.formula.occurrence(weight, average, tokens),
@@ -93,12 +94,12 @@ fn field_weight(options: &QueryOptions, field: FieldId) -> f64 {
 pub(crate) struct Formula(Bm25);
 
 impl Formula {
-    /// What saturated occurrences can be at most, and never are.
+    /// Returns the upper bound of the saturated term frequency, which is never reached.
     pub(crate) fn most(self) -> f64 {
         self.0.k1 + 1.0
     }
 
-    /// What one occurrence counts in a field of so many tokens.
+    /// Returns the weighted frequency that one occurrence adds in a field of `tokens` tokens.
     pub(super) fn occurrence(self, weight: f64, average: f64, tokens: usize) -> f64 {
         let Bm25 { b, .. } = self.0;
         weight / (1.0 - b + b * tokens as f64 / average)
@@ -128,7 +129,7 @@ impl Formula {
         stretched(share).min(1.0)
     }
 
-    /// How far above the share 1 half of what is missing to 1 is reached.
+    /// Returns the distance above the share 1 at which half of the remaining way to 1 is covered.
     fn boosted_reach(self) -> f64 {
         let scale = (self.most() + 1.0) / self.most();
         (1.0 - scale / 2.0) / (scale / 4.0)

@@ -17,7 +17,7 @@ fn completions_of_a_prefix_count_with_the_best_of_each() {
     assert_eq!(ids(&snapshot, &search(&snapshot, &all).unwrap())[..4], [0, 1, 3, 4]);
 }
 
-/// Of thousands of documents that match, those are read that may be among the best.
+/// Checks that only documents that may be among the best are read, of thousands that match.
 #[test]
 fn few_of_many_documents_are_read() {
     // The best ones come last.
@@ -69,7 +69,8 @@ fn beginnings_of_words_read_few_documents() {
     }
 }
 
-/// Where few documents have two frequent words next to each other, those that have them near are read, and few others.
+/// Checks that few documents are read for two frequent words that few documents have side by side: those that have them
+/// close together, and few others.
 #[test]
 fn frequent_words_that_are_seldom_near_read_few_documents() {
     let document = |id: u64| {
@@ -95,8 +96,8 @@ fn frequent_words_that_are_seldom_near_read_few_documents() {
     }
 }
 
-/// Of the completions of a short prefix none is frequent, and all documents have one: those are read that have it right behind
-/// the frequent word.
+/// Checks that few documents are read for a short prefix of which all documents have a completion and no completion is
+/// frequent: those in which one directly follows the frequent word.
 #[test]
 fn prefixes_behind_frequent_words_read_few_documents() {
     let document = |id: u64| {

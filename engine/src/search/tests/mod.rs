@@ -67,7 +67,7 @@ fn names(explanation: &Explanation) -> Vec<Vec<String>> {
     explanation.rules.iter().map(|entry| entry.rules.iter().map(name).collect()).collect()
 }
 
-/// How many documents were looked at.
+/// Returns the number of documents that were read.
 fn read(result: &SearchResult) -> u64 {
     let rules = &result.explanation.as_ref().expect("asked for").rules;
     rules.iter().find_map(|entry| entry.read).expect("some rule looks at documents")

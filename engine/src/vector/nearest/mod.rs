@@ -8,7 +8,7 @@ use super::scan::{Pairing, QueryVector, similarities};
 
 /// More hits than this are found by comparing all.
 const COUNT_MAX: usize = 1000;
-/// How often more vectors are asked for because documents have several.
+/// Maximum number of rounds in which more vectors are requested because documents have several.
 const ROUNDS_MAX: u32 = 4;
 
 /// The `count` documents of `docs` nearest to `query` with their similarities (all of them above what any document that

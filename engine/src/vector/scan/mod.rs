@@ -12,7 +12,7 @@ use lamina_text::id::DocId;
 /// A direction that documents are compared with.
 #[derive(Clone, Debug)]
 pub struct QueryVector {
-    /// Of length 1, or all zeros.
+    /// Query direction, of length 1 or all zeros.
     unit: Vec<f32>,
     /// The signs, where documents have nothing else.
     bits: Vec<u8>,
@@ -34,13 +34,13 @@ impl QueryVector {
         self.unit.len()
     }
 
-    /// Of length 1, or all zeros.
+    /// Returns the query direction, of length 1 or all zeros.
     pub(super) fn unit(&self) -> &[f32] {
         &self.unit
     }
 }
 
-/// What the vectors of a document are compared with.
+/// Pairing of the vectors of a document with the query vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pairing {
     /// Each with each query.
@@ -103,7 +103,7 @@ const NO_VECTOR: f32 = -1.0;
 struct Best {
     count: usize,
     found: Vec<(DocId, f32)>,
-    /// Who is no nearer than this comes too late.
+    /// Similarity that a document must exceed to enter.
     least: f32,
 }
 
@@ -145,7 +145,7 @@ struct Scan<'a> {
     rows: Range<u32>,
     /// By query, the similarities of these.
     similarities: Vec<Vec<f32>>,
-    /// Of one query, the bits in which these differ.
+    /// Number of bits in which each of these differs from one query.
     differing: Vec<u32>,
 }
 
@@ -189,7 +189,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Whether one of the vectors that were compared is nearer than that.
+    /// Reports whether the similarity of one of the compared vectors is greater than `similarity`.
     fn reaches_beyond(&self, similarity: f32) -> bool {
         // Counted to the end, many are compared at once.
         let beyond = |similarities: &Vec<f32>| similarities.iter().filter(|other| **other > similarity).count();

@@ -31,7 +31,7 @@ pub enum Filter {
     Foreign { field: Located<String>, filter: Box<Filter>, at: Located<()> },
 }
 
-/// What is asked of a field's values. Operands are texts; whether they also are numbers is a matter of evaluation.
+/// Condition on the values of a field. Operands are texts; the evaluation decides whether they are also numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
     Equal(String),
@@ -68,7 +68,7 @@ pub struct Vectors {
     pub kind: Option<VectorsKind>,
 }
 
-/// Where a vector comes from.
+/// Origin of a vector.
 #[derive(Clone, Debug, PartialEq)]
 pub enum VectorsKind {
     UserProvided,

@@ -14,7 +14,7 @@ const LEVELS: usize = 8;
 /// A field of those elements of an array that pass a filter: `offers[stock > 0].price`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ElementField {
-    /// Where the elements are.
+    /// Path of the array elements.
     pub elements: Located<String>,
     pub filter: Filter,
     /// The name of the field within an element.

@@ -14,7 +14,7 @@ struct Details {
     at: Option<Location>,
 }
 
-/// What is wrong. The part of the text that it is about is the error's [`Location`].
+/// Kind of error in a filter. The error's [`Location`] is the part of the text that it concerns.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum FilterErrorKind {

@@ -13,7 +13,7 @@ impl Filter {
         Filter::parse_within(text, &mut Size::default())
     }
 
-    /// As [`Filter::parse`], for a text that is a part of a filter.
+    /// Works like [`Filter::parse`], for a text that is a part of a filter.
     pub(super) fn parse_within(text: &str, size: &mut Size) -> Result<Option<Filter>, FilterError> {
         if text.trim().is_empty() {
             return Ok(None);

@@ -34,7 +34,8 @@ pub use element::{ElementField, attribute_of};
 pub use error::{FilterError, FilterErrorKind};
 pub use location::{Located, Location};
 
-/// How deep parentheses, `NOT` and `_foreign` may nest, and brackets, which count eight times. Chains of `AND`, `OR` and the items of lists are flat.
+/// Maximum nesting depth of parentheses, `NOT`, `_foreign` and brackets; a bracket counts eight times. Chains of `AND`
+/// and `OR` and the items of lists are flat.
 pub(crate) const MAX_DEPTH: usize = 200;
 /// Conditions of one filter, in all texts of its JSON form.
 pub const CONDITIONS_MAX: usize = 100_000;

@@ -77,7 +77,7 @@ fn leaf() -> impl Strategy<Value = Filter> {
     ]
 }
 
-/// What may stand between brackets.
+/// Generates filters that may stand between brackets.
 fn of_element() -> impl Strategy<Value = Filter> {
     let leaf =
         (text(), condition()).prop_map(|(field, condition)| Filter::Condition { field: located(field), condition });

@@ -2,7 +2,7 @@
 
 use super::{CONDITIONS_MAX, FilterError, FilterErrorKind, VALUES_MAX};
 
-/// What was read of a filter so far, over all texts of its JSON form.
+/// Size of what has been read of a filter so far, over all texts of its JSON form.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Size {
     conditions: usize,

@@ -10,7 +10,8 @@ pub fn facet_number(normalised: &str) -> Option<f64> {
     normalised.parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| number + 0.0)
 }
 
-/// As [`facet_number`], for a text that is exactly what the number is shown as: the two are one value of a facet.
+/// Works like [`facet_number`], for a text that equals the displayed form of the number. The two are one value of a
+/// facet.
 pub fn same_facet_number(normalised: &str) -> Option<f64> {
     facet_number(normalised).filter(|number| number.to_string() == normalised)
 }

@@ -30,7 +30,7 @@ impl fmt::Debug for KnownWords {
 const KINDS: [TokenKind; 3] = [TokenKind::Word, TokenKind::SoftSeparator, TokenKind::HardSeparator];
 
 impl KnownWords {
-    /// Of different words, none empty; `None` without any.
+    /// Creates the matcher for distinct, non-empty words; `None` without any.
     pub(super) fn new(words: Vec<(&str, TokenKind)>) -> Option<KnownWords> {
         let bytes: usize = words.iter().map(|(word, _)| word.len()).sum();
         if words.is_empty() {
@@ -54,7 +54,7 @@ impl KnownWords {
         }
     }
 
-    /// Whether one of the words stands somewhere in `text`.
+    /// Reports whether one of the words occurs anywhere in `text`.
     pub(super) fn are_in(&self, text: &str) -> bool {
         match self {
             KnownWords::Few { automaton, .. } => automaton.is_match(text),

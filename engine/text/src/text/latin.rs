@@ -13,7 +13,7 @@ const TABLE_LEN: usize = 0x2200;
 /// Most characters that the normal form of one character has in the table.
 const NORMAL_CHARS_MAX: usize = 3;
 
-/// What to do with a character.
+/// Class of a character, which decides its treatment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     /// Part of a word, as it is. Only for ASCII, so that a run of such bytes is a word of the text itself.
@@ -28,7 +28,7 @@ enum Class {
     Starter,
     /// Not ASCII: the character decides, not the byte.
     Wide,
-    /// Of another script, or normalised in a way that does not fit: the general way is needed.
+    /// Character of another script, or one whose normal form does not fit. It needs the general algorithm.
     Foreign,
 }
 
@@ -57,7 +57,7 @@ struct Starter {
     alone: Class,
 }
 
-/// What stands at a place of the text.
+/// Next element of the text.
 enum Step<'t> {
     End,
     Separator { bytes: usize, hard: bool },
@@ -138,7 +138,7 @@ impl LatinTable {
         LatinTable { entries, bytes, foreign_ascii, starters }
     }
 
-    /// Whether every character of `text` can go this way.
+    /// Reports whether the table covers every character of `text`.
     pub(super) fn covers(&self, text: &str) -> bool {
         let covered = |c: char| self.entries.get(c as usize).is_some_and(|entry| entry.class != Class::Foreign);
         (text.is_ascii() && !self.foreign_ascii) || text.chars().all(covered)

@@ -72,7 +72,7 @@ static LATIN_BY_LETTER: LazyLock<FastMap<char, &'static str>> = LazyLock::new(||
     LATIN.iter().flat_map(|(letters, typed)| letters.chars().map(|letter| (letter, *typed))).collect()
 });
 
-/// What a Latin letter in lower case is typed as; `None` for what stays as it is.
+/// Returns the letters that are typed for a Latin letter in lower case; `None` if it is unchanged.
 pub(super) fn latin(c: char) -> Option<&'static str> {
     match c {
         // The most frequent ones first.
@@ -107,8 +107,8 @@ pub(super) fn cyrillic(c: char) -> char {
     }
 }
 
-/// Whether a mark behind `letters`, in lower case, is left out: the dots of ё, and accents that mark the stress. Those that
-/// make another letter (й, ї, ў, ѓ, ќ) stay.
+/// Reports whether a mark after `letters`, in lower case, is dropped: the dots of ё, and accents that mark the stress.
+/// Marks that make another letter (й, ї, ў, ѓ, ќ) are kept.
 pub(super) fn drops_cyrillic_mark(letters: &str, mark: char) -> bool {
     match mark {
         '\u{308}' => letters.ends_with('е'),

@@ -43,5 +43,5 @@ pub const TEXT_RULES: u32 = 1;
 pub const WORD_BYTES_MAX: usize = 250;
 /// Longest facet string, in bytes of its normalised form; what lies beyond is cut off.
 pub const FACET_BYTES_MAX: usize = 468;
-/// As much of a facet string as is shown, in bytes.
+/// Maximum length of a facet string that is shown, in bytes.
 pub const FACET_SHOWN_BYTES_MAX: usize = 4096;

@@ -18,13 +18,13 @@ pub struct Moment(i128);
 /// A date as it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Date {
-    /// When it begins, in UTC where it names no offset.
+    /// Start of the date, in UTC if it names no offset.
     pub moment: Moment,
-    /// What it says beside the day.
+    /// Precision of the date beyond the day.
     pub precision: Precision,
 }
 
-/// What a date says beside the day.
+/// Precision of a date beyond the day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
     /// Nothing: `2024-02-29`.

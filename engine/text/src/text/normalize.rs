@@ -35,7 +35,7 @@ impl Folding {
 
     pub(super) const LATIN: Folding = Folding { script: Script::Latin, swedish: false, ideographs: false, kana: false };
 
-    /// Whether case is folded.
+    /// Reports whether case is folded.
     fn has_case(&self) -> bool {
         matches!(self.script, Script::Latin | Script::Cyrillic | Script::Greek | Script::Georgian | Script::Armenian)
     }
@@ -93,7 +93,7 @@ impl Folding {
         }
     }
 
-    /// What follows lower-casing.
+    /// Folds a letter after it was lower-cased.
     fn fold_letter(&self, c: char, out: &mut String) {
         if self.script == Script::Latin
             && let Some(typed) = letters::latin(c)
@@ -177,7 +177,7 @@ pub fn normalize_word(word: &str) -> String {
     normalize_word_in(word, &[])
 }
 
-/// As [`normalize_word`], for text in one of `languages`; any, without one.
+/// Works like [`normalize_word`], for text in one of `languages`, or in any language if there are none.
 pub fn normalize_word_in(word: &str, languages: &[Language]) -> String {
     let mut out = String::with_capacity(word.len());
     let mut from = 0;

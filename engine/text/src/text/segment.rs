@@ -47,7 +47,7 @@ pub(super) fn language_of(run: &str, script: Script, languages: &[Language]) -> 
     }
 }
 
-/// Whether one of `languages` has rules of its own for Latin text.
+/// Reports whether one of `languages` has special rules for Latin text.
 pub(super) fn has_special_latin(languages: &[Language]) -> bool {
     languages.iter().any(|language| matches!(language, Language::Swe | Language::Deu))
 }
@@ -83,8 +83,8 @@ pub fn dictionary_heap_bytes() -> usize {
 /// Set before the dictionary is read, which happens with the first text that needs it.
 static CHINESE_IS_READ: AtomicBool = AtomicBool::new(false);
 
-/// Whether `text`, UTF-8 that may be cut anywhere, holds a Chinese character, which the dictionary of Chinese words knows
-/// how to cut. Japanese is written with some of them as well. Cost: 10 ms a gigabyte.
+/// Reports whether `text`, UTF-8 that may be cut anywhere, contains a Chinese character, for which the dictionary of
+/// Chinese words is needed. Japanese text contains some of them as well. Cost: 10 ms a gigabyte.
 pub fn holds_chinese(text: &[u8]) -> bool {
     // First bytes of U+4000 to U+9FFF, and of nothing else. Without a way out of each piece, the loop looks at many at once.
     let is_first = |byte: &u8| matches!(byte, 0xe4..=0xe9);

@@ -25,7 +25,7 @@ pub(super) struct Separators {
     plain: [bool; 128],
     /// Separators of one character: those of the lists, and the ASCII signs.
     single: FastMap<char, TokenKind>,
-    /// Whether letters are among them, or what else is no sign: the settings say so.
+    /// True if the settings make letters, or other characters that are not signs, separators.
     has_letters: bool,
     /// Characters that the settings make part of words.
     joining: HashSet<char, foldhash::fast::RandomState>,
@@ -114,8 +114,8 @@ impl Separators {
         separators
     }
 
-    /// What `c` is wherever it stands: a separator of a kind, or a sign that is a word. `None` for parts of words, and for
-    /// [`ZERO_WIDTH_JOINER`].
+    /// Returns the kind of `c` independent of its context: a separator of some kind, or a sign that is a word. Returns
+    /// `None` for parts of words, and for [`ZERO_WIDTH_JOINER`].
     pub(super) fn single(&self, c: char) -> Option<TokenKind> {
         let listed = self.single.get(&c).copied();
         if listed.is_some() || c.is_ascii() {
@@ -128,7 +128,7 @@ impl Separators {
         (!self.joining.contains(&c)).then_some(by_category)
     }
 
-    /// What the joiner at `at` does to the words beside it.
+    /// Returns the effect of the joiner at `at` on the words beside it.
     fn joiner(&self, text: &str, at: usize) -> Option<TokenKind> {
         let listed = self.single.get(&ZERO_WIDTH_JOINER).copied();
         let joins =
@@ -142,7 +142,7 @@ impl Separators {
         self.several.get(&first)?.iter().find(|(separator, _)| *separator == text).map(|(_, kind)| *kind)
     }
 
-    /// Whether a dictionary word or a custom separator of several characters stands somewhere in `text`.
+    /// Reports whether a dictionary word or a custom separator of several characters occurs anywhere in `text`.
     pub(super) fn has_custom(&self, text: &str) -> bool {
         self.custom.as_ref().is_some_and(|custom| custom.are_in(text))
             || self.dictionary.as_ref().is_some_and(|dictionary| dictionary.are_in(text))

@@ -9,7 +9,7 @@ use unicode_normalization::char::decompose_compatible;
 /// Joins the characters of some scripts into one shape; parts words where no such script is written.
 pub(super) const ZERO_WIDTH_JOINER: char = '\u{200d}';
 
-/// What a character that is neither letter, digit nor mark does to the words beside it.
+/// Effect on the adjacent words of a character that is not a letter, digit or mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sign {
     /// Parts them: symbols, punctuation, spaces, control and format characters.
@@ -59,7 +59,8 @@ fn signs() -> impl Iterator<Item = char> {
         .filter(|c| !c.is_alphabetic() && *c != ZERO_WIDTH_JOINER)
 }
 
-/// Whether a symbol is short for letters or digits. Signs of trade (™, ℠) are none of these: they are not searched for.
+/// Reports whether a symbol is short for letters or digits. Trade mark signs (™, ℠) do not count: they are not searched
+/// for.
 fn is_spelled(c: char) -> bool {
     let (mut count, mut spelled) = (0, true);
     decompose_compatible(c, |part| {
@@ -90,8 +91,8 @@ pub(super) fn is_invisible(c: char) -> bool {
     )
 }
 
-/// Whether a joiner behind `before` belongs to the word: in scripts from Arabic to Mongolian and in those of their kin it
-/// decides how letters look, and spelling asks for it.
+/// Reports whether a joiner after `before` belongs to the word. In scripts from Arabic to Mongolian and related ones it
+/// determines the shape of letters, and correct spelling requires it.
 pub(super) fn takes_joiners(before: char) -> bool {
     let joined = matches!(
         u32::from(before),

@@ -29,8 +29,8 @@ impl Stemmer {
         self.snowball.stem(word)
     }
 
-    /// What every word with `stem` begins with one of: the stem, but for its last letter, which changes (`happy`,
-    /// `happiness`). Empty when the stem is too short to look for forms.
+    /// Returns prefixes such that every word with `stem` begins with one of them: the stem without its last letter,
+    /// which may change (`happy`, `happiness`). Returns none if the stem is too short to look for forms.
     pub fn beginnings(&self, stem: &str) -> Vec<String> {
         let count = stem.chars().count();
         let Some((last, _)) = stem.char_indices().next_back().filter(|_| count >= STEM_CHARS_MIN) else {
@@ -49,7 +49,7 @@ impl Stemmer {
     }
 }
 
-/// Whether words of a language have stems here.
+/// Reports whether there is a stemmer for a language.
 pub fn has_stems(language: Language) -> bool {
     algorithm(language).is_some()
 }

@@ -128,7 +128,7 @@ impl Tokenizer {
         tokens
     }
 
-    /// How many words and separators [`Tokenizer::tokens`] gives. Takes as long, and no memory.
+    /// Counts the words and separators that [`Tokenizer::tokens`] returns. Takes the same time, but no memory.
     pub fn count(&self, text: &str, languages: &[Language]) -> usize {
         let mut count = 0;
         self.pieces(text, languages, &mut Vec::new(), |_| count += 1);
@@ -205,7 +205,7 @@ impl Piece {
     }
 }
 
-/// Whether lower-casing is all that normalisation can do to `word`.
+/// Reports whether normalisation can only lower-case `word`.
 fn is_plain(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_graphic())
 }
@@ -454,7 +454,8 @@ mod tests {
         }
     }
 
-    /// Where the public tokenizer and ours agree by contract: plain text of scripts cut at separators.
+    /// Checks the text for which this tokenizer agrees with the public one by contract: plain text of scripts that are
+    /// cut at separators.
     #[test]
     fn agrees_with_the_public_tokenizer_on_common_text() {
         use charabia::Tokenize;

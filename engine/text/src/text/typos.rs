@@ -151,12 +151,12 @@ pub struct TypoPattern {
     /// The characters, with [`NONE`] around them so that every row has a whole band.
     padded: Vec<u32>,
     len: usize,
-    /// Whether others may go on: the nearest of their beginnings counts.
+    /// True if longer words match too. Then the nearest of their prefixes counts.
     prefix: bool,
     typos_max: u8,
 }
 
-/// How far the bytes read so far lead.
+/// State of the automaton after the bytes read so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
     row: u16,
@@ -166,7 +166,7 @@ pub struct Reading {
     missing: u8,
     /// Characters read.
     chars: u32,
-    /// What is known of the current character.
+    /// Bits of the current character read so far.
     partial: u32,
 }
 
@@ -234,7 +234,7 @@ impl TypoPattern {
         Some(letters)
     }
 
-    /// Whether a row after so many characters can still lead to the end of the word.
+    /// Reports whether a row after so many characters can still lead to the end of the word.
     #[inline]
     fn is_near(&self, rows: &Rows, row: u16, chars: u32) -> bool {
         // Cells past the end of the word stand for nothing.

@@ -19,7 +19,7 @@ struct Account {
     one_max: usize,
     used: usize,
     lease: Lease,
-    /// Whether there was not enough for all answers.
+    /// True if the pool lacked memory for all concurrent responses.
     is_short: bool,
 }
 
@@ -46,16 +46,16 @@ impl AnswerBudget {
         }
     }
 
-    /// As [`AnswerBudget::take`], until the answer is given back.
+    /// Takes `bytes` like [`AnswerBudget::take`], and gives them back when the result is dropped.
     ///
     /// # Errors
-    /// As [`AnswerBudget::take`].
+    /// Same as [`AnswerBudget::take`].
     pub fn hold(&self, bytes: usize) -> ApiResult<Held> {
         self.take(bytes)?;
         Ok(Held { budget: self.clone(), bytes })
     }
 
-    /// What may be taken at most.
+    /// Returns the number of bytes that this response may still take.
     pub fn left(&self) -> usize {
         self.0.as_ref().map_or(usize::MAX, |account| {
             let account = account.lock();
@@ -70,7 +70,8 @@ impl AnswerBudget {
         }
     }
 
-    /// Whether the last refusal was because of others: another try may succeed after [`AnswerBudget::reserve`].
+    /// Reports whether the last refusal was caused by other requests. Another try may then succeed after
+    /// [`AnswerBudget::reserve`].
     pub fn is_short(&self) -> bool {
         self.0.as_ref().is_some_and(|account| account.lock().is_short)
     }

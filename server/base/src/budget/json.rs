@@ -41,7 +41,7 @@ fn parts(text: &[u8]) -> usize {
     2 * joints + memchr::memchr_iter(b',', text).count()
 }
 
-/// Where the text ends that begins at `at`: behind its closing quote.
+/// Returns the offset after the closing quote of the JSON string whose content begins at `at`.
 fn end_of_text(json: &[u8], mut at: usize) -> usize {
     while let Some(found) = json.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
         if json[at + found] == b'"' {

@@ -37,7 +37,7 @@ pub struct Budgets {
 }
 
 impl Budgets {
-    /// As the options say.
+    /// Creates the budgets that the options define.
     pub fn new(options: &Options) -> Budgets {
         let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         let (searching, document_bytes_max) = (&options.searching, options.indexing.document_bytes_max());

@@ -9,13 +9,15 @@ use tokio::time::Instant;
 
 use crate::memory;
 
-/// Of all bytes, the part in this many that only small ones get: who needs much must not keep out who needs little.
+/// Divisor of the pool: one part in this many is reserved for small leases, so that large leases do not starve
+/// them.
 const SMALL_ONLY: usize = 4;
 /// Up to this much is little.
 const SMALL_BYTES: usize = 256 << 10;
-/// What was so large leaves memory that the allocator would keep for a while: others may need it at once.
+/// Size from which dropping a lease also returns free memory to the system. The allocator would keep that memory
+/// for a while, and others may need it at once.
 const LARGE_BYTES: usize = 2 << 20;
-/// How long one that needs much waits for others.
+/// Maximum time that a large lease waits for others to give back memory.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Bytes that are taken and given back. Shared by reference.
@@ -33,12 +35,12 @@ impl Pool {
         Pool { one_max, all_max: one_max.saturating_mul(2), used: Mutex::new(0), freed: Notify::new() }
     }
 
-    /// What one may have.
+    /// Returns the maximum number of bytes of one lease.
     pub fn one_max(&self) -> usize {
         self.one_max
     }
 
-    /// What is taken now.
+    /// Returns the number of bytes that are leased now.
     #[cfg(test)]
     pub fn used(&self) -> usize {
         *self.used.lock()
@@ -84,7 +86,7 @@ impl Lease {
         self.pool.lease()
     }
 
-    /// How many.
+    /// Returns the number of leased bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -99,7 +101,7 @@ impl Lease {
         is_there
     }
 
-    /// As [`Lease::grow`], and waits some seconds for others to give back theirs.
+    /// Grows like [`Lease::grow`], but waits some seconds for others to give back memory.
     pub async fn grow_patiently(&mut self, bytes: usize) -> bool {
         self.grow_within(bytes, PATIENCE).await
     }

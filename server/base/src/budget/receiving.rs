@@ -11,8 +11,8 @@ use super::pool::{Lease, Pool};
 /// of the file. A document that is longer than one of them needs more.
 const BUFFERS_BYTES: usize = 3 << 19;
 
-/// What the reception of a payload may take whose longest document has `document_bytes_max` bytes: the document as it came
-/// and as it is written, each with a block of what comes behind it.
+/// Computes the memory limit for receiving a payload whose longest document has `document_bytes_max` bytes. It
+/// covers the document as received and as written, each with a block of the bytes that follow.
 pub(super) fn receiving_bytes(document_bytes_max: usize) -> usize {
     document_bytes_max.saturating_mul(2).saturating_add(2 * BUFFERS_BYTES)
 }
@@ -22,7 +22,7 @@ pub(super) fn receiving_bytes(document_bytes_max: usize) -> usize {
 pub struct ReceivingMemory {
     lease: Lease,
     document_bytes_max: usize,
-    /// Where a thread may wait for others to give back theirs.
+    /// Runtime on which a thread may wait for others to give back memory.
     runtime: Option<Handle>,
 }
 

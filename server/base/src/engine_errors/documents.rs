@@ -87,7 +87,7 @@ impl Sentence for VectorsError {
     }
 }
 
-/// What is wrong at `place` below `root`, which is the embedder.
+/// Describes the fault at `place` below `root`, which is the embedder.
 fn malformed(root: &str, place: &str, fault: &VectorsFault) -> String {
     match fault {
         VectorsFault::Syntax(reason) => reason.clone(),
@@ -166,7 +166,7 @@ impl Sentence for TemplateError {
 }
 
 impl Sentence for TemplateLimit {
-    /// What is said of a template, or of fragments.
+    /// Returns the message for a template, or for fragments, above a limit.
     fn sentence(&self) -> String {
         use TemplateLimit as Limit;
         match *self {

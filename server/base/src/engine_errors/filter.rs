@@ -110,7 +110,7 @@ fn write_sentence(f: &mut fmt::Formatter<'_>, kind: &FilterErrorKind, text: &str
     }
 }
 
-/// Of a value, or of a list of them, that is not written as one.
+/// Writes the message about a malformed value or a malformed list of values.
 fn write_value_sentence(f: &mut fmt::Formatter<'_>, kind: &FilterErrorKind, text: &str) -> fmt::Result {
     use FilterErrorKind as Kind;
     let escaped = text.escape_debug();
@@ -129,7 +129,7 @@ fn write_value_sentence(f: &mut fmt::Formatter<'_>, kind: &FilterErrorKind, text
     }
 }
 
-/// Of a filter that is larger than any may be.
+/// Writes the message about a filter that exceeds a limit.
 fn write_limit_sentence(f: &mut fmt::Formatter<'_>, kind: &FilterErrorKind) -> fmt::Result {
     use FilterErrorKind as Kind;
     match kind {

@@ -166,7 +166,7 @@ fn depth() {
     assert_eq!(failure(&format!("{}a = 1", "(".repeat(100_000))).0, limit);
 }
 
-/// Why `filter` is refused under these `filterableAttributes`.
+/// Returns the message with which `filter` is refused under these `filterableAttributes`.
 fn refusal(filterable: Value, filter: &str) -> String {
     let settings: Settings = serde_json::from_value(json!({
         "filterableAttributes": filterable,

@@ -156,7 +156,8 @@ fn mark_mismatch(expected: &str, present: Option<&str>) -> ApiError {
     ApiError::new(Code::IndexMarkMismatch, message)
 }
 
-/// Why a task of index `uid` failed. What is wrong with a payload stands alone, all else names the index first.
+/// Converts the failure of a task of index `uid` into an API error. The message begins with the index, except for
+/// faults of a payload.
 pub fn operation_error(uid: &str, is_payload: bool, error: &OperationError) -> ApiError {
     let named = |error: ApiError| error.prefixed(format_args!("Index `{uid}`: "));
     match error {
@@ -245,7 +246,7 @@ pub fn invalid_document_id(value: &str) -> String {
     )
 }
 
-/// Why a payload (`json`, `ndjson`, `csv`) was refused.
+/// Converts the fault of a payload (`json`, `ndjson`, `csv`) into an API error.
 pub fn payload_error(format: &str, error: PayloadError) -> ApiError {
     match error {
         PayloadError::Io(error) => error.into(),

@@ -44,7 +44,7 @@ fn cut(text: &str, bytes_max: usize) -> Option<&str> {
     (text.len() > bytes_max).then(|| &text[..end])
 }
 
-/// What a value looks like, as far as a message shows it: the rest is never written.
+/// Returns the part of a value that a message shows. The rest is never formatted.
 pub fn excerpt(value: impl fmt::Display) -> String {
     struct Excerpt(String);
     impl Write for Excerpt {

@@ -13,7 +13,7 @@ pub use code::{Code, ErrorType};
 pub use message::excerpt;
 pub use panics::panic_text;
 
-/// Where the documentation of the codes lives; a code's link is `<base>#<code>`.
+/// Base address of the documentation of the error codes. The link of a code is `<base>#<code>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorDocs(Arc<str>);
 
@@ -52,7 +52,7 @@ impl Default for ErrorDocs {
 pub struct ApiError {
     /// The public code; the type follows from it.
     pub code: Code,
-    /// What happened, for a person.
+    /// Description of the error for people.
     pub message: String,
     status: u16,
     is_momentary: bool,
@@ -79,7 +79,8 @@ impl ApiError {
         ApiError { is_momentary, ..self }
     }
 
-    /// Whether the operating system refused something that it may grant in a moment: room, descriptors, memory, a device.
+    /// Reports whether the operating system refused something that it may grant in a moment: disk space, descriptors,
+    /// memory, a device.
     pub fn is_momentary(&self) -> bool {
         self.is_momentary
     }
@@ -160,13 +161,13 @@ impl From<std::io::Error> for ApiError {
 /// The four keys of an error, in the order in which they are written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorBody {
-    /// What happened, for a person.
+    /// Description of the error for people.
     pub message: String,
     /// Text of a [`Code`].
     pub code: String,
-    /// Who has to act.
+    /// Party that must act.
     pub r#type: ErrorType,
-    /// Where to read about the code.
+    /// Link to the documentation of the code.
     pub link: String,
 }
 

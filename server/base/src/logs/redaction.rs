@@ -12,7 +12,7 @@ const MASK: &str = "XXX...";
 /// A shorter secret would be found in half of all words.
 const SECRET_BYTES_MIN: usize = 8;
 
-/// What looks like a secret, and what is left of it. Each pattern is linear in the length of a line.
+/// Patterns of likely secrets, each with its redacted form. Each pattern takes time linear in the length of a line.
 static PATTERNS: LazyLock<[(Regex, &str); 6]> = LazyLock::new(|| {
     [
         // `Authorization: Bearer …`, also in the quotes of JSON or of a debugger.

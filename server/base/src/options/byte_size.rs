@@ -15,7 +15,7 @@ impl ByteSize {
         ByteSize(bytes)
     }
 
-    /// As a plain number.
+    /// Returns the size as a plain number.
     pub const fn bytes(self) -> u64 {
         self.0
     }
@@ -25,7 +25,7 @@ impl ByteSize {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ByteSizeError {
-    /// Of another form than a size.
+    /// Text that does not have the form of a size.
     #[error("`{0}` is not a size: expected bytes, or a number with a unit such as `100 MB` or `2 GiB`")]
     NotASize(String),
     /// More than can be counted.
@@ -89,7 +89,7 @@ pub fn human_size(bytes: u64) -> String {
     if bytes < 1024 { format!("{bytes} B") } else { human_disk_size(bytes) }
 }
 
-/// As [`human_size`], for what is on a disk: in KiB at least.
+/// Formats a size on disk like [`human_size`], but in KiB at least.
 pub fn human_disk_size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     let (mut value, mut unit) = (bytes as f64 / 1024.0, 0);

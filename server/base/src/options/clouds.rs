@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// How stores are asked that do not speak the protocol of S3. What is not given is taken from the variables that the tools of
-/// these stores read.
+/// Options of stores that do not speak the S3 protocol. Missing values come from the environment variables that the
+/// tools of these stores read.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Google Cloud Storage and Azure Blob Storage")]
 pub struct CloudOptions {

@@ -18,8 +18,8 @@ const INLINE_DIVISOR: u64 = 8;
 /// A merge takes at most one part in this many.
 const MERGE_DIVISOR: u64 = 8;
 
-/// What a server holds besides takes no more than one part in this many: caches of searches, and memory that was freed and
-/// not given back yet.
+/// Divisor of the indexing memory: everything else that a server holds takes at most one part in this many. This
+/// covers caches of searches, and freed memory that has not been given back yet.
 const BESIDES_DIVISOR: u64 = 8;
 
 /// Memory, threads, sizes of batches.
@@ -59,7 +59,7 @@ pub struct Indexing {
 }
 
 impl Indexing {
-    /// How long a write of documents may have to wait, if that is limited.
+    /// Returns the maximum time that a write of documents may wait, if it is limited.
     pub fn queue_delay_max(&self) -> Option<Duration> {
         Some(self.max_queue_delay).filter(|limit| !limit.is_zero())
     }
@@ -70,7 +70,7 @@ impl Indexing {
         if self.experimental_reduce_indexing_memory_usage { bytes / 4 } else { bytes }
     }
 
-    /// Whether less memory was asked for than indexing can do with.
+    /// Reports whether the options give indexing less memory than it needs.
     pub fn memory_is_short(&self) -> bool {
         self.memory_bytes() < MEMORY_BYTES_MIN
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// How often something happens; `None` is never.
+/// Interval at which something happens; `None` means never.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval(pub Option<Duration>);
 
@@ -17,10 +17,10 @@ const DAYS_MAX: u64 = 36_500;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum IntervalError {
-    /// Of another form than an interval.
+    /// Text that does not have the form of an interval.
     #[error("`{0}` is not an interval: expected seconds, or a number with `s`, `m`, `h` or `d`, or `true` or `false`")]
     NotAnInterval(String),
-    /// Of another form than a time.
+    /// Text that does not have the form of a time.
     #[error("`{0}` is not a time: expected seconds, or a number with `s`, `m`, `h` or `d`")]
     NotATime(String),
     /// A number that is too large.
@@ -41,12 +41,12 @@ pub(super) fn time(text: &str) -> Result<Duration, IntervalError> {
     }
 }
 
-/// As [`time`], or 0.
+/// Reads a time like [`time`], but also accepts 0.
 pub(super) fn time_or_none(text: &str) -> Result<Duration, IntervalError> {
     if text.trim() == "0" { Ok(Duration::ZERO) } else { time(text) }
 }
 
-/// What the switch alone means, in seconds.
+/// Interval that the switch without a value stands for, in seconds.
 pub(super) const DAILY: &str = "86400";
 
 impl FromStr for Interval {

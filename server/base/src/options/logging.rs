@@ -5,7 +5,7 @@ use std::str::FromStr;
 use clap::{ArgAction, Args};
 use tracing_subscriber::filter::LevelFilter;
 
-/// What is logged on the console, and measured.
+/// Options of console logs and metrics.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Logs")]
 pub struct Logging {
@@ -58,7 +58,7 @@ pub enum LogsMode {
 }
 
 impl LogsMode {
-    /// As on the command line.
+    /// Returns the value as written on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             LogsMode::Human => "human",

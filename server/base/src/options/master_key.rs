@@ -8,7 +8,7 @@ use super::Environment;
 /// Shortest good master key, in bytes.
 const BYTES_MIN: usize = 16;
 
-/// Why the server does not start.
+/// Fault of the master key that prevents the start of the server.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MasterKeyError {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// When nothing can be found out.
+/// Memory that is assumed if no limit can be determined.
 const FALLBACK_BYTES: u64 = 2 << 30;
 
 /// The smallest of the machine's memory, the limits of the control group, and those of the process (`ulimit -d`, `ulimit
@@ -14,7 +14,7 @@ pub fn usable_memory_bytes() -> u64 {
     group_limits().into_iter().chain(machine).chain(process).min().unwrap_or(FALLBACK_BYTES)
 }
 
-/// What the process may map, and how much of that may be data.
+/// Reads the limits of the process on its address space and on its data.
 fn process_limits(limits: &str) -> Vec<u64> {
     let lines = limits
         .lines()
@@ -39,7 +39,7 @@ fn group_limits() -> Vec<u64> {
 /// A tree of control groups that bounds memory, and the place of the process in it.
 #[derive(Debug, PartialEq, Eq)]
 struct Hierarchy {
-    /// Where the tree is mounted.
+    /// Mount point of the tree.
     mount: PathBuf,
     /// The group of the process, below the mount.
     group: PathBuf,
@@ -74,7 +74,7 @@ fn hierarchies(groups: &str, mounts: &str) -> Vec<Hierarchy> {
         .collect()
 }
 
-/// Which part of the tree of control groups is mounted, and where.
+/// Returns the mounted part of the tree of control groups, and its mount point.
 fn mount_of(mounts: &str, is_v2: bool) -> Option<(String, String)> {
     mounts.lines().find_map(|line| {
         let (left, right) = line.split_once(" - ")?;

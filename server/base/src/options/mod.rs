@@ -55,16 +55,16 @@ use unavailable::Unavailable;
 /// Options of the server.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
-    /// Where the server is and who may ask it.
+    /// Address of the server, and access to it.
     #[command(flatten)]
     pub service: Service,
-    /// What is logged.
+    /// Options of logging.
     #[command(flatten)]
     pub logging: Logging,
     /// Experimental features.
     #[command(flatten)]
     pub experimental: Experimental,
-    /// What indexing may use.
+    /// Resources of indexing.
     #[command(flatten)]
     pub indexing: Indexing,
     /// Copies of the database.
@@ -76,13 +76,13 @@ pub struct Options {
     /// Certificates.
     #[command(flatten)]
     pub tls: Tls,
-    /// What is published or followed.
+    /// Options of publishing and following.
     #[command(flatten)]
     pub replication: Replication,
-    /// How many searches at once.
+    /// Number of concurrent searches.
     #[command(flatten)]
     pub searching: Searching,
-    /// What a search may do for rules.
+    /// Limits of the work that a search may do for rules.
     #[command(flatten)]
     pub rules_fuel: RulesFuel,
     /// Checks of files in the background.
@@ -97,7 +97,7 @@ pub struct Options {
     /// Names of the options that were given, wherever.
     #[arg(skip)]
     pub specified: BTreeSet<String>,
-    /// Whether a configuration file was read.
+    /// True if a configuration file was read.
     #[arg(skip)]
     pub has_config_file: bool,
 }
@@ -129,7 +129,7 @@ impl Options {
         self.experimental.preset_features(self.logging.metrics)
     }
 
-    /// What the start has to say about options that newer versions of the protocol do not have, or call otherwise.
+    /// Returns the startup notices about options that newer versions of the protocol lack or have renamed.
     pub fn removed_notices(&self) -> Vec<String> {
         const NOTICES: [(&str, &str); 4] = [
             (
@@ -149,7 +149,8 @@ impl Options {
         self.unavailable.first_set()
     }
 
-    /// Where errors link to: what the operator says, the documentation of the build, or this server's own page.
+    /// Returns the base of error links: the address given by the operator, else the documentation of the build, else
+    /// the page of this server.
     pub fn error_docs(&self) -> ErrorDocs {
         let given = self.service.error_docs_url.as_deref().filter(|address| !address.is_empty());
         let own = || ErrorDocs::of_server(&self.public_address());
@@ -168,7 +169,7 @@ impl Options {
         format!("{scheme}://{host}:{port}")
     }
 
-    /// Whether an option was given, on the command line, in the environment or in the file.
+    /// Reports whether an option was given on the command line, in the environment or in the file.
     pub fn is_specified(&self, name: &str) -> bool {
         self.specified.contains(name)
     }

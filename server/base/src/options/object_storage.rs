@@ -8,7 +8,7 @@ use clap::Args;
 use super::byte_size::ByteSize;
 use super::clouds::CloudOptions;
 
-/// Where snapshots go instead of a folder.
+/// Options of snapshots that go to object storage instead of a folder.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Snapshots in object storage")]
 pub struct ObjectStorageOptions {

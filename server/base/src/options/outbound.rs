@@ -9,7 +9,7 @@ use super::{ByteSize, interval};
 use crate::outbound::{IpPolicy, parse_url};
 use crate::secret::secrets_of_url;
 
-/// What an account may be sent a minute; `None`: any number.
+/// Maximum load per minute of an account; `None` means unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RateLimits {
     /// Requests, each try counted.
@@ -62,13 +62,13 @@ pub struct OutboundRequests {
 }
 
 impl OutboundRequests {
-    /// What is sent to the receiver of the command line so that it believes.
+    /// Returns the credentials of the webhook that the command line names.
     pub(super) fn secrets(&self) -> Vec<String> {
         let in_address = self.task_webhook_url.as_deref().map(secrets_of_url).unwrap_or_default();
         self.task_webhook_authorization_header.iter().cloned().chain(in_address).collect()
     }
 
-    /// What an account of an embedding provider may be sent.
+    /// Returns the rate limits of an account of an embedding provider.
     pub fn embedder_limits(&self) -> RateLimits {
         RateLimits {
             requests_per_minute: self.embedder_requests_per_minute,
@@ -76,8 +76,8 @@ impl OutboundRequests {
         }
     }
 
-    /// Whether what is sent along to the webhook can be sent. Not a check of the option alone, whose refusal would
-    /// show the secret.
+    /// Reports whether the authorization header of the webhook can be sent. The option itself does not check this,
+    /// because its refusal would show the secret.
     pub fn authorization_is_sendable(&self) -> bool {
         let value = self.task_webhook_authorization_header.as_deref();
         value.is_none_or(|value| reqwest::header::HeaderValue::from_str(value).is_ok())

@@ -7,23 +7,23 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-/// Where state is published.
+/// Address of the store where state is published.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreAddress {
     /// `file:///folder`: on this machine, or shared.
     Folder(PathBuf),
     /// `s3://bucket/prefix`, whose other options are those of snapshots; `gs://bucket/prefix`; `az://container/prefix`.
     Bucket {
-        /// Of the store.
+        /// Protocol of the store.
         kind: BucketKind,
-        /// Of the bucket.
+        /// Name of the bucket.
         name: String,
-        /// What all keys begin with: empty, or it ends with a slash.
+        /// Prefix of all keys: empty, or it ends with a slash.
         prefix: String,
     },
 }
 
-/// Where indexes are that `lamina build` makes.
+/// Place for indexes that `lamina build` makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BuiltPlace {
     /// On this machine.
@@ -43,7 +43,7 @@ impl FromStr for BuiltPlace {
     }
 }
 
-/// Whose protocol a store speaks.
+/// Protocol of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BucketKind {
     /// S3, by whomever it is offered.
@@ -96,7 +96,7 @@ impl fmt::Display for StoreAddress {
     }
 }
 
-/// Where a write is safe before it is acknowledged.
+/// Place where a write must be durable before it is acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Durability {
     /// On the disk of this server. What it has not published is lost when another one takes over.
@@ -158,21 +158,21 @@ pub struct Replication {
     pub max_lag: Option<Duration>,
 }
 
-/// Of a standby that does not say how long.
+/// Default takeover time of a standby.
 const TAKEOVER_AFTER: Duration = Duration::from_secs(10);
 
 impl Replication {
-    /// Whether writes are acknowledged when they are in the store.
+    /// Reports whether writes are acknowledged only when they are in the store.
     pub fn is_to_be_in_store(&self) -> bool {
         self.durability == Durability::Store
     }
 
-    /// Whether this server may be one that writes and publishes.
+    /// Reports whether this server may be a writer that publishes.
     pub fn may_write(&self) -> bool {
         self.publish.is_some() || self.standby
     }
 
-    /// How long this server may show no sign of life when it writes.
+    /// Returns the time without heartbeats after which another server takes over from this writer.
     pub fn takeover_after(&self) -> Option<Duration> {
         self.takeover_after.or_else(|| self.standby.then_some(TAKEOVER_AFTER))
     }

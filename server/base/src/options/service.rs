@@ -91,17 +91,17 @@ impl Service {
         self.http_payload_size_limit.bytes()
     }
 
-    /// Whether a database of an older version is brought up to this one.
+    /// Reports whether a database of an older version is upgraded to this version.
     pub fn upgrades(&self) -> bool {
         self.experimental_dumpless_upgrade || self.upgrade_db
     }
 
-    /// Where spans of requests go, if anywhere.
+    /// Returns the address to which spans of requests are sent, if there is one.
     pub fn trace_collector(&self) -> Option<&str> {
         self.trace_url.as_deref().filter(|url| !url.is_empty())
     }
 
-    /// Where usage figures go, if anywhere.
+    /// Returns the address to which usage figures are sent, if there is one.
     pub fn collector(&self) -> Option<&str> {
         self.telemetry_url.as_deref().filter(|url| !self.no_analytics && !url.is_empty())
     }
@@ -142,7 +142,7 @@ fn origin(text: &str) -> Result<String, String> {
     }
 }
 
-/// Where a server that anyone may use can be reached.
+/// Addresses on which a server without a master key may listen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Unprotected {
     /// Wherever the options say.
@@ -152,7 +152,7 @@ pub enum Unprotected {
 }
 
 impl Unprotected {
-    /// As on the command line.
+    /// Returns the value as written on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Unprotected::Anywhere => "anywhere",
@@ -161,7 +161,7 @@ impl Unprotected {
     }
 }
 
-/// How careful to be.
+/// Environment of the server: it decides how strict the master key is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Environment {
     /// A master key is optional.
@@ -171,7 +171,7 @@ pub enum Environment {
 }
 
 impl Environment {
-    /// As on the command line.
+    /// Returns the value as written on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Environment::Development => "development",

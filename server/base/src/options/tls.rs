@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
-/// What the options say, once certificate and key are named.
+/// TLS options of a server that has a certificate and a key.
 #[derive(Clone, Debug, Default)]
 pub struct TlsOptions {
     /// PEM chain, the server's own certificate first.
@@ -13,13 +13,13 @@ pub struct TlsOptions {
     pub key: PathBuf,
     /// PEM roots to check certificates of clients with.
     pub client_roots: Option<PathBuf>,
-    /// Whether clients without a certificate are refused.
+    /// True if clients without a certificate are refused.
     pub requires_client: bool,
     /// DER answer of an OCSP responder, to be stapled.
     pub ocsp: Option<PathBuf>,
-    /// Whether sessions are remembered.
+    /// True if sessions can be resumed.
     pub resumption: bool,
-    /// Whether clients get tickets to remember sessions by.
+    /// True if clients get tickets for session resumption.
     pub tickets: bool,
 }
 
@@ -57,7 +57,7 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// How to speak TLS; `None` without both a certificate and a key.
+    /// Returns the options of TLS, or `None` without both a certificate and a key.
     pub fn resolved(&self) -> Option<TlsOptions> {
         let (certificates, key) = (self.ssl_cert_path.clone()?, self.ssl_key_path.clone()?);
         Some(TlsOptions {

@@ -19,7 +19,8 @@ fn twin_of(own: &str) -> Option<String> {
     own.strip_prefix(OWN).map(|name| format!("{TWIN}{name}"))
 }
 
-/// What the start has to say about variables of the other server that are set: which are taken, which are not, and why.
+/// Returns the startup notices about environment variables of the other server: those that are used, those that are
+/// not, and the reasons.
 pub fn twin_notices() -> Vec<String> {
     let own: Vec<String> = super::own_variables();
     let set = env::vars_os().filter_map(|(name, _)| name.into_string().ok());

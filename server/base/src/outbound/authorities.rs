@@ -10,11 +10,11 @@ use thiserror::Error;
 )]
 pub struct NoCaCertificates;
 
-/// What `build` makes of the CA certificates of the machine (`true`), or, where there are none, of no certificates at
-/// all (`false`): `http` works without. Also returns which it was.
+/// Calls `build` with the CA certificates of the machine (`true`). If there are none, calls it without any
+/// certificates (`false`), which is enough for `http`. Also returns the flag that was used.
 ///
 /// # Errors
-/// When `build` fails for another reason.
+/// Fails if `build` fails for another reason.
 pub fn with_ca_certificates<T>(build: impl Fn(bool) -> reqwest::Result<T>) -> reqwest::Result<(T, bool)> {
     match build(true) {
         Ok(built) => Ok((built, true)),

@@ -30,7 +30,7 @@ use resolver::GuardedResolver;
 
 use crate::secret::shown_url;
 
-/// How long a connection may take to be made, name resolution included.
+/// Maximum time to establish a connection, name resolution included.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// Longest silence of a peer that answers. Overall limits are set per request.
 const READ_TIME: Duration = Duration::from_secs(30);
@@ -47,15 +47,15 @@ pub struct Outbound {
 /// An answer, read to its end.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    /// Of the last answer, after redirects.
+    /// Status of the last response, after redirects.
     pub status: StatusCode,
-    /// Of the last answer.
+    /// Headers of the last response.
     pub headers: HeaderMap,
     /// Decoded from chunks, not from a content encoding.
     pub body: Bytes,
 }
 
-/// Why there is no answer.
+/// Reason why a request got no response.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum OutboundError {
@@ -64,7 +64,7 @@ pub enum OutboundError {
     Url {
         /// Without the secrets in it.
         url: String,
-        /// What is wrong.
+        /// Description of the fault.
         reason: String,
     },
     /// The address is not one that this server may reach.
@@ -120,7 +120,7 @@ impl OutboundError {
         }
     }
 
-    /// Whether the same request may succeed a little later.
+    /// Reports whether the same request may succeed a little later.
     pub fn is_transient(&self) -> bool {
         match self {
             OutboundError::Timeout => true,
@@ -224,7 +224,7 @@ impl Outbound {
         Ok(())
     }
 
-    /// Whether an address may be asked, as far as it says so itself.
+    /// Checks whether an address may be requested, as far as its text shows that.
     fn check(&self, url: &Url) -> Result<(), OutboundError> {
         self.policy.check_url(url)?;
         if url.scheme() == "https" {

@@ -19,7 +19,7 @@ pub enum IpPolicy {
     Any,
 }
 
-/// What is wrong with the option.
+/// Fault in the value of the option.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{0}` is neither an IP network like `10.0.0.0/8` nor `any`")]
 pub struct IpPolicyError(String);
@@ -50,7 +50,7 @@ impl FromStr for IpPolicy {
 }
 
 impl IpPolicy {
-    /// Whether `address` may be reached.
+    /// Reports whether `address` may be reached.
     pub fn admits(&self, address: IpAddr) -> bool {
         match self {
             IpPolicy::Any => true,
@@ -76,7 +76,7 @@ impl IpPolicy {
     }
 }
 
-/// Whether an address is meant to be reached from anywhere (the registries of special-purpose addresses).
+/// Reports whether an address is globally reachable, according to the registries of special-purpose addresses.
 fn is_global(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_global_v4(address),

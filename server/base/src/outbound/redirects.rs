@@ -11,7 +11,8 @@ use crate::secret::shown_url;
 
 pub(super) const REDIRECTS_MAX: usize = 5;
 
-/// What another origin may learn of a request: what is sent, and in which form an answer is wanted.
+/// Request headers that may be sent to another origin: they describe the body and the accepted forms of the
+/// response.
 const PUBLIC: [HeaderName; 8] = [
     header::ACCEPT,
     header::ACCEPT_ENCODING,
@@ -23,7 +24,7 @@ const PUBLIC: [HeaderName; 8] = [
     header::USER_AGENT,
 ];
 
-/// What says something of a body.
+/// Headers that describe a body.
 const OF_BODY: [HeaderName; 4] =
     [header::CONTENT_ENCODING, header::CONTENT_LENGTH, header::CONTENT_TYPE, header::TRANSFER_ENCODING];
 
@@ -45,7 +46,7 @@ const FRAMING: [&str; 14] = [
     "upgrade",
 ];
 
-/// Whether a header, in any case, is for the server alone to set in requests that clients configure.
+/// Reports whether only the server may set a header in requests that clients configure. Ignores the case of `name`.
 pub fn is_framing(name: &str) -> bool {
     FRAMING.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
@@ -93,7 +94,7 @@ impl Outbound {
     }
 }
 
-/// Where an answer leads, without a user and a password of its own.
+/// Returns the target of a redirect, without the user and the password in it.
 fn target(response: &Response, from: &Url) -> Option<Url> {
     let leads = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
     let location = response.headers().get(header::LOCATION).filter(|_| leads)?;

@@ -13,7 +13,7 @@ use super::{Cli, OptionsError};
 
 const DEFAULT_FILE: &str = "./config.toml";
 
-/// What is wrong with the configuration file.
+/// Fault of the configuration file.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ConfigFileError {
@@ -30,7 +30,7 @@ pub enum ConfigFileError {
     Syntax {
         /// The file that the option names.
         path: PathBuf,
-        /// Where and why.
+        /// Place and reason of the fault.
         source: Box<toml::de::Error>,
     },
     /// A key that is no option.
@@ -38,7 +38,7 @@ pub enum ConfigFileError {
     UnknownKey {
         /// The file.
         path: PathBuf,
-        /// As the file has it.
+        /// Key as written in the file.
         key: String,
     },
     /// The file would name another one.
@@ -51,7 +51,7 @@ pub enum ConfigFileError {
         path: PathBuf,
         /// The option that it sets.
         key: String,
-        /// What the value is.
+        /// Type of the value.
         found: &'static str,
     },
     /// A value that its option refuses.

@@ -14,7 +14,7 @@ const FLAG: &str = "--experimental-logs-mode";
 const VARIABLE: &str = "SVC_EXPERIMENTAL_LOGS_MODE";
 const KEY: &str = "experimental_logs_mode";
 
-/// Whether a server is asked for whose logs are JSON, although the options have a fault: in the order of the command line,
+/// Reports whether the options select JSON logs, even if the options have a fault. The order is the command line,
 /// the environment, the configuration file.
 pub fn asks_for_json(args: impl IntoIterator<Item = OsString>) -> bool {
     let args: Vec<String> = args.into_iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();

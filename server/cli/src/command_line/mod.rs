@@ -36,10 +36,10 @@ use crate::{build, inspect, repair, store_command, verify};
                   file."
 )]
 pub struct Cli {
-    /// What to do instead of serving.
+    /// Command to run instead of the server.
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// How to serve.
+    /// Options of the server.
     #[command(flatten)]
     pub options: Options,
 }
@@ -137,7 +137,7 @@ fn without_asides(command: clap::Command) -> clap::Command {
     command.mut_subcommands(without_asides)
 }
 
-/// As [`with_variables`], for the options that a command has in common with the server.
+/// Adds variables like [`with_variables`], for the options that a command shares with the server.
 fn with_variables_of_server(command: clap::Command) -> clap::Command {
     command.mut_args(|argument| match argument.get_help_heading() {
         Some(_) => {
@@ -148,7 +148,8 @@ fn with_variables_of_server(command: clap::Command) -> clap::Command {
     })
 }
 
-/// What all options of the server have in common: a variable, and for switches the words that turn them off.
+/// Adds the common parts of all server options: an environment variable, and for switches the words that turn them
+/// off.
 fn with_variables(command: clap::Command) -> clap::Command {
     command.mut_args(|argument| {
         // Help and version are no options of the server.
@@ -170,14 +171,14 @@ fn with_variables(command: clap::Command) -> clap::Command {
     })
 }
 
-/// Why the options cannot be used.
+/// Reason why the options cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum OptionsError {
     /// Also how `--help` and `--version` end.
     #[error(transparent)]
     CommandLine(#[from] clap::Error),
-    /// What is wrong with the configuration file.
+    /// Fault of the configuration file.
     #[error(transparent)]
     ConfigFile(#[from] ConfigFileError),
     /// One option without another.
@@ -199,7 +200,7 @@ pub enum OptionsError {
     Unavailable {
         /// With its dashes.
         option: &'static str,
-        /// What it stands for.
+        /// Feature that the option stands for.
         what: &'static str,
     },
 }
@@ -214,7 +215,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<(Cli, Option<Pa
     Ok((cli, config_file))
 }
 
-/// What each option alone cannot know. Checked at the end, because the values may come from different places.
+/// Checks constraints between options. Runs at the end, because the values may come from different sources.
 fn check_combination(options: &Options) -> Result<(), OptionsError> {
     if let Some((option, what)) = options.first_unavailable() {
         return Err(OptionsError::Unavailable { option, what });

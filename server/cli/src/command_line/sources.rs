@@ -127,7 +127,7 @@ fn value_of(argument: &Arg) -> Option<&'static str> {
     Some(value.unwrap_or_else(|| panic!("no value for {id}")))
 }
 
-/// As they come out: without what only names their source.
+/// Returns the parsed options, without those that only name their source.
 fn read(args: &[String]) -> String {
     let all = std::iter::once("lamina".to_owned()).chain(args.iter().cloned()).map(OsString::from);
     let (cli, _) = config_file::parse(all.collect()).unwrap_or_else(|error| panic!("{args:?}: {error}"));
@@ -152,7 +152,7 @@ fn a_process_of_its_own() {
     println!("{MARK}{}", read(&args));
 }
 
-/// As [`read`], in a process with these variables.
+/// Reads like [`read`], in a process with these environment variables.
 fn read_by_another(variables: &[(String, &str)], args: &[String]) -> String {
     let mut this = Command::new(std::env::current_exe().unwrap());
     this.args(["--exact", "command_line::sources::a_process_of_its_own", "--nocapture"]).env(ARGS, args.join("\n"));

@@ -24,7 +24,7 @@ const POSTINGS_SHOWN_MAX: usize = 20;
 /// Longer names of sections push their sizes to the right.
 const NAME_WIDTH_MAX: usize = 48;
 
-/// What to print.
+/// Part of a database to print.
 #[derive(Debug, Args)]
 pub struct InspectArgs {
     #[command(flatten)]
@@ -127,7 +127,7 @@ fn describe_index(out: &mut String, index: &Index, snapshot: &Snapshot) {
     }
 }
 
-/// What else leads to the index, and its states before the present one: where there are any.
+/// Describes the aliases of the index and its retained generations, if there are any.
 fn describe_names_and_states(out: &mut String, instance: &Instance, uid: &str, index: &Index) {
     let aliases = aliases_of(instance, uid);
     if !aliases.is_empty() {

@@ -27,7 +27,7 @@ use crate::verify::{self, DatabaseArgs, OpenError};
 /// Heap for a segment that is written anew; what does not fit becomes another one.
 const MEMORY_BYTES: usize = 512 << 20;
 
-/// What to repair.
+/// Options of a repair.
 #[derive(Debug, Args)]
 pub struct RepairArgs {
     #[command(flatten)]
@@ -68,7 +68,7 @@ pub fn run(args: &RepairArgs) -> ExitCode {
     }
 }
 
-/// Whether all indexes are whole in the end.
+/// Repairs the indexes, and reports whether all of them are sound in the end.
 fn repair_all(args: &RepairArgs) -> Result<bool, RepairError> {
     let (folder, as_json) = (args.database.path(), args.database.json);
     // What is written is private to the user of the database, as all that a server writes. Another user leaves it readable for them.

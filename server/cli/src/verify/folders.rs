@@ -53,7 +53,7 @@ pub(super) fn check_small_files(folder: &Path, findings: &mut Findings) {
     }
 }
 
-/// What was put aside is no damage, but waits to be looked at.
+/// Lists quarantined files. They are not damage, but wait for inspection.
 pub(super) fn mention_quarantine(folder: &Path, findings: &mut Findings) {
     for Aside { name, files, bytes } in aside(folder) {
         let (files, size) = (counted(files, "file"), human_size(bytes));

@@ -17,7 +17,7 @@ use thiserror::Error;
 
 use queue::QueueCopy;
 
-/// Which database, and how what is found is printed.
+/// Database, and output format of the findings.
 #[derive(Debug, Args)]
 pub struct DatabaseArgs {
     /// Folder of the database; no server may be using it.
@@ -37,7 +37,7 @@ impl DatabaseArgs {
     }
 }
 
-/// What to check.
+/// Options of a verification.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub struct VerifyArgs {
     deep: bool,
 }
 
-/// Why a folder cannot be looked into.
+/// Reason why a database folder cannot be inspected.
 #[derive(Debug, Error)]
 pub(crate) enum OpenError {
     #[error("there is no database in {0:?}")]
@@ -71,9 +71,9 @@ enum VerifyError {
 #[derive(Debug, Default)]
 struct Findings {
     damage_count: usize,
-    /// What is printed at the end, if anything.
+    /// Findings to print at the end, if the output is JSON.
     json: Option<Vec<Value>>,
-    /// Why nothing more can be printed.
+    /// Error after which nothing more can be printed.
     failure: Option<std::io::Error>,
 }
 
@@ -97,7 +97,7 @@ impl Findings {
         }
     }
 
-    /// Whether all is sound; what is printed at the end is.
+    /// Reports whether all is sound, and prints the findings that are due at the end.
     fn end(mut self) -> Result<bool, std::io::Error> {
         let is_sound = self.damage_count == 0;
         if let Some(found) = self.json.take() {
@@ -120,7 +120,7 @@ pub fn verify(args: &VerifyArgs) -> ExitCode {
     }
 }
 
-/// Whether all is sound.
+/// Verifies the database, and reports whether all of it is sound.
 fn verify_all(args: &VerifyArgs) -> Result<bool, VerifyError> {
     let folder = args.database.path();
     let lock = lock(folder)?;

@@ -22,7 +22,7 @@ use super::Findings;
 #[derive(Debug)]
 pub(super) struct QueueCopy {
     folder: PathBuf,
-    /// What was found in the log.
+    /// Result of the check of the log.
     log: LogReport,
 }
 

@@ -19,16 +19,16 @@ const CONNECT_TIME: Duration = Duration::from_secs(10);
 const ANSWER_BYTES_MAX: usize = 256 << 20;
 /// And one with the status of an error, which is a sentence.
 const REFUSAL_BYTES_MAX: usize = 64 << 10;
-/// Of what is no error of this protocol, so much is shown.
+/// Number of characters shown of a response that is no error of this protocol.
 const SHOWN_MAX: usize = 1000;
 
 /// Redirects within a server that are followed.
 const REDIRECTS_MAX: usize = 10;
 
-/// What the other side of a connection is heard of that speaks TLS.
+/// Parts of error messages that suggest that the other side expects TLS.
 const OF_TLS: [&str; 2] = ["closed before message completed", "invalid HTTP version"];
 
-/// Which server, and as who.
+/// Address of the server, and the API key to use.
 #[derive(Clone, Debug, Args)]
 pub struct ServerArgs {
     /// Address of the server.
@@ -39,7 +39,7 @@ pub struct ServerArgs {
     pub(crate) api_key: Option<String>,
 }
 
-/// Why a command got no answer, or none that helps.
+/// Reason why a command got no usable response.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ClientError {
@@ -75,7 +75,7 @@ impl ClientError {
     }
 }
 
-/// What a user can do about an error of this code.
+/// Returns advice for the user about an error of this code.
 pub(crate) fn advice(code: &str) -> &'static str {
     match code {
         "missing_authorization_header" => "\nGive a key with --api-key, or in the variable SVC_API_KEY",
@@ -87,7 +87,7 @@ pub(crate) fn advice(code: &str) -> &'static str {
     }
 }
 
-/// What the server says about a request that it refuses.
+/// Error with which the server refuses a request.
 #[derive(Debug, Default, Deserialize)]
 pub struct ErrorBody {
     pub message: String,
@@ -176,7 +176,7 @@ impl Client {
         serde_json::from_slice(text).map_err(|error| ClientError::Unreadable { url: url(), reason: error.to_string() })
     }
 
-    /// Why there is no answer.
+    /// Describes the failure of a request that got no response.
     pub fn unanswered(&self, error: &reqwest::Error) -> ClientError {
         let (url, reason) = (self.base.to_string(), innermost(error));
         if error.is_connect() {
@@ -202,7 +202,7 @@ fn leads_elsewhere(attempt: &Attempt<'_>) -> bool {
     previous.len() >= REDIRECTS_MAX || previous.last().is_none_or(|from| from.origin() != attempt.url().origin())
 }
 
-/// What an answer with the status of an error says, or one that sends the request to another server.
+/// Reads the error of a response with an error status, or of a redirect to another server.
 pub async fn error_body(response: Response) -> ErrorBody {
     let status = response.status();
     let elsewhere = response.headers().get(LOCATION).filter(|_| status.is_redirection()).map(|location| {

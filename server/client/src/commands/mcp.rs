@@ -23,7 +23,7 @@ pub struct McpArgs {
     index: Option<String>,
 }
 
-/// Why it ends before its input does.
+/// Reason why the session ends before its input does.
 #[derive(Debug, thiserror::Error)]
 enum McpError {
     #[error(transparent)]

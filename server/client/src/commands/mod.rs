@@ -17,7 +17,7 @@ pub use mcp::McpArgs;
 pub use search::SearchArgs;
 pub use settings::SettingsArgs;
 
-/// Why a command has nothing to print.
+/// Reason why a command has nothing to print.
 #[derive(Debug, Error)]
 enum CommandError {
     #[error(transparent)]

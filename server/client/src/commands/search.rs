@@ -13,7 +13,7 @@ use crate::client::{Client, ServerArgs};
 
 /// Columns of a line that is no terminal, and the most that a line has.
 const WIDTH: usize = 80;
-/// Of a document, unless its fields are named.
+/// Number of fields shown of a document, unless fields are named.
 const FIELDS_SHOWN: usize = 6;
 
 /// Search an index of a running server.

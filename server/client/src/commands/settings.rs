@@ -42,7 +42,7 @@ enum Action {
     },
     /// Reset a setting to its default.
     Reset {
-        /// As in `/indexes/{uid}/settings`.
+        /// Name of the setting, as in `/indexes/{uid}/settings`.
         name: String,
         #[command(flatten)]
         place: Place,
@@ -56,7 +56,7 @@ impl SettingsArgs {
     }
 }
 
-/// Of which index.
+/// Index and server of the command, and its output format.
 #[derive(Debug, Clone, Args)]
 struct Place {
     /// The index; not needed if the server has only one.

@@ -15,7 +15,7 @@ pub(super) struct Server<'a> {
     pub(super) args: &'a Args,
 }
 
-/// What a way of searching made of a question.
+/// Result of one query under one variant.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
     pub(super) measures: Measures,

@@ -19,7 +19,7 @@ pub(super) struct Judgement {
     pub(super) search: Map<String, Value>,
 }
 
-/// What is wrong with a file of judgements.
+/// Fault of a file of judgements.
 #[derive(Debug, Error)]
 pub(super) enum JudgementError {
     #[error(transparent)]

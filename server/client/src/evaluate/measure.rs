@@ -1,6 +1,6 @@
 //! The measures of one question.
 
-/// How good the answer to a question is; each from 0 to 1.
+/// Quality measures of the result of a query; each from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Measures {
     /// Normalised discounted cumulative gain: 1 when the best documents come first, in the order of their grades.

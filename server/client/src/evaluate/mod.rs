@@ -109,7 +109,7 @@ fn share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| format!("`{text}` is not a share: expected a number from 0 to 1"))
 }
 
-/// Why nothing could be measured.
+/// Reason why nothing could be measured.
 #[derive(Debug, Error)]
 enum EvaluateError {
     #[error("{file}: {source}")]

@@ -14,7 +14,7 @@ pub(super) struct Measured {
     pub(super) answers: Vec<Answer>,
 }
 
-/// What is looked at, and how.
+/// Parameters of a report.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Form {
     pub(super) depth: u16,

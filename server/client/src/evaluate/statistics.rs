@@ -5,20 +5,20 @@
 const SAMPLES: usize = 10_000;
 const SEED: u64 = 0x5EED_0F1A_317A;
 
-/// Where a mean lies, with the confidence that was asked for.
+/// Confidence interval of a mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Interval {
     pub(super) low: f64,
     pub(super) high: f64,
 }
 
-/// What two lists of measures of the same questions say of each other.
+/// Statistical comparison of two lists of measures of the same queries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Comparison {
     /// The mean of the differences, the second less the first.
     pub(super) difference: f64,
     pub(super) interval: Interval,
-    /// How often chance alone makes a difference that is as large.
+    /// Probability that chance alone produces a difference at least as large.
     pub(super) p: f64,
     pub(super) better: usize,
     pub(super) worse: usize,

@@ -12,17 +12,17 @@ use serde_json::{Map, Value, json};
 use super::EvaluateError;
 use crate::client::{Client, ClientError};
 
-/// What names of clones begin with.
+/// Prefix of the names of clones.
 const PREFIX: &str = "lamina-evaluate-";
 /// A clone that was made on another machine belongs to a dead run when it is as old.
 const AGE_MAX: Duration = Duration::from_secs(24 * 3600);
-/// How long a clone, or a change of settings, may take.
+/// Maximum time to make a clone, or to change settings.
 const TASK_TIME: Duration = Duration::from_secs(3600);
 const TASK_PAUSE: Duration = Duration::from_millis(20);
 /// Indexes of a page.
 const PAGE: u64 = 1000;
 
-/// Who makes clones.
+/// Process that makes clones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Maker {
     /// Distinguishes machines, and what they run in.
@@ -83,7 +83,7 @@ struct Trial {
     /// The index as the user calls it.
     of: String,
     uid: String,
-    /// When the index was changed last, as it was cloned.
+    /// Time of the last change of the index when it was cloned.
     updated_at: Value,
 }
 
@@ -213,7 +213,7 @@ pub(super) async fn task(
     }
 }
 
-/// Why there is no clone, with what to do about it.
+/// Explains the failure to make a clone, with advice.
 fn in_words(index: &str, error: EvaluateError) -> EvaluateError {
     match &error {
         EvaluateError::Server(ClientError::Refused { status: 401 | 403, message, .. }) => {

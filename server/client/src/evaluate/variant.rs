@@ -8,7 +8,7 @@ pub(super) struct Variant {
     pub(super) name: String,
     /// Instead of the one that all others search.
     pub(super) index: Option<String>,
-    /// What a clone of the index is set to while it is measured.
+    /// Settings of the cloned index while it is measured.
     pub(super) settings: Map<String, Value>,
     pub(super) parameters: Map<String, Value>,
 }
@@ -54,7 +54,7 @@ pub(super) fn parse_sweep(text: &str) -> Result<Sweep, String> {
 }
 
 impl Sweep {
-    /// How many values it has.
+    /// Returns the number of values.
     pub(super) fn len(&self) -> usize {
         self.values.len()
     }

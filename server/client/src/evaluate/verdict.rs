@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use super::report::Measured;
 use super::statistics::{Comparison, compare};
 
-/// What a run says of all its ways of searching.
+/// Conclusion of a run about all its variants.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Verdict {
     /// Names of the first way, and of the one with the highest nDCG.
     first: String,
     best: String,
-    /// Of the best with the first; `None` if that is the first.
+    /// Comparison of the best variant with the first; `None` if the first is the best.
     compared: Option<Comparison>,
     /// Differences that chance makes as seldom as this are none of chance. The more ways are compared with the first, the more often
     /// chance makes one of them look good: so it is divided by their number.

@@ -25,7 +25,7 @@ const FAULTS_MAX: usize = 1000;
 const POLL_FIRST: Duration = Duration::from_millis(5);
 const POLL_MAX: Duration = Duration::from_millis(500);
 
-/// What is to be sent again.
+/// Batches to send again.
 #[derive(Default)]
 pub(super) struct Again {
     failed: Vec<Failed>,

@@ -23,16 +23,16 @@ pub(super) struct Client {
     http: client::Client,
     documents: Url,
     update: bool,
-    /// Whether a server that is not there yet is waited for.
+    /// True if the import waits for a server that is not reachable yet.
     waits_for_server: bool,
-    /// How long it is tried again when the server is busy or away ...
+    /// Maximum time to retry when the server is busy or unreachable ...
     patience: Duration,
     /// ... and when it has not answered anything yet.
     first_patience: Duration,
     has_answered: Arc<AtomicBool>,
 }
 
-/// What became of one request body.
+/// Outcome of one request body.
 pub(super) enum Sent {
     Accepted {
         task_uid: u64,
@@ -56,7 +56,7 @@ impl TaskState {
         matches!(self.status.as_str(), "enqueued" | "processing")
     }
 
-    /// Why an ended task did not succeed.
+    /// Returns the reason why an ended task did not succeed.
     pub(super) fn failure(self) -> Option<TaskFailure> {
         let (reason, is_of_a_document) = match self.error {
             _ if self.status == "succeeded" => return None,
@@ -70,7 +70,7 @@ impl TaskState {
     }
 }
 
-/// Why a task did not succeed.
+/// Reason why a task did not succeed.
 pub(super) struct TaskFailure {
     pub(super) reason: String,
     /// One of its documents is at fault; others may fare better in another task.

@@ -5,18 +5,18 @@ use super::client::{Client, Sent};
 use super::part::Part;
 use super::split::Batch;
 
-/// Where so many documents are at fault and none was right, the input is something else than what it is taken for: parts of
-/// it are not cut further.
+/// Number of faulty documents, with no valid one among them, after which batches are not split further. The input
+/// is then most likely in another format.
 const FAULTS_BEFORE_THE_FIRST: usize = 100;
 
-/// What became of a batch: of its parts, in order.
+/// Outcome of a batch, by its parts in order.
 pub(super) struct Delivery {
     pub(super) sent: Vec<(Part, Batch, Sent)>,
-    /// What was not sent, and why.
+    /// Parts that were not sent, and the reason.
     pub(super) stopped: Option<(Vec<Part>, ImportError)>,
 }
 
-/// Whether looking for the documents that are at fault goes on.
+/// Counts that decide whether the search for faulty documents continues.
 #[derive(Default)]
 pub(super) struct Faults {
     count: usize,

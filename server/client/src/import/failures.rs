@@ -7,7 +7,7 @@ use super::place::Place;
 /// Further failures are reported by their places alone: reasons may be long, and most are the same.
 const REASONS_MAX: usize = 20;
 
-/// What did not become searchable.
+/// Documents that did not become searchable.
 #[derive(Default)]
 pub(super) struct Failures(Vec<Failure>);
 

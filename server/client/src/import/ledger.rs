@@ -10,13 +10,13 @@ use super::place::Place;
 use super::progress::Progress;
 use super::{Args, ImportError};
 
-/// What became of the import.
+/// Outcome of the import.
 #[derive(Default)]
 pub(super) struct Summary {
     failures: Failures,
-    /// Why it ended before its input did, where no failure says that.
+    /// Error that ended the import before its input ended, if no failure reports it.
     error: Option<ImportError>,
-    /// Where it ended before its input did.
+    /// Place where the import ended before its input did.
     cut_short: Option<String>,
 }
 
@@ -42,7 +42,7 @@ impl Summary {
 pub(super) struct Ledger {
     progress: Progress,
     summary: Summary,
-    /// Whether there may be more to send, and whether tasks are waited for. Both end with an error, at different ones.
+    /// True if there may be more to send; `waits`: true if tasks are awaited. Different errors end the two.
     pub(super) reads: bool,
     pub(super) waits: bool,
     /// The last that was sent.
@@ -105,7 +105,7 @@ impl Ledger {
         self.accepted_documents > 0
     }
 
-    /// What became of all of it, which is also printed.
+    /// Returns and prints the outcome of the whole import.
     pub(super) fn closed(mut self, args: &Args) -> Summary {
         self.progress.finish();
         if (args.json || !args.quiet)

@@ -112,7 +112,7 @@ fn delimiter(text: &str) -> Result<u8, String> {
     }
 }
 
-/// What the bytes of the input are.
+/// Format of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// One JSON object after the other, each on a line of its own, or on several.
@@ -125,8 +125,8 @@ enum Format {
     Tsv,
 }
 
-/// Why an import could not go on. Single failed requests and tasks are not errors of this kind: they are counted,
-/// reported at the end, and make the exit status non-zero.
+/// Reason why an import could not continue. Single failed requests and tasks are not errors of this kind: they are
+/// counted, reported at the end, and make the exit status non-zero.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum ImportError {
@@ -160,7 +160,7 @@ pub(crate) enum ImportError {
 }
 
 impl ImportError {
-    /// Whether it has nothing to do with what was sent: there is no server, or none for this key.
+    /// Reports whether the error is unrelated to the data that was sent: the server is unreachable, or refuses the key.
     fn is_of_all(&self) -> bool {
         matches!(
             self,

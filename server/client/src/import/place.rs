@@ -14,7 +14,7 @@ pub(super) struct Place {
     pub(super) document_count: u64,
     pub(super) first_line: u64,
     pub(super) last_line: u64,
-    /// Of the first document, in its line.
+    /// Column of the first document in its line.
     pub(super) column: u64,
     /// Lines that the server counts in the request before the first document: those of the header of a CSV file.
     pub(super) header_lines: u64,
@@ -94,7 +94,8 @@ impl fmt::Display for Place {
     }
 }
 
-/// What stands before the last `label` that a number follows, the number, and what stands behind it.
+/// Splits `text` at the last `label` that a number follows. Returns the text before it, the number, and the text
+/// after it.
 fn number_behind<'a>(text: &'a str, label: &str) -> Option<(&'a str, u64, &'a str)> {
     text.rmatch_indices(label).find_map(|(at, _)| {
         let rest = &text[at + label.len()..];

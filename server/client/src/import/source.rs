@@ -11,7 +11,7 @@ use lamina_base::text_file::BYTE_ORDER_MARK;
 use super::{Args, Format, ImportError};
 
 const BUFFER_BYTES: usize = 256 * 1024;
-/// Of the first line, how much is looked at.
+/// Number of bytes of the first line that are examined.
 const HEAD_BYTES: usize = 64 * 1024;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -58,7 +58,7 @@ fn peeked(mut text: Box<dyn BufRead + Send>) -> io::Result<(Vec<u8>, Box<dyn Buf
     Ok((head.clone(), Box::new(io::Cursor::new(head).chain(text))))
 }
 
-/// What the name says, unless the content is an array all the same; what the content says, where the name says nothing.
+/// Determines the format from the name, unless the content is an array. Without a known name, the content decides.
 fn format_of(path: &Path, head: &[u8]) -> Option<Format> {
     match (format_of_name(path), head.trim_ascii_start().first()) {
         (Some(Format::Ndjson) | None, Some(b'[')) => Some(Format::Json),

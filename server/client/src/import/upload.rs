@@ -42,7 +42,7 @@ struct Import {
     ledger: Ledger,
     uploads: JoinSet<Delivery>,
     pending: BTreeMap<u64, Part>,
-    /// What is sent again in smaller parts, as a document made its task fail.
+    /// Batches to send again in smaller parts, because a document made their task fail.
     again: Again,
 }
 

@@ -20,7 +20,7 @@ pub struct ApiKey {
     pub name: Option<String>,
     /// A description for people to read.
     pub description: Option<String>,
-    /// What it may do.
+    /// Actions that the key permits.
     pub actions: Vec<Action>,
     /// Index uids and patterns with a final `*`.
     pub indexes: Vec<String>,
@@ -28,7 +28,7 @@ pub struct ApiKey {
     pub expires_at: Option<OffsetDateTime>,
     /// Keys are listed by it, newest first.
     pub created_at: Timestamp,
-    /// Of the last change.
+    /// Time of the last change.
     pub updated_at: Timestamp,
 }
 
@@ -108,24 +108,24 @@ impl ApiKey {
         }
     }
 
-    /// Whether it is for every index.
+    /// Reports whether the key is valid for every index.
     pub(crate) fn is_global(&self) -> bool {
         self.indexes.iter().any(|pattern| pattern == "*")
     }
 
-    /// Whether it admits an index.
+    /// Reports whether the key admits an index.
     pub fn admits(&self, index_uid: &str) -> bool {
         self.indexes.iter().any(|pattern| matches(pattern, index_uid))
     }
 
-    /// Whether it may do `needed`, on the indexes that it admits.
+    /// Reports whether the key permits `needed` on the indexes that it admits.
     pub fn may(&self, needed: Action) -> bool {
         // `*` of a key for some indexes must not lead to all of them by way of a new key, an export or a webhook.
         let is_too_far = needed.is_global() && !self.is_global();
         !is_too_far && self.actions.iter().any(|action| action.grants(needed))
     }
 
-    /// Whether its time is over.
+    /// Reports whether the key has expired.
     pub(crate) fn is_expired(&self, now: OffsetDateTime) -> bool {
         self.expires_at.is_some_and(|end| end <= now)
     }
@@ -170,7 +170,7 @@ impl ApiKey {
     }
 }
 
-/// Whether an index uid is meant by a pattern.
+/// Reports whether a pattern matches an index uid.
 pub fn matches(pattern: &str, index_uid: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(prefix) => index_uid.starts_with(prefix),

@@ -54,12 +54,12 @@ impl Access {
         Access { keys }
     }
 
-    /// Where keys are looked up, made and removed.
+    /// Returns the store in which keys are looked up, created and removed.
     pub fn keys(&self) -> &KeyStore {
         &self.keys
     }
 
-    /// What a request may do, with the `aliases` of this moment; who may not make it never learns what else is wrong with it.
+    /// Returns what a request may do, with the `aliases` of this moment; who may not make it never learns what else is wrong with it.
     /// `index` is the part of its path that names an index, still encoded.
     ///
     /// # Errors

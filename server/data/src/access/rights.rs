@@ -59,7 +59,7 @@ impl Rights {
         self.aliases.target(name)
     }
 
-    /// As [`Rights::target`], with the name.
+    /// Resolves a name like [`Rights::target`], and keeps the name.
     pub fn index(&self, name: &str) -> IndexName {
         self.aliases.resolve(name.to_owned())
     }
@@ -88,7 +88,7 @@ impl Rights {
         Rights::new(Reach::Some(Arc::new(Restricted { key, rules: Some(rules) })))
     }
 
-    /// Whether the index may be touched.
+    /// Reports whether the index may be accessed.
     pub fn admits(&self, index_uid: &str) -> bool {
         self.check_index(index_uid).is_ok()
     }
@@ -141,8 +141,8 @@ impl Rights {
         }
     }
 
-    /// Whether this is allowed besides what the route asks for, with the indexes that the key admits. A tenant may nothing
-    /// but search.
+    /// Reports whether an action beyond that of the route is permitted, on the indexes that the key admits. A tenant
+    /// may only search.
     pub fn may(&self, action: Action) -> bool {
         match &self.reach {
             Reach::Everything => true,
@@ -151,7 +151,7 @@ impl Rights {
         }
     }
 
-    /// Whether the key may search, a tenant's too.
+    /// Reports whether the key may search, including that of a tenant.
     pub fn may_search(&self) -> bool {
         match &self.reach {
             Reach::Everything => true,
@@ -160,7 +160,7 @@ impl Rights {
         }
     }
 
-    /// Whether a write to an index that is not there may create it.
+    /// Reports whether a write to an absent index may create it.
     pub fn may_create_index(&self, index_uid: &str) -> bool {
         match &self.reach {
             Reach::Everything => true,
@@ -169,7 +169,8 @@ impl Rights {
         }
     }
 
-    /// Who asks. Tokens with the same rules are the same tenant, whenever they end.
+    /// Returns the holder of the rights. Tokens with the same rules belong to the same tenant, regardless of their
+    /// expiry.
     pub fn holder(&self) -> Holder {
         let Reach::Some(restricted) = &self.reach else { return Holder(None) };
         let of_rules = |rules: &SearchRules| {

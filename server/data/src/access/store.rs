@@ -52,7 +52,7 @@ impl std::fmt::Debug for KeyStore {
     }
 }
 
-/// What requests look at.
+/// Keys that requests look up.
 #[derive(Default)]
 struct Live {
     newest_first: Vec<Arc<ApiKey>>,
@@ -112,7 +112,7 @@ impl KeyStore {
         master_key_mark(self.master_key())
     }
 
-    /// Whether `token` is the master key. Takes the same time whatever they share.
+    /// Reports whether `token` is the master key. Takes constant time, regardless of any common prefix.
     pub(super) fn is_master(&self, token: &[u8]) -> bool {
         self.master_digest.is_some_and(|master| master.ct_eq(&digest(&self.digest_key, token)).into())
     }

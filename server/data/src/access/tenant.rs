@@ -16,10 +16,10 @@ use super::key::matches;
 #[serde(try_from = "Value")]
 pub struct SearchRules(BTreeMap<String, Rule>);
 
-/// What searches of an index must obey.
+/// Restrictions on searches of an index.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Rule {
-    /// As in a search; never one that asks for nothing.
+    /// Filter in the form of a search request; never an empty one.
     pub(super) filter: Option<Value>,
 }
 
@@ -69,7 +69,8 @@ impl Rule {
     }
 }
 
-/// Whether a filter, or a part of it, asks for nothing: where a value is missing in the text that a backend wrote.
+/// Reports whether a filter, or a part of it, is empty, because a value is missing in the text that a backend
+/// wrote.
 fn is_empty(filter: &Value) -> bool {
     match filter {
         Value::Null => true,

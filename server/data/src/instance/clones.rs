@@ -23,10 +23,10 @@ impl Instance {
         Ok(Arc::new(Index::create_in(Arc::new(MemoryDirectory::default()), options)?))
     }
 
-    /// As [`Instance::create_unnamed`], of the files of `source`.
+    /// Creates an index like [`Instance::create_unnamed`], from the files of `source`.
     ///
     /// # Errors
-    /// What the file system says, or that `source` is damaged.
+    /// Fails with the error of the file system, or if `source` is damaged.
     pub fn clone_unnamed(
         &self,
         store: &Store,
@@ -52,10 +52,11 @@ impl Instance {
         }
     }
 
-    /// As [`Instance::clone_unnamed`], of the index in `folder`, which `lamina build` has made; `name` is what was asked for.
+    /// Creates an index like [`Instance::clone_unnamed`], from the one in `folder` that `lamina build` has made. `name`
+    /// is the name in the request.
     ///
     /// # Errors
-    /// `invalid_index_folder` for one that cannot be attached, or what the file system says.
+    /// `invalid_index_folder` for a folder that cannot be attached, or the error of the file system.
     pub fn attach_unnamed(
         &self,
         store: &Store,

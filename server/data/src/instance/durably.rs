@@ -9,7 +9,8 @@ pub fn write_durably(path: &Path, text: &str) -> io::Result<()> {
     replace(path, text, |folder| folder.sync_all())
 }
 
-/// As [`write_durably`]. When the new name cannot be made durable, which is a failure, the file is what it was before.
+/// Writes like [`write_durably`]. If the new name cannot be made durable, the call fails and restores the previous
+/// file.
 fn replace(path: &Path, text: &str, sync: impl Fn(&File) -> io::Result<()>) -> io::Result<()> {
     let temporary = path.with_extension("tmp");
     // Before anything changes, so that a lack of descriptors changes nothing.

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::tasks::StoreError;
 
-/// Why a database folder cannot be used.
+/// Reasons why a database folder cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum InstanceError {
@@ -122,7 +122,7 @@ pub enum InstanceError {
     /// The file system says no.
     #[error("{path:?}: {source}")]
     Io {
-        /// What was read or written.
+        /// Path that was read or written.
         path: PathBuf,
         /// The error of the file system.
         source: io::Error,

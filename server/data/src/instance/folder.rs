@@ -49,7 +49,7 @@ pub(super) fn prepare(folder: &Path, may_upgrade: bool) -> Result<(File, Option<
     Ok((lock, older))
 }
 
-/// Whether there is, or was, a database in the folder: its queue, or the folder of an index.
+/// Reports whether the folder holds, or held, a database: its queue, or the folder of an index.
 pub fn holds_database(folder: &Path) -> bool {
     let has_indexes = || fs::read_dir(folder.join("indexes")).is_ok_and(|mut entries| entries.next().is_some());
     folder.join("tasks.sqlite").is_file() || has_indexes()
@@ -130,9 +130,9 @@ pub fn set_instance_uid(folder: &Path, uid: Uuid) -> Result<(), InstanceError> {
 /// Bytes of files on the disk. One that several names lead to, as the files of clones, counts once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DiskBytes {
-    /// Of files with one name.
+    /// Bytes of files with a single name.
     single: u64,
-    /// Of the others, by device and number.
+    /// Bytes of the other files, by device and inode number.
     shared: HashMap<(u64, u64), u64>,
 }
 
@@ -152,7 +152,7 @@ pub(super) fn disk_bytes(folder: &Path) -> DiskBytes {
     disk_bytes_with(folder, &disk_bytes)
 }
 
-/// As [`disk_bytes`]; `of_folder` says how many are in a folder right below.
+/// Counts like [`disk_bytes`]; `of_folder` returns the bytes of a folder right below.
 pub(super) fn disk_bytes_with(folder: &Path, of_folder: &dyn Fn(&Path) -> DiskBytes) -> DiskBytes {
     let mut bytes = DiskBytes::default();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -23,7 +23,7 @@ pub enum Coming {
 }
 
 impl Instance {
-    /// What is still to be fetched, from now on.
+    /// Sets the indexes that are still to be fetched.
     pub fn expect(&self, coming: Coming) {
         *self.coming.write() = coming;
     }
@@ -37,7 +37,7 @@ impl Instance {
         }
     }
 
-    /// Why an index is not here.
+    /// Returns the error for an index that is not here.
     pub(super) fn not_found(&self, uid: &str) -> ApiError {
         let reason = match &*self.coming.read() {
             Coming::Indexes(uids) if uids.contains(uid) => {
@@ -57,7 +57,7 @@ impl Instance {
         self
     }
 
-    /// Whether a publisher is followed.
+    /// Reports whether this instance follows a publisher.
     pub fn is_following(&self) -> bool {
         !self.keeps_names
     }

@@ -16,18 +16,18 @@ impl Instance {
         self.before(uid, at)?.map_or_else(|| self.searchable(uid), Ok)
     }
 
-    /// As [`Instance::searchable_at`], for what needs all documents.
+    /// Returns a snapshot like [`Instance::searchable_at`], for uses that need all documents.
     ///
     /// # Errors
-    /// As [`Instance::snapshot`]; `generation_not_found`, and that the state is damaged.
+    /// Same as [`Instance::snapshot`]; `generation_not_found`, or an error if the generation is damaged.
     pub fn snapshot_at(&self, uid: &str, at: Option<At>) -> ApiResult<Arc<Snapshot>> {
         self.before(uid, at)?.map_or_else(|| self.snapshot(uid), Ok)
     }
 
-    /// As [`Instance::searchable_at`], for what can do with the present state however damaged it is.
+    /// Returns a snapshot like [`Instance::searchable_at`], for uses that tolerate any damage of the current state.
     ///
     /// # Errors
-    /// As [`Instance::state`]; `generation_not_found`, and that an earlier state is damaged.
+    /// Same as [`Instance::state`]; `generation_not_found`, or an error if the earlier generation is damaged.
     pub fn state_at(&self, uid: &str, at: Option<At>) -> ApiResult<Arc<Snapshot>> {
         self.before(uid, at)?.map_or_else(|| self.state(uid), Ok)
     }

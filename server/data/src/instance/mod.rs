@@ -75,10 +75,9 @@ pub struct Instance {
     older: Option<String>,
     /// Tasks that were there are not there any more.
     tasks_were_lost: bool,
-    /// Whether indexes are made to say their names by themselves: not where they are only looked into, or another server
-    /// writes them.
+    /// True if indexes store their own names. False if they are only inspected, or if another server writes them.
     keeps_names: bool,
-    /// What a replica has still to fetch for the first time.
+    /// Indexes that a replica must still fetch for the first time.
     coming: RwLock<Coming>,
     // Held, never read: the lock ends with it.
     _lock: Option<File>,
@@ -94,11 +93,11 @@ impl Instance {
         Instance::open_as(folder, options, may_upgrade, false)
     }
 
-    /// As [`Instance::open`], for a server that follows another one and finds [`InstanceError::OlderQueue`]: its indexes are fetched
-    /// again, and its tasks are not carried out.
+    /// Opens like [`Instance::open`], for a server that follows another one and finds [`InstanceError::OlderQueue`].
+    /// Its indexes are fetched again, and its tasks are not executed.
     ///
     /// # Errors
-    /// As [`Instance::open`]
+    /// Same as [`Instance::open`].
     pub fn open_to_fetch(
         folder: &Path,
         options: IndexOptions,
@@ -159,12 +158,12 @@ impl Instance {
         &self.rules
     }
 
-    /// How many indexes are kept open when nothing uses them.
+    /// Returns the maximum number of unused indexes that are kept open.
     pub fn kept_open_max(&self) -> usize {
         self.open.bound()
     }
 
-    /// How many indexes are open.
+    /// Returns the number of open indexes.
     pub fn open_count(&self) -> usize {
         self.open.len()
     }
@@ -234,7 +233,7 @@ impl Instance {
         self.indexes.read().iter().map(|(uid, entry)| (uid.clone(), entry.folder.clone())).collect()
     }
 
-    /// Where payloads wait.
+    /// Returns the folder of pending payloads.
     pub fn payload_folder(&self) -> PathBuf {
         self.folder.join("payloads")
     }
@@ -244,7 +243,7 @@ impl Instance {
         self.indexes.read().keys().cloned().collect()
     }
 
-    /// Whether there is an index of this name.
+    /// Reports whether there is an index of this name.
     pub fn contains(&self, uid: &str) -> bool {
         self.indexes.read().contains_key(uid)
     }
@@ -454,7 +453,7 @@ impl Instance {
         bytes.total()
     }
 
-    /// Where an index is.
+    /// Returns the path of an index.
     pub fn index_folder(&self, folder: &FolderName) -> PathBuf {
         self.folder.join("indexes").join(folder)
     }

@@ -26,7 +26,7 @@ const PASSED_OVER: u32 = 10_000;
 /// A folder and what its manifest says.
 type Summaries = BTreeMap<String, Result<ManifestSummary, IndexError>>;
 
-/// What a start does about the folders of indexes.
+/// Actions of a start on the folders of indexes.
 #[derive(Debug)]
 pub struct Plan {
     /// Names and folders that come back.
@@ -36,7 +36,7 @@ pub struct Plan {
     /// Folders that are named, or were being made or removed.
     named: Vec<(String, FolderName)>,
     interrupted: Vec<FolderName>,
-    /// Whether anything was lost.
+    /// True if anything was lost.
     pub(crate) was_lost: bool,
     is_empty: bool,
     summaries: Summaries,

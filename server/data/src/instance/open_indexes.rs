@@ -31,7 +31,7 @@ pub(super) struct Entry {
 struct State {
     /// `None` until first used, and when closed.
     index: Option<Arc<Index>>,
-    /// What is known of it; stale once the index is written.
+    /// Summary of the index; stale once the index is written.
     summary: Option<Arc<IndexSummary>>,
     /// Bytes of its folder. Known only while it is closed: nothing is written then.
     folder_bytes: Option<DiskBytes>,
@@ -57,7 +57,7 @@ impl Entry {
         state.index.as_ref().map(|index| index.snapshot())
     }
 
-    /// Whether the index is open, or is being opened.
+    /// Reports whether the index is open, or is being opened.
     pub(super) fn is_open(&self) -> bool {
         self.state.try_lock().is_none_or(|state| state.index.is_some())
     }
@@ -95,7 +95,7 @@ impl Entry {
         state.folder_bytes.get_or_insert_with(|| folder::disk_bytes(path)).clone()
     }
 
-    /// What its background merges do, and how many were finished since the server started.
+    /// Returns the state of its background merges, and the number of merges finished since the server started.
     pub(super) fn merge_status(&self) -> MergeStatus {
         let state = self.state.lock();
         let status = state.index.as_ref().map(|index| index.merge_status()).unwrap_or_default();

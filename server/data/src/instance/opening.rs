@@ -21,14 +21,14 @@ pub const DATABASE: &str = "tasks.sqlite";
 pub const LOG: &str = "tasks.sqlite-wal";
 const SHARED_MEMORY: &str = "tasks.sqlite-shm";
 
-/// How long a start may take to check the store: `lamina verify` takes as long as it needs.
+/// Maximum time that a start spends on the check of the store. `lamina verify` has no such limit.
 const CHECK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// An open store, and whether something of it is lost.
 #[derive(Debug)]
 pub struct Opened {
     pub store: Store,
-    /// How far uids had got, if the folder says.
+    /// Progress of the uids, if the folder records it.
     pub marks: Option<Marks>,
     /// Tasks, names or keys that were there are not there any more.
     pub is_lost: bool,
@@ -81,7 +81,7 @@ fn mend_log(folder: &Path, marks: Option<Marks>) -> Result<bool, InstanceError> 
     Ok(report.condition == LogCondition::Cut)
 }
 
-/// Whether less is there than was acknowledged. Changes nothing.
+/// Reports whether the database holds less than was acknowledged. Changes nothing.
 fn falls_short(database: &Path, marks: Option<Marks>) -> bool {
     let Some(marks) = marks else { return false };
     let read = || -> Result<(u32, u32), StoreError> {

@@ -3,7 +3,7 @@
 
 use Travels::{As, Stays, Whole};
 
-/// How a part of a database comes to another server.
+/// Form in which a part of a database is transferred to another server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Travels {
     /// Unchanged, byte by byte or row by row.

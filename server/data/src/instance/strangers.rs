@@ -7,13 +7,13 @@ use std::path::Path;
 use super::error::{InstanceError, io_error};
 use super::parts::PARTS;
 
-/// What a folder of ours may have at its top besides its parts: the default places of backups.
+/// Default backup folders, which may lie at the top of a database folder besides its parts.
 const BESIDE: [&str; 2] = ["dumps", "snapshots"];
-/// What makes a folder one of ours for certain.
+/// Names that identify a database folder of this program with certainty.
 const CERTAIN: [&str; 3] = ["tasks.sqlite", "payloads", "import-unfinished"];
 /// Stores of another server of the protocol, with the file that it keeps in each.
 const THEIRS: [&str; 4] = ["tasks/data.mdb", "auth/data.mdb", "update_files", "tasks/lock.mdb"];
-/// What file systems put into a folder.
+/// Name that file systems create in a folder.
 const OF_FILE_SYSTEMS: &str = "lost+found";
 
 /// Refuses a folder that holds something, and no database of ours.

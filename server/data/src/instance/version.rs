@@ -24,7 +24,7 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 const VERSION_FILE: &str = "VERSION";
 
-/// What `VERSION` says about a folder that this program can read.
+/// Content of `VERSION` for a folder that this program can read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Written {
     /// By this version, in this format.
@@ -37,11 +37,11 @@ pub enum Written {
     Unknown(String),
 }
 
-/// Whether this program can read what is in the folder, as far as `VERSION` says; an older version's only if it
-/// `may_upgrade`.
+/// Checks whether this program can read the folder, according to `VERSION`. A folder of an older version passes
+/// only if it `may_upgrade`.
 ///
 /// # Errors
-/// When another version wrote it, or it has a newer format.
+/// Fails if another version wrote the folder, or if its format is newer.
 pub fn check_version(folder: &Path, may_upgrade: bool) -> Result<Written, InstanceError> {
     let path = folder.join(VERSION_FILE);
     let text = match fs::read(&path) {

@@ -35,7 +35,7 @@ pub(super) struct Role {
     pub(super) arn: String,
     /// Read for each new pair of keys: who runs the server replaces the token before it ends.
     pub(super) token_file: PathBuf,
-    /// Of the service that gives the keys out.
+    /// Address of the service that issues the keys.
     pub(super) url: String,
     pub(super) region: String,
     /// The last ones, and when they end.

@@ -24,7 +24,7 @@ const PARALLEL: usize = 2;
 pub struct AnyBucket {
     place: Place,
     outbound: Outbound,
-    /// How long an answer is waited for; `None`: as long as the attempts take.
+    /// Maximum time to wait for a response; `None` means as long as the attempts take.
     limit: Option<Duration>,
 }
 
@@ -86,11 +86,11 @@ impl AnyBucket {
         })
     }
 
-    /// As [`AnyBucket::create`], of `bytes` bytes of a file that two who meet here send alike. Where reading it fails, there is no
-    /// object.
+    /// Creates an object like [`AnyBucket::create`], from `bytes` bytes of a file. Two servers that race send the same
+    /// content. If the file cannot be read, no object is created.
     ///
     /// # Errors
-    /// What the store says, or the file.
+    /// Fails with the error of the store, or of the file.
     pub fn create_large(&self, key: &str, file: &mut dyn Read, bytes: u64) -> Result<bool, StorageError> {
         match &self.place {
             Place::S3(bucket) if self.answer(bucket.has(key))? => Ok(false),

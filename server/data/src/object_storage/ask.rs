@@ -5,7 +5,7 @@ use reqwest::{Method, RequestBuilder};
 
 use super::PART_TIME;
 
-/// Of an answer that holds neither an object nor a listing.
+/// Maximum size of a response that holds neither an object nor a listing.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 
 /// A request that is not signed yet.

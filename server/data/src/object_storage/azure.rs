@@ -19,9 +19,9 @@ use time::macros::format_description;
 use super::signature::{encoded_path, encoded_query};
 use super::{Ask, Attempts, LISTING_BYTES_MAX, StorageError, element, unescaped};
 
-/// Of the protocol.
+/// Version of the protocol.
 const VERSION: &str = "2021-12-02";
-/// Of large objects, which have at most 50,000 parts.
+/// Size of the blocks of large objects, which have at most 50,000 parts.
 const BLOCK_BYTES: u64 = 16 << 20;
 const IF_NONE: (&str, &str) = ("if-none-match", "*");
 
@@ -216,7 +216,7 @@ impl AzureContainer {
     }
 }
 
-/// Whether there was no object of the key.
+/// Reports whether there was no object of the key.
 fn was_none(answer: Result<Reply, StorageError>) -> Result<bool, StorageError> {
     match answer {
         Ok(_) => Ok(true),

@@ -18,7 +18,7 @@ use super::signature::{encoded, encoded_query};
 use super::{Ask, Attempts, LISTING_BYTES_MAX, Part, StorageError};
 
 const ORIGIN: &str = "https://storage.googleapis.com";
-/// Of large objects, by the interface in steps of 256 KiB.
+/// Size of the chunks of large objects; the interface requires multiples of 256 KiB.
 const CHUNK_BYTES: u64 = 16 << 20;
 const IF_NONE: (&str, &str) = ("ifGenerationMatch", "0");
 
@@ -227,7 +227,7 @@ impl GoogleBucket {
     }
 }
 
-/// Whether there was no object of the key.
+/// Reports whether there was no object of the key.
 fn was_none(answer: Result<Reply, StorageError>) -> Result<bool, StorageError> {
     match answer {
         Ok(_) => Ok(true),

@@ -40,11 +40,11 @@ enum Who {
 struct Service {
     email: String,
     key: RsaKeyPair,
-    /// Where tokens are given.
+    /// Address that issues tokens.
     url: String,
 }
 
-/// What the file says; there is more in it.
+/// Content of the key file that is used; the file holds more.
 #[derive(Deserialize)]
 struct KeyFile {
     client_email: String,
@@ -137,7 +137,7 @@ impl Account {
 }
 
 impl Service {
-    /// What says who asks, signed.
+    /// Returns the signed assertion that identifies the account.
     fn assertion(&self, now: OffsetDateTime) -> Result<String, StorageError> {
         let part = |value: serde_json::Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let (begin, end) = (now.unix_timestamp(), (now + Duration::hours(1)).unix_timestamp());

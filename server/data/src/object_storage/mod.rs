@@ -44,10 +44,10 @@ const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const PART_TIME: Duration = Duration::from_secs(600);
 /// For one attempt at a request without a large body.
 const REQUEST_TIME: Duration = Duration::from_secs(60);
-/// Of a listing, whose keys are as long as the store allows.
+/// Maximum size of a listing, whose keys are as long as the store allows.
 const LISTING_BYTES_MAX: usize = 4 << 20;
 
-/// Why an object is not in the store.
+/// Reason why an object is not in the store.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StorageError {
@@ -60,9 +60,9 @@ pub enum StorageError {
     /// The store refuses.
     #[error("the object store refused ({status}): {text}")]
     Refused {
-        /// As it answered.
+        /// Status of the response.
         status: StatusCode,
-        /// What it said.
+        /// Text of the response.
         text: String,
     },
     /// The store does not work.
@@ -71,7 +71,7 @@ pub enum StorageError {
     /// The batch was canceled.
     #[error("given up")]
     Cancelled,
-    /// What is to be stored cannot be read.
+    /// Content to store that cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -106,7 +106,7 @@ pub struct Bucket {
     outbound: Outbound,
     /// Scheme, host and port.
     origin: String,
-    /// As the `Host` header has it.
+    /// Host as in the `Host` header.
     host: String,
     /// Between the host and the key.
     folder: String,
@@ -158,7 +158,7 @@ impl Bucket {
         self.ask_for(Ask { query, body, ..Ask::new(method, key) }).await
     }
 
-    /// As [`Bucket::ask`], with what else a request may need.
+    /// Sends a request like [`Bucket::ask`], with further parts of a request.
     async fn ask_for(&self, ask: Ask<'_>) -> Result<Reply, StorageError> {
         let mut attempts = Attempts::default();
         loop {
@@ -190,7 +190,7 @@ impl Bucket {
     }
 }
 
-/// How often a request was sent in vain.
+/// Number of failed attempts to send a request.
 struct Attempts {
     done: u32,
     pause: Duration,
@@ -225,7 +225,7 @@ impl Attempts {
     }
 }
 
-/// What the store says of an error: the message in its XML, or all of it.
+/// Returns the error text of the store: the message in its XML, or all of it.
 fn said(reply: &Reply) -> String {
     let text = String::from_utf8_lossy(&reply.body);
     let parts: Vec<&str> = ["Code", "Message"].iter().filter_map(|name| element(&text, name)).collect();

@@ -50,10 +50,10 @@ impl Bucket {
         found(self.ask_for(ask).await).map(|reply| reply.map(|reply| reply.body))
     }
 
-    /// Whether there is an object of this key.
+    /// Reports whether there is an object of this key.
     ///
     /// # Errors
-    /// What the store says.
+    /// Fails with the error of the store.
     pub async fn has(&self, key: &str) -> Result<bool, StorageError> {
         Ok(found(self.ask_for(Ask::new(Method::HEAD, key)).await)?.is_some())
     }

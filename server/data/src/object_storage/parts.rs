@@ -12,10 +12,10 @@ use super::azure::AzureContainer;
 use super::google::GoogleBucket;
 use super::{Bucket, Part, StorageError, element, said};
 
-/// Of Google's stores: all parts but the last are multiples of it.
+/// Granularity of parts in Google's stores: all parts but the last are multiples of it.
 const STEP_BYTES: u64 = 256 << 10;
 
-/// What is being sent, and where. Parts that a store of Azure has of it go by themselves, unless they are joined.
+/// Target of an upload. Parts that an Azure store holds expire on their own, unless they are joined.
 #[derive(Clone)]
 pub(super) enum Parts {
     S3 { bucket: Bucket, key: String, id: String },
@@ -47,7 +47,7 @@ impl Parts {
         }
     }
 
-    /// Whether the last part is sent even if it is empty, for it says that it is the last.
+    /// Reports whether the last part is sent even if it is empty, because it marks the end.
     pub(super) fn needs_a_last(&self) -> bool {
         matches!(self, Parts::Google { .. })
     }

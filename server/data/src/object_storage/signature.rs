@@ -7,23 +7,23 @@ use aws_lc_rs::{digest, hmac};
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-/// Who asks, and where.
+/// Credentials and region of a request.
 #[derive(Clone)]
 pub(super) struct Credentials {
     pub(super) access_key: String,
     pub(super) secret_key: String,
-    /// Of keys that end.
+    /// Token of temporary keys.
     pub(super) session_token: Option<String>,
     pub(super) region: String,
 }
 
-/// What a request is signed for; `path` and the query are not encoded yet.
+/// Parts of a request that are signed; `path` and the query are not encoded yet.
 pub(super) struct Unsigned<'a> {
     pub(super) method: &'a str,
     pub(super) host: &'a str,
     pub(super) path: &'a str,
     pub(super) query: &'a [(&'a str, &'a str)],
-    /// Of the body, see [`content_hash`].
+    /// Hash of the body, see [`content_hash`].
     pub(super) content_hash: &'a str,
 }
 

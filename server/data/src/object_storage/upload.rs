@@ -13,18 +13,18 @@ use tokio::task::JoinHandle;
 use super::parts::Parts;
 use super::{Part, StorageError};
 
-/// Of an object, by the protocol that allows the fewest.
+/// Maximum number of parts of an object, by the most restrictive protocol.
 const PARTS_MAX: u64 = 10_000;
 
 /// For the request that ends an upload: the server may be about to stop.
 const ABORT_TIME: Duration = Duration::from_secs(5);
 
-/// How an object is cut into parts.
+/// Division of an object into parts.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
-    /// Of the object, about.
+    /// Approximate size of the object.
     pub bytes: u64,
-    /// What is sent at once; the last part is shorter.
+    /// Size of a part; the last part is shorter.
     pub part_bytes: u64,
     /// Parts that are under way at the same time, where the store takes them so.
     pub parallel: usize,
@@ -40,7 +40,7 @@ pub struct Upload<'a> {
     part_bytes: usize,
     parallel: usize,
     under_way: VecDeque<JoinHandle<Result<String, StorageError>>>,
-    /// What joins the parts that are there, in order.
+    /// Tags that join the uploaded parts, in order.
     tags: Vec<String>,
     sent_count: u64,
     sent_bytes: u64,

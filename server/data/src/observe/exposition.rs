@@ -5,7 +5,7 @@ use std::fmt::{Display, Write};
 /// First part of every name.
 const PREFIX: &str = "lamina_";
 
-/// What a family of samples is.
+/// Type of a family of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Counter,

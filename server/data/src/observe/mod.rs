@@ -12,7 +12,7 @@ pub use exposition::{Exposition, Kind};
 pub(crate) use http_series::HttpSeries;
 pub use spans::Spans;
 
-/// What a route reports about a request beside its answer; travels with the answer as an extension.
+/// Observations of a route about a request, besides its response. Travels with the response as an extension.
 #[derive(Clone, Debug, Default)]
 pub struct ObservedRequest {
     /// Searches of the request that ran into their time limit.

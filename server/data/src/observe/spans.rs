@@ -13,7 +13,7 @@ use uuid::Uuid;
 const WAITING_MAX: usize = 8192;
 /// Spans of one request to the collector.
 const SENT_AT_ONCE: usize = 512;
-/// Of the names that a span carries, since clients choose them.
+/// Maximum length of the names that a span carries, because clients choose them.
 const PATH_BYTES_MAX: usize = 512;
 
 /// A request that has begun.

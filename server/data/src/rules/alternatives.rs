@@ -13,7 +13,7 @@ pub(super) struct Test<'f> {
     pub(super) is_negated: bool,
 }
 
-/// What must hold together, by field.
+/// Tests that must hold together, by field.
 pub(super) type Alternative<'f> = BTreeMap<&'f str, Vec<Test<'f>>>;
 
 /// Conditions that must hold together, with their fields.
@@ -72,7 +72,7 @@ impl Expansion<'_> {
     }
 }
 
-/// Whether a condition can hold for a value that a rule names.
+/// Reports whether a condition can hold for a value that a rule names.
 fn can_hold(condition: &Condition, is_negated: bool) -> bool {
     match condition {
         Condition::Contains(_) | Condition::StartsWith(_) => false,

@@ -42,7 +42,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// What a query looks for: words, and in quotes phrases.
+/// Returns the terms of a query: words, and phrases in quotes.
 fn terms(query: &str) -> Vec<Term> {
     let mut terms = Vec::new();
     for (place, part) in query.split('"').enumerate() {
@@ -56,7 +56,7 @@ fn terms(query: &str) -> Vec<Term> {
     terms
 }
 
-/// How many of the terms a rule holds, up to the first that it does not.
+/// Counts the terms that a rule holds, up to the first one that it does not hold.
 fn held(rule: &Rule, terms: &[Term]) -> usize {
     let condition = rule.conditions.query.as_ref().and_then(|query| query.words.as_deref());
     let texts = [rule.description.as_deref(), condition].map(|text| words(text.unwrap_or("")));

@@ -71,7 +71,7 @@ impl Matcher {
         self.numbers.get(uid).copied()
     }
 
-    /// How many changes of times have happened.
+    /// Returns the number of time changes that have happened.
     pub(super) fn happened(&self, at: i64) -> usize {
         self.times.happened(at)
     }
@@ -111,7 +111,7 @@ pub struct Acting<'a> {
 }
 
 impl<'a> Acting<'a> {
-    /// Whether none does.
+    /// Reports whether no rule acts.
     pub fn is_empty(&self) -> bool {
         self.most == 0 || self.lists.iter().all(|(_, numbers)| numbers.is_empty())
     }

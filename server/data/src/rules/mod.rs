@@ -39,21 +39,21 @@ pub use transfer::{import_rules, settings_of_rules};
 pub struct Rule {
     /// Chosen by its maker.
     pub uid: String,
-    /// What it is for.
+    /// Purpose of the rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// When the last task that changed it was registered.
+    /// Time at which the last task that changed the rule was registered.
     pub last_updated_at: Timestamp,
     /// Lower ones come first; those without come last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precedence: Option<u64>,
-    /// Whether it may act.
+    /// True if the rule may act.
     #[serde(default = "yes")]
     pub active: bool,
-    /// When it acts: all of them must be met.
+    /// Conditions under which the rule acts: all of them must hold.
     #[serde(default)]
     pub conditions: Conditions,
-    /// What it does then.
+    /// Actions of the rule.
     #[serde(default)]
     pub actions: Vec<RuleAction>,
 }
@@ -100,7 +100,7 @@ impl Rule {
 #[derive(Debug)]
 pub struct Rules {
     all: RwLock<All>,
-    /// What searches see.
+    /// Rules that searches see.
     set: RwLock<Arc<RuleSet>>,
 }
 
@@ -181,7 +181,7 @@ impl Rules {
         self.set.read().version()
     }
 
-    /// Whether there is none.
+    /// Reports whether there are no rules.
     pub fn is_empty(&self) -> bool {
         self.all.read().by_place.is_empty()
     }

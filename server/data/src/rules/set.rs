@@ -15,16 +15,16 @@ use super::matcher::{Acting, Matcher};
 const APART_MIN: usize = 128;
 const APART_DIVISOR: usize = 256;
 
-/// What a search says of itself.
+/// Facts about a search that rules depend on.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     /// Its different words, as many as count.
     pub words: &'a [String],
-    /// Whether it looks for nothing.
+    /// True if the query is empty.
     pub is_empty: bool,
     /// The filter that is really used.
     pub filter: Option<&'a Filter>,
-    /// When it arrived, in nanoseconds since 1970.
+    /// Time of arrival, in nanoseconds since 1970.
     pub now: i64,
 }
 
@@ -40,7 +40,7 @@ pub struct RuleSet {
 }
 
 impl RuleSet {
-    /// Of no rule.
+    /// Creates a set without rules.
     pub(super) fn empty() -> RuleSet {
         RuleSet {
             version: 0,

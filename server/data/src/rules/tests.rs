@@ -197,7 +197,8 @@ fn a_query_of_very_many_words_is_left_off_where_the_fuel_ends() {
     assert_eq!(acting_with(&rules, &search, &Fuel { words: 2, ..Fuel::default() }), [""; 0]);
 }
 
-/// What a search pays for rules. Run by hand: `cargo test --release -p lamina-server -- --ignored what_rules_cost --nocapture`.
+/// Measures the cost of rules for a search. Run by hand: `cargo test --release -p lamina-server -- --ignored
+/// what_rules_cost --nocapture`.
 #[test]
 #[ignore = "measures"]
 fn what_rules_cost() {

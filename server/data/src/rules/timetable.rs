@@ -51,7 +51,8 @@ impl Timetable {
         Timetable { changes, now: Mutex::new(State { happened: 0, bits, rules }) }
     }
 
-    /// How many changes have happened at an instant: what is said of two instants with the same number is the same.
+    /// Returns the number of changes that have happened by an instant. Instants with the same number have the same
+    /// rules.
     pub(super) fn happened(&self, at: i64) -> usize {
         self.changes.partition_point(|change| change.at <= at)
     }

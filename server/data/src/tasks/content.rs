@@ -20,9 +20,9 @@ pub enum Content {
     Upsert(Upsert),
     /// Delete documents by id; unknown ids are ignored.
     DeleteIds {
-        /// As texts.
+        /// Ids as texts.
         ids: Vec<String>,
-        /// What becomes of the mark of the index.
+        /// Change of the mark of the index.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mark: Option<Marking>,
     },
@@ -32,7 +32,7 @@ pub enum Content {
     DeleteExpired,
     /// Delete all documents.
     Clear {
-        /// What becomes of the mark of the index.
+        /// Change of the mark of the index.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mark: Option<Marking>,
     },
@@ -42,7 +42,7 @@ pub enum Content {
     Settings {
         /// The change.
         patch: Box<SettingsPatch>,
-        /// Whether an absent index is created.
+        /// True if an absent index is created.
         may_create_index: bool,
     },
     /// Make an index without documents.
@@ -62,7 +62,7 @@ pub enum Content {
     UpdateAliases { moves: AliasMoves },
     /// Make another index of the same files.
     CloneIndex {
-        /// How the other index is called.
+        /// Name of the new index.
         new_uid: String,
     },
     /// Make an index of the files that `lamina build` has made.
@@ -88,7 +88,7 @@ pub enum Content {
     },
     /// Write everything to an archive.
     CreateDump {
-        /// Whether documents in damaged segments are left out, instead of failing.
+        /// True if documents in damaged segments are left out, instead of making the dump fail.
         skip_damaged: bool,
     },
     /// Send indexes to another server.
@@ -109,7 +109,7 @@ pub enum Content {
     },
     /// Change a dynamic search rule, or make it.
     UpdateRule {
-        /// Which rule.
+        /// Uid of the rule.
         uid: String,
         /// `None` removes it.
         patch: Option<Box<RulePatch>>,
@@ -128,17 +128,17 @@ pub struct Upsert {
     pub primary_key: Option<String>,
     /// Ignore documents that are not in the index yet.
     pub skip_creation: bool,
-    /// Whether an absent index is created.
+    /// True if an absent index is created.
     pub may_create_index: bool,
     /// Number of documents in the payload.
     pub received: u64,
-    /// Where the documents are.
+    /// Place of the documents.
     pub payload: PayloadPlace,
     /// Bytes of the normalised payload.
     pub payload_bytes: u64,
     /// XXH3-64 of them.
     pub payload_checksum: u64,
-    /// What becomes of the mark of the index.
+    /// Change of the mark of the index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<Marking>,
 }
@@ -149,13 +149,13 @@ pub struct Upsert {
 pub struct Edit {
     /// Its text.
     pub function: String,
-    /// What it can read besides the document.
+    /// Values that the function can read besides the document.
     pub context: Option<Map<String, Value>>,
     /// Only documents that match; JSON value of the request.
     pub filter: Option<Value>,
 }
 
-/// What happens to a document that is there already.
+/// Treatment of a document that already exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Method {
@@ -167,7 +167,7 @@ pub enum Method {
     Values,
 }
 
-/// Where the normalised documents of a task are until it is final.
+/// Place of the normalised documents of a task until it is final.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PayloadPlace {
@@ -187,11 +187,11 @@ pub struct Export {
     pub api_key: Option<String>,
     /// Most bytes of documents in one request, before compression.
     pub payload_bytes: u64,
-    /// Whether the request named that size.
+    /// True if the request named that size.
     pub shows_payload_size: bool,
     /// An index is sent as the first pattern says that it matches.
     pub indexes: Vec<ExportedIndex>,
-    /// Whether settings are sent with the secrets of their embedders.
+    /// True if settings are sent with the secrets of their embedders.
     pub with_secrets: bool,
 }
 
@@ -201,7 +201,7 @@ impl std::fmt::Debug for Export {
     }
 }
 
-/// How to send the indexes of a pattern.
+/// Export rules for the indexes of a pattern.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExportedIndex {
@@ -209,7 +209,7 @@ pub struct ExportedIndex {
     pub pattern: String,
     /// Documents to send; JSON value of the request.
     pub filter: Option<Value>,
-    /// Whether settings of an index that is there are overridden.
+    /// True if settings of an existing index are overridden.
     pub override_settings: bool,
 }
 
@@ -244,7 +244,8 @@ impl From<wire::export::ExportedIndex> for ExportedIndex {
 }
 
 impl Export {
-    /// What a request asks for, in pieces of `default_bytes` where it names no size. Settings go without their secrets.
+    /// Converts a request into an export, with requests of `default_bytes` if it names no size. Settings go without
+    /// their secrets.
     pub fn of_request(asked: wire::export::Export, default_bytes: u64) -> Export {
         let all = || vec![ExportedIndex { pattern: "*".to_owned(), filter: None, override_settings: false }];
         Export {
@@ -289,7 +290,8 @@ impl Content {
         }
     }
 
-    /// Whether the task touches `uid` besides the index it belongs to: it must then run in the order of both queues.
+    /// Reports whether the task affects `uid` besides the index that it belongs to. It must then run in the order of
+    /// both queues.
     pub fn involves(&self, uid: &str) -> bool {
         match self {
             Content::SwapIndexes { swaps } => swaps.iter().any(|swap| swap.indexes.iter().any(|index| index == uid)),
@@ -301,8 +303,8 @@ impl Content {
         }
     }
 
-    /// Whether the task may need what is on one server only, or reached by it only: a state that it has kept, files that were put
-    /// there, a model. Another server that takes over may not be able to carry it out again.
+    /// Reports whether the task may need resources that only one server has or reaches: a retained generation, files
+    /// placed there, a model. Another server that takes over may be unable to repeat it.
     pub fn is_bound_to_server(&self, index_has_embedders: impl Fn() -> bool) -> bool {
         match self {
             Content::RestoreIndex { .. } | Content::AttachIndex { .. } => true,

@@ -22,7 +22,7 @@ const WINDOW: Duration = Duration::from_secs(60);
 /// Tasks differ, so their number is trusted only so far: the wait is at most so many times what the oldest has waited.
 const TRUSTED_FACTOR: u32 = 8;
 
-/// How long tasks wait. Shared by reference.
+/// Waiting times of tasks. Shared by reference.
 #[derive(Debug, Default)]
 pub struct Delay {
     state: Mutex<State>,
@@ -32,7 +32,7 @@ pub struct Delay {
 struct State {
     next_look: Option<Instant>,
     waiting: Backlog,
-    /// When batches ended, and with how many tasks.
+    /// End times of batches, with their numbers of tasks.
     ends: VecDeque<(Instant, u64)>,
 }
 
@@ -46,8 +46,8 @@ impl Delay {
         }
     }
 
-    /// How long a task that is registered now will wait, as far as can be estimated: not less than the oldest has waited. Costs a
-    /// lookup now and then.
+    /// Estimates the waiting time of a task that is registered now. The estimate is not less than the oldest task has
+    /// waited. Costs an occasional lookup.
     pub fn expected(&self, store: &Store) -> Result<Duration, StoreError> {
         let mut state = self.state.lock();
         let now = Instant::now();

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::content::{Content, Export, Swap};
 
-/// How far the work that `details` counts is.
+/// Progress of the work that `details` counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// Nothing to say yet: counters are null.
@@ -27,8 +27,8 @@ impl Progress {
     }
 }
 
-/// Whether the tasks of a type have `details`. Those that do always have an object, if only an empty one: settings that
-/// change nothing, say.
+/// Reports whether the tasks of a type have `details`. Those that do always have an object, even an empty one, for
+/// example for settings that change nothing.
 pub(crate) fn has_details(content: &Content) -> bool {
     !matches!(content, Content::CreateSnapshot)
 }

@@ -29,7 +29,7 @@ pub enum Happening {
     Ended(u32),
 }
 
-/// What is remembered of a happening.
+/// Remembered part of a happening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remembered {
     /// The task that was registered.
@@ -40,14 +40,14 @@ pub enum Remembered {
     Ended(u32),
 }
 
-/// Where a happening stands among all of a server's life.
+/// Position of a happening in the whole life of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark {
-    /// When the server started, in nanoseconds since 1970.
+    /// Start time of the server, in nanoseconds since 1970.
     pub start: i64,
     /// Counted from its start.
     pub number: u64,
-    /// When it happened, in nanoseconds since 1970.
+    /// Time of the happening, in nanoseconds since 1970.
     pub at: i64,
 }
 
@@ -67,7 +67,7 @@ impl Mark {
     }
 }
 
-/// What a listener missed.
+/// Happenings that a listener missed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Missed {
     /// Everything that happened in between, in order.
@@ -85,10 +85,10 @@ pub struct Feed {
     places: Arc<Semaphore>,
 }
 
-/// Who listens.
+/// Listener of the feed.
 #[derive(Debug)]
 pub struct Follower {
-    /// What happens.
+    /// Receiver of the happenings.
     pub happenings: broadcast::Receiver<(Mark, Happening)>,
     /// The last happening before it began to listen.
     pub since: Mark,
@@ -135,7 +135,7 @@ impl Feed {
         Some(Follower { happenings, since, _place: place })
     }
 
-    /// What happened behind `mark`, up to `until`.
+    /// Returns the happenings after `mark`, up to `until`.
     pub fn missed(&self, mark: Mark, until: Mark) -> Missed {
         let remembered = self.remembered.lock();
         let is_whole = remembered.front().is_none_or(|(first, _)| first.number <= mark.number + 1);
@@ -151,7 +151,7 @@ impl Feed {
         self.places.close();
     }
 
-    /// Whether the server stops.
+    /// Reports whether the server is stopping.
     pub fn is_closed(&self) -> bool {
         self.places.is_closed()
     }

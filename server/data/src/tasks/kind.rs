@@ -3,7 +3,7 @@
 
 pub use lamina_protocol::wire::task_names::{Kind, Status};
 
-/// What the task store keeps as a number.
+/// Value that the task store keeps as a number.
 pub(crate) trait Numbered: Sized {
     /// Returns the number that the task store keeps.
     fn number(self) -> u8;

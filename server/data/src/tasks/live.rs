@@ -24,9 +24,9 @@ pub(crate) type PartBytes = BTreeMap<&'static str, u64>;
 pub struct LiveBatch {
     /// Uid of the batch.
     pub uid: u32,
-    /// When it started.
+    /// Time at which the batch started.
     pub started_at: Timestamp,
-    /// Why it stopped growing.
+    /// Reason why the batch stopped growing.
     pub strategy: String,
     /// Its tasks, ascending.
     pub tasks: Vec<u32>,
@@ -34,7 +34,7 @@ pub struct LiveBatch {
     pub index_uid: Option<String>,
     /// Merged details of its tasks while they wait.
     pub details: Map<String, Value>,
-    /// What `GET /batches` counts, see the store.
+    /// Counts for `GET /batches`, see the store.
     pub stats: Value,
     /// Written by the engine.
     pub progress: Arc<Progress>,
@@ -42,7 +42,7 @@ pub struct LiveBatch {
     pub asks: Mutex<Option<Arc<Progress>>>,
     /// Written by work that is not the engine's.
     pub steps: Steps,
-    /// What its index took when it began to write to it.
+    /// Sizes of the parts of its index when the batch began to write to it.
     pub bytes_before: OnceLock<PartBytes>,
     /// Set to make the engine give up: nothing is written then.
     pub cancelled: AtomicBool,
@@ -87,7 +87,7 @@ impl LiveBatch {
         self.bytes_before.get_or_init(|| index.snapshot().section_bytes());
     }
 
-    /// Whether the task belongs to the batch.
+    /// Reports whether the task belongs to the batch.
     pub fn holds(&self, uid: u32) -> bool {
         self.tasks.binary_search(&uid).is_ok()
     }
@@ -111,7 +111,7 @@ impl LiveBatch {
         }
     }
 
-    /// Whether it was canceled.
+    /// Reports whether the batch was canceled.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }

@@ -7,9 +7,9 @@ use super::content::Content;
 pub struct NewTask {
     /// The index it is about; `None` for types that have none.
     pub index_uid: Option<String>,
-    /// What to do.
+    /// Work of the task.
     pub content: Content,
-    /// What the client wants to remember with it.
+    /// Metadata that the client attached.
     pub custom_metadata: Option<String>,
     /// The documents, when [`PayloadPlace::Inline`](super::PayloadPlace::Inline).
     pub inline_payload: Option<Vec<u8>>,

@@ -12,7 +12,7 @@ use super::content::Upsert;
 
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// What is wrong with the documents of a task.
+/// Damage of the documents of a task.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PayloadDamage {
@@ -22,9 +22,9 @@ pub enum PayloadDamage {
     /// Cut short, or something was added.
     #[error("they have {} instead of {expected}", counted(*found, "byte"))]
     Length {
-        /// As acknowledged.
+        /// Acknowledged number of bytes.
         expected: u64,
-        /// As they are.
+        /// Actual number of bytes.
         found: u64,
     },
     /// Other bytes.
@@ -36,7 +36,7 @@ pub enum PayloadDamage {
 }
 
 impl PayloadDamage {
-    /// Why the task fails.
+    /// Returns the error with which the task fails.
     pub fn of_task(self, uid: u32) -> ApiError {
         match self {
             PayloadDamage::Io(error) => error.into(),

@@ -49,9 +49,9 @@ pub struct TaskQueue {
     delay: Delay,
     /// Writes that would wait for longer are refused.
     delay_max: Option<Duration>,
-    /// Whether the process before ended itself.
+    /// True if the previous process aborted.
     has_aborted_before: bool,
-    /// Where tasks are accepted before they are stored here.
+    /// Place where tasks are accepted before they are stored here.
     acceptance: OnceLock<Arc<dyn Acceptance>>,
 }
 
@@ -67,12 +67,12 @@ pub trait Acceptance: std::fmt::Debug + Send + Sync {
     fn covers(&self, task: u32) -> bool;
 }
 
-/// How far a batch is, as stored.
+/// Stored stage of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// What it did, and that it waits for vectors.
+    /// Results are stored, and the batch waits for vectors.
     Written,
-    /// What it did, and that it ends once that is published.
+    /// Results are stored, and the batch ends once they are published.
     Unpublished,
     /// Its end.
     Ended,
@@ -185,7 +185,7 @@ impl TaskQueue {
         blocking(move || queue.enqueue_now(new)).await?.map(Task::into_summary).map_err(Into::into)
     }
 
-    /// As [`TaskQueue::enqueue`], on the calling thread: blocks for an fsync.
+    /// Registers a task like [`TaskQueue::enqueue`], on the calling thread. Blocks for an fsync.
     ///
     /// # Errors
     /// Nothing is registered then.
@@ -319,7 +319,7 @@ impl TaskQueue {
         lives
     }
 
-    /// Whether a batch about this index is being processed.
+    /// Reports whether a batch about this index is being processed.
     pub fn is_indexing(&self, index_uid: &str) -> bool {
         let is_about = |live: &Arc<LiveBatch>| live.index_uid.as_deref() == Some(index_uid);
         self.under_way().as_ref().is_some_and(is_about) || self.background().iter().any(is_about)
@@ -373,7 +373,7 @@ impl TaskQueue {
         self.feed.listen()
     }
 
-    /// What happened behind a mark, up to another one.
+    /// Returns the happenings after `mark`, up to `until`.
     pub fn missed(&self, mark: Mark, until: Mark) -> Missed {
         self.feed.missed(mark, until)
     }
@@ -383,7 +383,7 @@ impl TaskQueue {
         self.feed.close();
     }
 
-    /// Whether listeners are to go.
+    /// Reports whether listeners must disconnect.
     pub fn is_closing(&self) -> bool {
         self.feed.is_closed()
     }
@@ -398,7 +398,7 @@ impl TaskQueue {
         &self.uploads
     }
 
-    /// How the last batches spent their time.
+    /// Returns the traces of the last batches, with the time of each step.
     pub fn traces(&self) -> &RecentTraces {
         &self.traces
     }

@@ -32,14 +32,14 @@ impl fmt::Debug for Spill {
     }
 }
 
-/// What was written.
+/// Description of the written bytes.
 #[derive(Debug)]
 pub struct Spilled {
     /// Number of bytes.
     pub bytes: u64,
     /// XXH3-64 of them.
     pub checksum: u64,
-    /// Where they are.
+    /// Place of the bytes.
     pub place: PayloadPlace,
     /// They themselves, if they are few.
     pub inline: Option<Vec<u8>>,
@@ -98,7 +98,7 @@ impl Spill {
     }
 }
 
-/// What the disk of a folder has left for this process.
+/// Returns the free disk space of a folder that is available to this process.
 pub fn free_bytes(folder: &Path) -> io::Result<u64> {
     let disk = rustix::fs::statvfs(folder)?;
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))

@@ -19,14 +19,14 @@ struct State {
     open: Vec<Step>,
     /// The outermost step under way.
     entered: Option<(&'static str, Instant)>,
-    /// How long the outermost steps before it took.
+    /// Durations of the earlier outermost steps.
     spent: Vec<(&'static str, Duration)>,
 }
 
 /// A step under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What is done.
+    /// Name of the step.
     pub name: String,
     /// Units that are done.
     pub finished: u64,

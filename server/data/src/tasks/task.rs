@@ -16,23 +16,23 @@ pub struct Task {
     pub batch_uid: Option<u32>,
     /// `None` for tasks that are not about one index.
     pub index_uid: Option<String>,
-    /// How far it is.
+    /// Status of the task.
     pub status: Status,
-    /// What it is about.
+    /// Type of the task.
     pub kind: Kind,
     /// The cancelation that ended it.
     pub canceled_by: Option<u32>,
     /// JSON object; `None` for types without details.
     pub details: Option<Box<RawValue>>,
-    /// Why it failed.
+    /// Reason why the task failed.
     pub error: Option<ApiError>,
-    /// When it was registered.
+    /// Time at which the task was registered.
     pub enqueued_at: Timestamp,
-    /// When its batch started.
+    /// Time at which its batch started.
     pub started_at: Option<Timestamp>,
-    /// When its batch ended.
+    /// Time at which its batch ended.
     pub finished_at: Option<Timestamp>,
-    /// What the client wanted to remember with it.
+    /// Metadata that the client attached.
     pub custom_metadata: Option<String>,
 }
 
@@ -57,7 +57,7 @@ pub struct TaskView<'a> {
     custom_metadata: Option<&'a str>,
 }
 
-/// What a write answers: the new task in short.
+/// Response to a write: a summary of the new task.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SummarizedTask {
@@ -78,7 +78,7 @@ impl SummarizedTask {
 }
 
 impl Task {
-    /// What it takes, roughly.
+    /// Estimates the memory of the task.
     pub fn heap_bytes(&self) -> usize {
         let error = self.error.as_ref().map_or(0, |error| error.message.len());
         let details = self.details.as_ref().map_or(0, |details| details.get().len());
@@ -123,13 +123,13 @@ impl Task {
 pub struct StoredError {
     code: String,
     message: String,
-    /// Whether the cause may be over in a moment. Known only until it is stored.
+    /// True if the cause may pass in a moment. Known only until the error is stored.
     #[serde(skip)]
     is_momentary: bool,
 }
 
 impl StoredError {
-    /// As [`ApiError::is_momentary`].
+    /// Returns the same as [`ApiError::is_momentary`].
     pub fn is_momentary(&self) -> bool {
         self.is_momentary
     }

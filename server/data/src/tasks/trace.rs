@@ -13,10 +13,10 @@ use super::store::{FinishedBatch, Queued, TaskResult, step_name};
 /// Batches that are remembered.
 const KEPT: usize = 5;
 
-/// How a finished batch spent its time.
+/// Durations of the steps of a finished batch.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// As in `/batches`.
+    /// Uid as in `/batches`.
     pub batch_uid: u32,
     /// The index that it worked on.
     pub index_uid: Option<String>,
@@ -48,7 +48,7 @@ impl Trace {
         }
     }
 
-    /// As `GET /batches` shows it.
+    /// Returns the steps as `GET /batches` shows them.
     pub fn show(&self) -> Map<String, Value> {
         shown(&self.steps)
     }

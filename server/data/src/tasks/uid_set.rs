@@ -13,12 +13,12 @@ impl UidSet {
         self.0.iter().map(|&(first, last)| u64::from(last - first) + 1).sum()
     }
 
-    /// Whether there is none.
+    /// Reports whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether `uid` is a member. Logarithmic in the number of runs.
+    /// Reports whether `uid` is a member. Logarithmic in the number of runs.
     pub fn contains(&self, uid: u32) -> bool {
         let run = self.0.partition_point(|&(_, last)| last < uid);
         self.0.get(run).is_some_and(|&(first, _)| first <= uid)

@@ -13,7 +13,7 @@ const UNTIL_BEGUN: Duration = Duration::from_millis(30);
 /// Payloads that have begun to arrive are waited for so long.
 const UNTIL_ARRIVED: Duration = Duration::from_millis(200);
 
-/// How many payloads are being received.
+/// Number of payloads that are being received.
 #[derive(Debug, Default)]
 pub struct Uploads {
     count: AtomicUsize,
@@ -40,8 +40,8 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// Whether to look again in a moment: a load has just begun, and the next of its payloads would join the batch. One
-    /// batch of both is written as fewer segments, and every segment costs each query.
+    /// Reports whether to look again in a moment, because a load has only begun and its next payload would join the
+    /// batch. One batch of both is written as fewer segments, and every segment costs each query.
     pub fn expects_more(&mut self, tasks: &[Queued], uploads: &Uploads) -> bool {
         let Some(first) = tasks.first() else { return false };
         let bytes = |task: &Queued| match &task.content {

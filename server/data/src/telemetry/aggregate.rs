@@ -30,7 +30,7 @@ enum Figure {
 #[derive(Debug, Default)]
 pub(super) struct Aggregate {
     figures: BTreeMap<&'static str, Figure>,
-    /// Of texts of requests, which may be long.
+    /// Bytes of texts of requests, which may be long.
     text_bytes: usize,
 }
 
@@ -55,7 +55,7 @@ impl Aggregate {
         }
     }
 
-    /// Whether it was ever so.
+    /// Records whether the figure was ever true.
     pub(super) fn any(&mut self, name: &'static str, is_so: bool) {
         if let Figure::Any(any) = self.figures.entry(name).or_insert(Figure::Any(false)) {
             *any |= is_so;

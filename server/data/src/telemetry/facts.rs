@@ -47,7 +47,7 @@ pub(super) fn event_of(request: &RequestFacts) -> Option<&'static str> {
     })
 }
 
-/// What path and names of parameters say.
+/// Adds the facts that follow from the path and the names of parameters.
 pub(super) fn of_parameters(event: &mut Aggregate, request: &RequestFacts) {
     const FILTERS: [(&str, &str); 11] = [
         ("uids", "filtered_by_uid"),
@@ -94,7 +94,7 @@ pub(super) fn of_parameters(event: &mut Aggregate, request: &RequestFacts) {
     }
 }
 
-/// What a route reports of a request.
+/// Facts that a route reports about a request.
 #[derive(Clone, Debug)]
 pub enum Facts {
     /// One search, with what it asks for and what became of it.
@@ -127,7 +127,7 @@ pub enum Facts {
     Swap { count: usize },
 }
 
-/// What is remembered of a search: no text of it.
+/// Facts about a search, without any of its text.
 #[derive(Clone, Debug)]
 pub struct SearchFacts {
     /// By dotted names.
@@ -135,7 +135,7 @@ pub struct SearchFacts {
     is_degraded: bool,
 }
 
-/// How often `pointInTime` was asked for.
+/// Figure that counts the uses of `pointInTime`.
 const POINTS: &str = "point_in_time.total_number_of_uses";
 
 const VECTORS: &str = "_vectors";
@@ -161,7 +161,7 @@ impl SearchFacts {
 }
 
 impl Facts {
-    /// What a registered task says.
+    /// Returns the facts about a registered task.
     pub fn of_task(content: &Content) -> Option<Facts> {
         Some(match content {
             Content::Upsert(upsert) => {
@@ -183,7 +183,7 @@ impl Facts {
         })
     }
 
-    /// What a list of documents says.
+    /// Returns the facts about a list of documents.
     pub fn of_fetch(filter: Option<&Value>, retrieves_vectors: bool, limit: u64, offset: u64) -> Facts {
         let filters_vectors = filter.is_some_and(|filter| mentions(filter, VECTORS));
         Facts::Fetch { has_filter: filter.is_some(), filters_vectors, retrieves_vectors, limit, offset }

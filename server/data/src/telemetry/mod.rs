@@ -28,7 +28,7 @@ pub const FULL_BYTES: usize = BATCH_BYTES_MAX / 5 * 4;
 /// Texts of a set that are reported; user agents may be many.
 const TEXT_BYTES_MAX: usize = 200;
 
-/// What is gathered and not sent yet. Shared by reference.
+/// Collected figures that have not been sent yet. Shared by reference.
 #[derive(Debug)]
 pub struct Telemetry {
     is_on: bool,
@@ -38,7 +38,7 @@ pub struct Telemetry {
     pub full: Notify,
 }
 
-/// What every request has.
+/// Facts that every request has.
 #[derive(Debug)]
 pub struct RequestFacts {
     pub method: &'static str,
@@ -81,7 +81,7 @@ impl Telemetry {
         Telemetry { is_on, started: Instant::now(), events: Mutex::default(), full: Notify::new() }
     }
 
-    /// Whether anything is gathered.
+    /// Reports whether figures are collected.
     pub fn is_on(&self) -> bool {
         self.is_on
     }

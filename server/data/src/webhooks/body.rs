@@ -22,7 +22,7 @@ pub(super) struct Lines {
     queue: Arc<TaskQueue>,
     docs: ErrorDocs,
     batch: u32,
-    /// Where the next page starts; `None` after the last one.
+    /// Start of the next page; `None` after the last one.
     from: Option<u32>,
     gzip: Option<GzEncoder<Vec<u8>>>,
 }

@@ -26,7 +26,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const PARALLEL: usize = 4;
 /// Deliveries to one receiver that wait or are under way. More are given up: the receiver is gone for a long time.
 const PENDING_MAX: usize = 1000;
-/// What is read of an answer, which does not matter.
+/// Maximum number of bytes read of a response. Its content does not matter.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 
 /// Notifies webhooks of finished batches.
@@ -47,7 +47,7 @@ struct Lane {
     pending: AtomicUsize,
 }
 
-/// Whether to try again.
+/// Failure of a delivery, which is final or may pass.
 enum Failure {
     Final(String),
     Passing(String),

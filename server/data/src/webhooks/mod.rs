@@ -23,11 +23,11 @@ pub use transfer::{WebhookFile, export_webhooks, import_webhooks};
 pub struct Webhook {
     /// Nil for the one of the command line.
     pub uuid: Uuid,
-    /// As the client wrote it.
+    /// Address as the client wrote it.
     pub url: String,
-    /// As the client wrote them; values may be secrets.
+    /// Headers as the client wrote them; values may be secrets.
     pub headers: BTreeMap<String, String>,
-    /// Whether clients may change it.
+    /// True if clients may change the webhook.
     pub is_editable: bool,
 }
 

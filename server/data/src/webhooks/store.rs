@@ -91,10 +91,10 @@ impl Webhooks {
         self.insert(Uuid::new_v4(), patch)
     }
 
-    /// As [`Webhooks::create`], with a given uuid.
+    /// Creates a webhook like [`Webhooks::create`], with a given uuid.
     ///
     /// # Errors
-    /// As [`Webhooks::create`].
+    /// Same as [`Webhooks::create`].
     pub fn insert(&self, uuid: Uuid, patch: WebhookPatch) -> ApiResult<Arc<Webhook>> {
         let mut connection = self.connection.lock();
         let webhook =

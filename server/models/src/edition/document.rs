@@ -22,7 +22,7 @@ pub struct Document<'a> {
     pub primary_key: &'a str,
 }
 
-/// What a function did to a document.
+/// Effect of a function on a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Edition {
     /// The document stays as it is.

@@ -39,7 +39,7 @@ const COMPILER_STACK_BYTES: usize = 4 << 20;
 const VARIABLES_MAX: usize = 1_000;
 const FUNCTIONS_MAX: usize = 100;
 
-/// Why a text is no function.
+/// Reason why a text is not a valid function.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FunctionError {
@@ -51,7 +51,7 @@ pub enum FunctionError {
     TooLong(usize),
 }
 
-/// Why a document was not edited.
+/// Reason why a document was not edited.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EditionError {
@@ -103,7 +103,7 @@ pub struct Function {
     leaked_bytes: AtomicI64,
 }
 
-/// When the function has to be done, as time since `start`, and what its thread may hold until then.
+/// Deadline of the function, as time since `start`, and the memory that its thread may hold until then.
 #[derive(Debug)]
 struct Deadline {
     start: Instant,
@@ -158,7 +158,7 @@ impl Function {
         if leaked > BYTES_MAX { Err(EditionError::Leaks) } else { Ok(()) }
     }
 
-    /// What the function leaves in `doc`, which has so many bytes as JSON.
+    /// Runs the function and returns the `doc` that it leaves. The document has `document_bytes` bytes as JSON.
     pub(super) fn run(&self, document: rhai::Map, document_bytes: usize) -> Result<Dynamic, EditionError> {
         let mut scope = Scope::new();
         if let Some(context) = &self.context {

@@ -82,7 +82,7 @@ fn json_at(value: Dynamic, depth: usize) -> Result<Value, NotJson> {
     }
 }
 
-/// Whether a function left the value as it was.
+/// Reports whether a function left the value unchanged.
 pub(super) fn is_same(value: &Value, dynamic: &Dynamic) -> bool {
     match value {
         Value::Null => dynamic.is_unit(),

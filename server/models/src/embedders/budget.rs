@@ -41,7 +41,7 @@ impl Budgets {
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     limits: RateLimits,
-    /// When all requests, and all tokens, that were sent are paid for.
+    /// Times at which all requests, and all tokens, that were sent are paid for.
     paid_at: Mutex<[Option<Instant>; 2]>,
 }
 

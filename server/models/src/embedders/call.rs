@@ -17,7 +17,7 @@ use super::tokens::{count_tokens, cut_to_tokens};
 
 /// Longest answer that is read, whatever was asked for.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
-/// What surrounds vectors.
+/// Maximum size of the parts of a response around the vectors.
 const ANSWER_BYTES: usize = 1 << 20;
 /// A number as text, and what stands between two of them.
 const NUMBER_BYTES: usize = 64;
@@ -32,13 +32,13 @@ const TRIES_MAX: u32 = 10;
 /// Tries right after a client has named the provider, where it cannot be reached: a second or so, and where it is silent.
 const TRIES_UNREACHED: u32 = 5;
 const TRIES_SILENT: u32 = 2;
-/// How long a provider may take to show that it is there.
+/// Maximum time for a provider to show that it is reachable.
 const REACH_TIME: Duration = Duration::from_secs(3);
 const WAIT_MAX: Duration = Duration::from_secs(60);
-/// What is added when a provider asks for patience.
+/// Time added when a provider requests a delay.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Why a try failed, and whether another makes sense.
+/// Reason why a try failed, and whether another one makes sense.
 enum Failed {
     GiveUp(EmbedFailure),
     /// The request was refused; shorter texts may do, and will if it `is_too_long`.
@@ -144,14 +144,14 @@ fn wait(failures: u32, at_least: Duration) -> Duration {
     wait.mul_f64(0.5 + random / 2.0)
 }
 
-/// How often texts are cut to half of what they were, and the bytes that they are cut to at least.
+/// Maximum number of times that texts are halved, and the minimum of bytes that they are cut to.
 const HALVINGS_MAX: usize = 10;
 const CUT_BYTES_MIN: usize = 64;
 
 /// The ways in which the texts of a request were cut.
 #[derive(Debug, Default)]
 struct Cuts {
-    /// Of the two ways of a provider whose limit is known.
+    /// Number of used ways to cut, of the two for a provider whose limit is known.
     known: usize,
     halvings: usize,
     /// Bytes of the longest text of the last try.
@@ -188,7 +188,7 @@ impl Cuts {
     }
 }
 
-/// Whether a refusal is about the length of the texts. Providers have no code for that in common.
+/// Reports whether a refusal is about the length of the texts. Providers have no common code for that.
 fn speaks_of_length(status: u16, body: &[u8]) -> bool {
     const WORDS: [&str; 9] = [
         "context length",
@@ -205,7 +205,7 @@ fn speaks_of_length(status: u16, body: &[u8]) -> bool {
     status == 413 || WORDS.iter().any(|word| text.contains(word))
 }
 
-/// Of a refusal, what is looked through.
+/// Number of bytes of a refusal that are examined.
 const REFUSAL_BYTES_MAX: usize = 4096;
 
 /// One try: the request, what is wrong with the reply, its vectors.
@@ -246,8 +246,8 @@ async fn send(
     read(provider, reply, texts.len(), asking)
 }
 
-/// How long an answer with the vectors of `texts` may be: beyond that it is something else, and its values would take several times
-/// as much memory.
+/// Computes the maximum size of a response with the vectors of `texts`. A larger one is something else, and its
+/// values would take several times as much memory.
 fn answer_bytes_max(dimensions: Option<u32>, texts: &[String]) -> usize {
     let numbers = texts.len().saturating_mul(dimensions.unwrap_or(DIMENSIONS_MAX) as usize);
     let repeated = texts.iter().map(String::len).sum::<usize>().saturating_mul(TEXT_FACTOR);
@@ -276,7 +276,7 @@ fn unusable(error: &OutboundError) -> Failed {
     Failed::GiveUp(EmbedFailure::user(error.to_string()))
 }
 
-/// What the status of a reply says that is no success.
+/// Interprets the status of a reply that is not a success.
 fn refusal(reply: &Reply, provider: &Provider) -> Failed {
     let quote = quote(&reply.body, provider);
     match reply.status.as_u16() {
@@ -327,7 +327,7 @@ fn read(provider: &Provider, reply: Reply, text_count: usize, asking: Asking<'_>
     Ok(vectors.into_iter().map(|vector| vector.map_err(|reason| unreadable(&reason).of_text())).collect())
 }
 
-/// What the server said, for a message: short, and without the secrets it was asked with.
+/// Quotes the reply of the server for a message: short, and without the secrets of the request.
 fn quote(body: &[u8], provider: &Provider) -> String {
     let mut text = String::from_utf8_lossy(&body[..body.len().min(REFUSAL_BYTES_MAX)]).trim().to_owned();
     let headers = provider.headers.iter().map(|(_, value)| value).filter(|value| value.len() >= SECRET_BYTES_MIN);

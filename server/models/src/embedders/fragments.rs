@@ -13,7 +13,7 @@ use super::side::{Side, side_of};
 pub(super) const CANNOT_INFER_DIMENSIONS: &str = "cannot infer `dimensions` for an embedder using `indexingFragments`.\n  - \
     Note: Specify `dimensions` explicitly or don't use `indexingFragments`.";
 
-/// What a query by meaning is made of.
+/// Input of a query by meaning.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueryInput<'q> {
     /// Its text.
@@ -31,11 +31,11 @@ impl QueryInput<'_> {
         }
     }
 
-    /// What the embedder of `configuration` is sent: the text, or the one search fragment that the query satisfies, as the
-    /// text of its JSON.
+    /// Returns the text for the embedder of `configuration`: the query text, or the one search fragment that the query
+    /// satisfies, as JSON text.
     ///
     /// # Errors
-    /// When no fragment or more than one is satisfied, and for `media` where there are none.
+    /// Fails if no fragment or more than one is satisfied, and for `media` without fragments.
     pub(super) fn text(&self, configuration: &Map<String, Value>) -> Result<String, EmbedFailure> {
         let configuration = side_of(configuration, Side::Search);
         if !uses_fragments(configuration) {
@@ -88,7 +88,7 @@ fn count(configuration: &Map<String, Value>, field: &str) -> usize {
     configuration.get(field).and_then(Value::as_object).map_or(0, Map::len)
 }
 
-/// Whether an embedder is sent fragments instead of texts.
+/// Reports whether an embedder gets fragments instead of texts.
 pub(super) fn uses_fragments(configuration: &Map<String, Value>) -> bool {
     count(configuration, INDEXING_FRAGMENTS) + count(configuration, SEARCH_FRAGMENTS) > 0
 }

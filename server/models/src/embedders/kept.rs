@@ -93,7 +93,7 @@ impl KeptVectors {
 
 #[derive(Clone, Copy)]
 struct Place {
-    /// Which newer file it was written to.
+    /// Epoch of the newer file that the vector was written to.
     epoch: u64,
     start: u64,
     dimensions: usize,

@@ -63,18 +63,18 @@ pub struct Embedders {
     cross_encoders: local::CrossEncoders,
 }
 
-/// What embedders may use, and where they keep things.
+/// Resources of embedders, and the folders for their data.
 #[derive(Clone, Debug)]
 pub struct EmbedderOptions {
     /// Texts of queries that are remembered.
     pub cached_queries: usize,
-    /// What an account of a provider may be sent.
+    /// Rate limits of an account of a provider.
     pub limits: RateLimits,
     /// Models are kept here; it need not be there.
     pub models_folder: PathBuf,
     /// Vectors that were made are kept here; it need not be there.
     pub kept_folder: PathBuf,
-    /// How many bytes of them may stay once they are committed.
+    /// Maximum number of bytes of kept vectors once they are committed.
     pub kept_bytes_max: u64,
 }
 
@@ -184,7 +184,7 @@ impl Embedders {
         None
     }
 
-    /// What makes the vectors of one side.
+    /// Opens the maker of vectors for one side.
     fn open_side(
         &self,
         configuration: &Map<String, Value>,
@@ -202,11 +202,11 @@ impl Embedders {
 }
 
 impl Embedders {
-    /// How well each text answers `query`, from 0 to 1, in order, by `deadline`: by a cross-encoder that runs here, from the
-    /// folders of models. `wanted`: model and revision.
+    /// Scores how well each text answers `query`, from 0 to 1, in order, by `deadline`. Uses a cross-encoder that runs
+    /// in this server, from the folders of models. `wanted`: model and revision.
     ///
     /// # Errors
-    /// When the model can't be had or run, or is late.
+    /// Fails if the model cannot be obtained or run, or is late.
     #[cfg(feature = "local-models")]
     pub async fn cross_encode(
         &self,
@@ -255,7 +255,7 @@ impl EmbedderProvider for Embedders {
     }
 }
 
-/// How far apart the vectors of a text may be that both sides of a pair make.
+/// Maximum distance between the vectors that the two sides of a pair make of the same text.
 const PAIR_DISTANCE_MAX: f32 = 0.01;
 const PAIR_TEXTS: [&str; 3] = ["test", "a red fox in the snow", "How does the engine rank documents?"];
 

@@ -34,7 +34,7 @@ pub(super) struct Provider {
     pub(super) dimensions: Option<u32>,
     /// Tokens of a text to fall back to when the provider refuses a request.
     pub(super) fallback_tokens: Option<usize>,
-    /// What the account may be sent.
+    /// Budget of the account.
     pub(super) budget: Arc<Budget>,
 }
 

@@ -35,7 +35,7 @@ pub(super) trait VectorMaker: Send + Sync + std::fmt::Debug {
 /// A maker whose vectors are kept.
 pub(super) struct Remembering {
     maker: Arc<dyn VectorMaker>,
-    /// What of the configuration decides what a text becomes.
+    /// Part of the configuration that determines the vector of a text.
     identity: String,
     kept: Arc<KeptVectors>,
 }

@@ -119,7 +119,7 @@ impl RemoteEmbedder {
     }
 }
 
-/// What stands in the way of all texts, as far as the requests of a call have found out.
+/// Faults that affect all texts, as found so far by the requests of a call.
 #[derive(Debug, Default)]
 struct Trouble {
     refusals: AtomicUsize,

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// Which side of a pair is meant; without a pair both are the same.
+/// Side of a pair. Without a pair, both sides are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Side {
     Indexing,

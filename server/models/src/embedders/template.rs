@@ -31,7 +31,7 @@ pub(super) struct Template {
     path: Vec<Step>,
     /// From an element of that array to the placeholder.
     repeated: Option<Vec<Step>>,
-    /// What goes in is JSON, not text.
+    /// True if the placeholder takes JSON, not text.
     takes_json: bool,
 }
 
@@ -56,7 +56,7 @@ impl fmt::Display for Place<'_> {
 struct Search<'t> {
     name: &'t str,
     placeholder: &'t str,
-    /// Where the placeholder is, and at which depth the array that repeats it.
+    /// Path of the placeholder, and the depth of the array that repeats it.
     found: Option<(Vec<Step>, Option<usize>)>,
 }
 
@@ -145,12 +145,12 @@ impl Template {
         Ok(Template { json: json.clone(), name, path, repeated, takes_json: placeholder == FRAGMENT })
     }
 
-    /// Whether it takes several at once.
+    /// Reports whether a request takes several texts at once.
     pub(super) fn repeats(&self) -> bool {
         self.repeated.is_some()
     }
 
-    /// What stands for a text in a request; fragments come as the text of their JSON.
+    /// Returns the value of a text in a request. Fragments are passed as the text of their JSON.
     fn value(&self, text: &str) -> Value {
         let fragment = self.takes_json.then(|| serde_json::from_str(text).ok()).flatten();
         fragment.unwrap_or_else(|| Value::from(text))

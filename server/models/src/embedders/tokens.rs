@@ -17,7 +17,7 @@ pub(super) fn cut_to_tokens(text: &str, tokens_max: usize) -> &str {
     text
 }
 
-/// How many tokens `text` should have.
+/// Estimates the number of tokens of `text`.
 pub(super) fn count_tokens(text: &str) -> usize {
     pieces(text).map(|(_, tokens)| tokens).sum()
 }
@@ -36,7 +36,7 @@ fn pieces(text: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
     })
 }
 
-/// What a piece is made of.
+/// Type of the characters of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Space,

@@ -17,13 +17,13 @@ pub use rpc::{Reply, Standing, answer};
 pub use tools::Tools;
 pub use versions::Headers;
 
-/// As much of a name as a refusal repeats.
+/// Returns the part of a name that a refusal repeats.
 fn excerpt(name: &str) -> String {
     const CHARACTERS_MAX: usize = 200;
     name.chars().take(CHARACTERS_MAX).collect()
 }
 
-/// What a tool needs of the server: one request.
+/// Request of a tool to the server.
 #[derive(Debug)]
 pub enum Call {
     /// The parameters of `GET /indexes`.
@@ -51,7 +51,7 @@ pub enum Call {
     },
 }
 
-/// Who carries calls out, with the rights of the caller.
+/// Executor of calls, with the rights of the caller.
 pub trait Backend {
     /// The answer, or a sentence that a model reads.
     fn call(&self, call: Call) -> impl Future<Output = Result<Value, String>> + Send;

@@ -10,7 +10,7 @@ use super::{Backend, excerpt};
 const BATCH_MAX: usize = 50;
 /// Longest text that numbers a message: the answer repeats it.
 const ID_BYTES_MAX: usize = 256;
-/// How long what a client has listed counts as new: fields and indexes change while it works.
+/// Time for which a client may treat a list as fresh. Fields and indexes change while the client works.
 const LIST_TTL_MS: u64 = 60_000;
 
 const PARSE_ERROR: i32 = -32700;
@@ -18,14 +18,14 @@ const INVALID_REQUEST: i32 = -32600;
 const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
 
-/// What is answered to a request.
+/// Reply to a request.
 #[derive(Debug, PartialEq)]
 pub struct Reply {
     pub message: Value,
     pub standing: Standing,
 }
 
-/// What a transport with statuses of its own says of an answer.
+/// Status of a reply, for transports that have statuses of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// The message was understood, whatever came of it.
@@ -36,7 +36,7 @@ pub enum Standing {
     NoMethod,
 }
 
-/// Why a message is not carried out.
+/// Reason why a message is not executed.
 struct Failure {
     code: i32,
     reason: String,

@@ -27,7 +27,7 @@ struct Tool {
     title: &'static str,
     description: &'static str,
     parameters: fn() -> Vec<(&'static str, Value, bool)>,
-    /// Whether it is about one index.
+    /// True if the tool is about one index.
     has_index: bool,
 }
 

@@ -22,7 +22,7 @@ pub(super) fn all() -> Vec<&'static str> {
     [STATELESS].into_iter().chain(WITH_HANDSHAKE).collect()
 }
 
-/// What the head of a request over HTTP says of its message.
+/// HTTP headers that describe the message of a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Headers<'a> {
     /// `MCP-Protocol-Version`
@@ -40,7 +40,7 @@ pub(super) enum Era {
     Stateless,
 }
 
-/// Why a message is of no version.
+/// Reason why a message belongs to no version.
 #[derive(Debug, PartialEq)]
 pub(super) enum Unfit {
     /// A version that is not known here.

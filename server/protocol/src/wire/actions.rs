@@ -15,7 +15,7 @@ macro_rules! actions {
             /// The public name.
             pub fn name(self) -> &'static str { match self { $(Action::$variant => $name,)* } }
 
-            /// Whether it concerns the whole server, so that only a key for all indexes may hold it.
+            /// Reports whether the action concerns the whole server. Only a key for all indexes may then hold it.
             pub fn is_global(self) -> bool {
                 matches!(match self { $(Action::$variant => Reach::$reach,)* }, Reach::Global)
             }
@@ -102,7 +102,7 @@ impl fmt::Display for Action {
     }
 }
 
-/// What `*.get` grants: everything that reads, but keys and chats.
+/// Actions that `*.get` grants: all that read, except those on keys and chats.
 const READING: [Action; 16] = [
     Action::Search,
     Action::DocumentsGet,

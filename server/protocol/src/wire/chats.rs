@@ -10,7 +10,7 @@ use super::json::{At, required};
 use super::query_string::QueryString;
 use super::schema::{count, exactly, list, one_of, open, or_null, text};
 
-/// Who completes.
+/// Provider of completions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Source {
@@ -28,19 +28,19 @@ const SOURCES: [(&str, Source); 4] = [
     ("vLlm", Source::VLlm),
 ];
 
-/// What the model is given besides the messages.
+/// Texts for the model besides the messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Prompts {
     /// Before all messages.
     pub system: String,
-    /// What searching is for.
+    /// Description of the search tool.
     pub search_description: String,
-    /// What the query is.
+    /// Description of the query parameter.
     pub search_q_param: String,
-    /// What the filter is.
+    /// Description of the filter parameter.
     pub search_filter_param: String,
-    /// What the index is.
+    /// Description of the index parameter.
     pub search_index_uid_param: String,
 }
 
@@ -66,17 +66,17 @@ impl Default for Prompts {
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ChatSettings {
-    /// Who completes.
+    /// Provider of completions.
     pub source: Source,
     pub org_id: Option<String>,
     pub project_id: Option<String>,
     pub api_version: Option<String>,
     pub deployment_id: Option<String>,
-    /// Where; `None` is the address of the source.
+    /// Base address; `None` is the address of the source.
     pub base_url: Option<String>,
     /// A secret.
     pub api_key: Option<String>,
-    /// What the model is given besides the messages.
+    /// Texts for the model besides the messages.
     pub prompts: Prompts,
 }
 
@@ -219,7 +219,7 @@ impl Prompts {
     }
 }
 
-/// Which workspaces are listed: offset and limit.
+/// Reads the range of workspaces to list: offset and limit.
 ///
 /// # Errors
 /// The first problem in the order of the text.
@@ -245,9 +245,9 @@ const SHOWN_TOOLS: [&str; 3] = [PROGRESS_TOOL, APPEND_TOOL, SOURCES_TOOL];
 pub struct Completion {
     /// The conversation so far.
     pub messages: Vec<Value>,
-    /// As the provider calls it.
+    /// Model, by the name that the provider uses.
     pub model: String,
-    /// Whether the client declared these, in the order of [`SHOWN_TOOLS`].
+    /// Flags of the tools that the client declared, in the order of [`SHOWN_TOOLS`].
     pub shows: [bool; 3],
     /// Everything else, which goes to the provider as it is.
     pub rest: Map<String, Value>,
@@ -296,7 +296,7 @@ impl Completion {
         Ok(Completion { messages, model, shows, rest })
     }
 
-    /// Whether the client is shown calls of this name.
+    /// Reports whether the client is shown calls of this name.
     pub fn is_shown(&self, tool: &str) -> bool {
         SHOWN_TOOLS.iter().zip(self.shows).any(|(name, is_shown)| *name == tool && is_shown)
     }

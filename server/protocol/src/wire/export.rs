@@ -9,7 +9,7 @@ use super::filter::parse_filter;
 use super::identifier::check_index_pattern;
 use super::json::{At, Kind};
 
-/// What a request says of an export.
+/// Content of a request for an export.
 #[derive(Clone, PartialEq)]
 pub struct Export {
     /// Base address of the other server; empty when the request named none.
@@ -28,14 +28,14 @@ impl std::fmt::Debug for Export {
     }
 }
 
-/// How to send the indexes of a pattern.
+/// Export rules for the indexes of a pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExportedIndex {
     /// Uid, or start of uids and `*`.
     pub pattern: String,
     /// Documents to send; JSON value of the request.
     pub filter: Option<Value>,
-    /// Whether settings of an index that is there are overridden.
+    /// True if settings of an existing index are overridden.
     pub override_settings: bool,
 }
 

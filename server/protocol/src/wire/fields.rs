@@ -13,7 +13,7 @@ pub struct FieldList {
     pub offset: usize,
     /// Most fields to return.
     pub limit: usize,
-    /// What they must be.
+    /// Conditions on the fields.
     pub filter: FieldFilter,
 }
 

@@ -31,10 +31,10 @@ pub(super) fn written_state(state: State) -> Value {
     }
 }
 
-/// As [`state`], in a query string.
+/// Reads a state like [`state`], from a query string.
 ///
 /// # Errors
-/// As [`state`]
+/// Same as [`state`].
 pub(super) fn state_parameter(parameter: &Parameter<'_>) -> ApiResult<State> {
     let text = parameter.text()?;
     let number = text.parse().ok().map(State::Generation);

@@ -169,10 +169,10 @@ fn check_distinct(swaps: &[Swap]) -> ApiResult<()> {
     ))
 }
 
-/// How sizes in statistics are written.
+/// Format of sizes in statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StatsParameters {
-    /// Whether sections are listed.
+    /// True if sections are listed.
     pub internal_sizes: bool,
     /// `1.50 MiB` instead of bytes.
     pub human: bool,

@@ -104,7 +104,7 @@ fn kinds_text(kinds: &[Kind]) -> String {
     }
 }
 
-/// Where a value sits in the body: nothing at the root, else `.a.b[2].c`. Or the parameter of a query string that it is of.
+/// Place of a value in the body: nothing at the root, else `.a.b[2].c`. Or the parameter of a query string that it is of.
 #[derive(Clone, Copy, Debug)]
 enum Path<'a> {
     Root,
@@ -172,7 +172,7 @@ impl<'a> At<'a> {
         self.fields_by_place(accepted, |place, field| visit(accepted[place], field))
     }
 
-    /// As [`At::fields`], but `visit` gets the place of the name in `accepted`.
+    /// Works like [`At::fields`], but `visit` gets the place of the name in `accepted`.
     pub(super) fn fields_by_place(
         &self,
         accepted: &[&str],
@@ -187,7 +187,7 @@ impl<'a> At<'a> {
         Ok(())
     }
 
-    /// As [`At::fields`], but a field that is null is taken for absent, unless it is one of the `required` ones.
+    /// Visits fields like [`At::fields`], but treats a null field as absent, unless it is one of the `required` ones.
     pub fn given(
         &self,
         accepted: &[&str],

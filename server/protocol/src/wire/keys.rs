@@ -11,7 +11,7 @@ use super::identifier::check_index_pattern;
 use super::json::{At, required};
 use super::query_string::QueryString;
 
-/// What a change sets; `None` leaves, `Some(None)` clears.
+/// Values that a change sets; `None` keeps the old value, `Some(None)` clears it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyPatch {
     /// A name for people to read.
@@ -23,13 +23,13 @@ pub struct KeyPatch {
 /// A key that is to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewKey {
-    /// As chosen by the client.
+    /// Uid chosen by the client.
     pub uid: Option<Uuid>,
     /// A name for people to read.
     pub name: Option<String>,
     /// A description for people to read.
     pub description: Option<String>,
-    /// What it may do.
+    /// Actions that the key permits.
     pub actions: Vec<Action>,
     /// Index uids and patterns with a final `*`.
     pub indexes: Vec<String>,

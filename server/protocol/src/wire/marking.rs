@@ -16,7 +16,7 @@ pub struct Marking {
     /// Any, where it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// What is kept with the documents.
+    /// Mark that is stored with the documents.
     pub mark: String,
 }
 

@@ -28,23 +28,23 @@ pub const FIELDS: [&str; 3] = ["queries", "federation", "pointInTime"];
 /// One search and the index it is for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexQuery {
-    /// What is searched.
+    /// Index to search.
     pub index_uid: String,
-    /// What is searched for.
+    /// Search to run.
     pub query: SearchQuery,
     /// Its part in the merged list.
     pub options: Option<FederationOptions>,
     /// The first field that pages through hits, by name: allowed only where hits are not merged.
     pub paging_field: Option<String>,
-    /// Whether it has `personalize`, which is refused everywhere, in another way where hits are merged.
+    /// True if the query has `personalize`. It is refused everywhere, in another way where hits are merged.
     pub is_personalized: bool,
     /// The server of the network that runs it.
     pub remote: Option<String>,
-    /// Where it stood in the request that this one is a part of.
+    /// Position of the query in the original request, if this request is a part of it.
     pub query_position: Option<usize>,
 }
 
-/// What a refusal calls `useNetwork`.
+/// Name of `useNetwork` in a refusal.
 pub const USING_NETWORK: &str = "passing `useNetwork` in a search query";
 
 /// Queries of one request.
@@ -118,10 +118,10 @@ impl Default for FederationOptions {
     }
 }
 
-/// How the merged list is made and shown.
+/// Options for building and showing the merged list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Federation {
-    /// Which part of the merged list is shown.
+    /// Part of the merged list to show.
     pub window: Window,
     /// Facets to count, by index.
     pub facets_by_index: BTreeMap<String, Vec<String>>,
@@ -131,11 +131,11 @@ pub struct Federation {
     pub merge_facets: Option<MergeFacets>,
     /// Attribute of which all hits have different values.
     pub distinct: Option<String>,
-    /// Whether the answer says how long each step took.
+    /// True if the response reports the duration of each step.
     pub show_performance_details: bool,
 }
 
-/// How facets are summed.
+/// Options for the sum of facets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MergeFacets {
     /// Most values of a facet.

@@ -10,17 +10,17 @@ use super::json::At;
 use super::schema::{count, exactly, or_null, text};
 use super::search::parameters::{self, Given, TextField, TextFields};
 
-/// How long a view is kept after its last use, unless the request says otherwise.
+/// Default time for which a view is kept after its last use.
 const KEEP_ALIVE: Duration = Duration::from_secs(60);
 /// At most this.
 const KEEP_ALIVE_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// What a search asks of a view.
+/// Request of a search for a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PointInTime {
     /// The view to use; a new one of the present if absent.
     pub id: Option<Uuid>,
-    /// How long it is to be kept from now on; zero ends it with this search.
+    /// Time for which the view is kept from now on; zero ends it with this search.
     pub keep_alive: Duration,
 }
 

@@ -77,7 +77,7 @@ impl QueryString {
         self.parameters_by_place(accepted, |place, parameter| visit(accepted[place], parameter))
     }
 
-    /// As [`QueryString::parameters`], but `visit` gets the place of the name in `accepted`.
+    /// Works like [`QueryString::parameters`], but `visit` gets the place of the name in `accepted`.
     pub(super) fn parameters_by_place(
         &self,
         accepted: &[&str],
@@ -116,7 +116,7 @@ impl QueryString {
         self
     }
 
-    /// Whether there is no parameter at all.
+    /// Reports whether there is no parameter at all.
     pub fn is_empty(&self) -> bool {
         self.parameters.is_empty()
     }

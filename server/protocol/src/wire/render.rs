@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::json::{At, Kind, required};
 use super::schema::{anything, at_least, exactly, index_uid, map_of, one_of, or_null, text};
 
-/// What is to be rendered.
+/// Template to render.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Template {
     /// The template for documents of an embedder.
@@ -24,10 +24,10 @@ pub enum Template {
     InlineFragment(Value),
 }
 
-/// What it is rendered with.
+/// Input of the rendering.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
-    /// What an index has stored under an id.
+    /// Document that an index has stored under an id.
     IndexDocument { index_uid: String, id: String },
     /// A document that comes with the request.
     InlineDocument(Value),
@@ -38,7 +38,7 @@ pub enum Input {
 /// The whole body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RenderRequest {
-    /// What is rendered.
+    /// Template to render.
     pub template: Template,
     /// `None`: the template itself is all that is asked for.
     pub input: Option<Input>,
@@ -80,7 +80,7 @@ const INPUTS: [Shape; 3] = [
     shape("inlineSearch", &["inline"]),
 ];
 
-/// What the fields of a template or an input hold.
+/// Fields of a template or an input.
 #[derive(Debug, Default)]
 struct Fields {
     index_uid: Option<String>,

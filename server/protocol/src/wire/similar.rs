@@ -15,9 +15,9 @@ pub use super::search::SIMILAR_FIELDS as FIELDS;
 pub struct SimilarQuery {
     /// The document that the others are like.
     pub id: String,
-    /// Whose vectors are compared.
+    /// Embedder whose vectors are compared.
     pub embedder: String,
-    /// Which documents may be hits, which of the hits are shown, and what of them.
+    /// Parameters that select the hits and what is shown of them.
     pub query: SearchQuery,
 }
 

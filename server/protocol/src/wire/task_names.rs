@@ -75,7 +75,7 @@ named_enum! {
 }
 
 named_enum! {
-    /// How far a task is.
+    /// Status of a task.
     Status {
         Enqueued = "enqueued";
         Processing = "processing";
@@ -86,7 +86,7 @@ named_enum! {
 }
 
 impl Status {
-    /// Whether the task will not change any more.
+    /// Reports whether the task is final: it does not change any more.
     pub fn is_final(self) -> bool {
         matches!(self, Status::Succeeded | Status::Failed | Status::Canceled)
     }

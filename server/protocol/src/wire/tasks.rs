@@ -28,7 +28,8 @@ pub const FILTERS: [&str; 12] = [
 /// Parameters of lists of tasks and batches.
 pub const LIST: [&str; PAGING.len() + FILTERS.len()] = joined(PAGING, FILTERS);
 
-/// Which tasks a request names. Values of one list are alternatives, lists and bounds must all hold. `None` is no condition.
+/// Condition on the tasks that a request selects. Values of one list are alternatives; lists and bounds must all
+/// hold. `None` is no condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskSelection {
     /// Tasks with these uids.
@@ -61,18 +62,18 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Whether there is no bound.
+    /// Reports whether there is no bound.
     pub fn is_open(&self) -> bool {
         self.after.is_none() && self.before.is_none()
     }
 
-    /// Whether `time` lies between.
+    /// Reports whether `time` lies between the bounds.
     pub fn admits(&self, time: Timestamp) -> bool {
         self.after.is_none_or(|after| time > after) && self.before.is_none_or(|before| time < before)
     }
 }
 
-/// Where a page starts and how long it is.
+/// Start and length of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Paging {
     /// Most results.
@@ -194,7 +195,7 @@ fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
 
 const DAY_NANOS: i128 = 86_400 * 1_000_000_000;
 
-/// Which side of an open interval a date is.
+/// Side of an open interval on which a date lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Edge {
     After,

@@ -9,7 +9,7 @@ use super::query_string::QueryString;
 const PATIENCE: Duration = Duration::from_secs(10);
 const PATIENCE_MAX: Duration = Duration::from_secs(60);
 
-/// How long a write's answer may be held back.
+/// Maximum time for which the response to a write may be held back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
     /// At most this; the task goes on afterwards as if the client did not wait.

@@ -11,7 +11,7 @@ use super::query_string::QueryString;
 /// Values by the name of a header; a null value removes one.
 pub type HeaderPatches = Vec<(String, Option<String>)>;
 
-/// What a client wants a webhook to be. Outer `None`: as it is.
+/// Change of a webhook as sent by a client. Outer `None`: unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WebhookPatch {
     /// Inner `None`: null.

@@ -32,7 +32,7 @@ use super::store::{Content, ObjectError, Objects};
 /// Roots that stay for replicas and publishers that are slow to notice a newer one.
 const ROOTS_KEPT: u64 = 1000;
 
-/// Why a step was not taken.
+/// Reason why a step was not taken.
 #[derive(Debug, Error)]
 pub(super) enum Setback {
     /// Another server publishes now.
@@ -43,14 +43,14 @@ pub(super) enum Setback {
     Object(#[from] ObjectError),
 }
 
-/// Who publishes.
+/// Publisher.
 #[derive(Clone, Debug)]
 pub(super) struct Holder {
-    /// Of the database.
+    /// Uid of the database.
     pub(super) uid: Uuid,
-    /// Of the process, or of one attempt to take over.
+    /// Nonce of the process, or of one attempt to take over.
     pub(super) nonce: Uuid,
-    /// Where it takes writes, if it says so.
+    /// Address at which it takes writes, if it announces one.
     pub(super) url: Option<String>,
     /// Without a sign of life for so long, another server may take over.
     pub(super) takeover_after: Option<Duration>,
@@ -99,7 +99,7 @@ pub(super) struct Chain<S> {
     who: Holder,
     epoch: u64,
     last: Root,
-    /// Whether no root was behind the last one when it had been created.
+    /// True if no root followed the last one when it had been created.
     is_confirmed: bool,
     /// Objects that stay until this publisher removes them: named by the root that it began with, or put by it.
     sure: BTreeSet<String>,
@@ -107,15 +107,15 @@ pub(super) struct Chain<S> {
     unsure: BTreeMap<String, Option<Instant>>,
     /// Objects that no root names, and since when at least.
     gone: BTreeMap<String, Instant>,
-    /// What was put of each index, with the keys of all its objects.
+    /// Objects put for each index, with all their keys.
     puts: BTreeMap<FolderName, (PublishedIndex, Vec<String>)>,
-    /// What is added to keys of objects whose own ones are unsure, and how often something was.
+    /// Suffixes for keys of objects whose original keys are unsure; `other_count` counts them.
     others: BTreeMap<String, String>,
     other_count: u64,
     rules: Rules,
 }
 
-/// What a store of another kind has otherwise.
+/// Differences of a store of another kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     /// Reads what a manifest names.
@@ -315,7 +315,7 @@ impl<S: Objects> Chain<S> {
         key
     }
 
-    /// What is added to a key that cannot be relied on. Given once in the life of a store.
+    /// Returns a suffix for a key that is unsure. A suffix is used once in the life of a store.
     fn other(&mut self, plain: &str, joined_by: char) -> String {
         if let Some(other) = self.others.get(plain)
             && !self.unsure.contains_key(&format!("{plain}{joined_by}{other}"))

@@ -43,10 +43,10 @@ pub struct Publisher {
     _pulse: Option<Worker>,
 }
 
-/// What roots carry, with these aliases.
+/// Function that returns the shared state of roots, with these aliases.
 type GiveCarried = Box<dyn FnMut(&Arc<Aliases>) -> Arc<SharedState> + Send>;
 
-/// What a publisher works with.
+/// Context of a publisher.
 pub struct Published {
     /// The indexes.
     pub instance: Arc<Instance>,
@@ -56,9 +56,10 @@ pub struct Published {
     pub keys: Box<dyn Fn() -> Vec<KeyLine> + Send>,
     /// By which replicas see whether their master key is the one of this server.
     pub master_key_mark: String,
-    /// What else replicas get, with these aliases; the same one while nothing of it has changed.
+    /// Function that returns the shared state for replicas, with these aliases; the same object while nothing in it has
+    /// changed.
     pub carried: GiveCarried,
-    /// Where requests ask how far it is.
+    /// Progress that requests can query.
     pub replication: Arc<Replication>,
     /// Has damage shown, if a second look finds it.
     pub found_damage: Box<dyn Fn(&FoundDamage<'_>) -> bool + Send>,
@@ -73,24 +74,24 @@ pub struct FoundDamage<'a> {
     pub snapshot: &'a Snapshot,
     /// The name of the file.
     pub file: &'a str,
-    /// What is wrong with it.
+    /// Description of the damage.
     pub reason: &'static str,
     /// Bytes are missing.
     pub is_cut: bool,
 }
 
-/// Why nothing was published.
+/// Reason why nothing was published.
 #[derive(Debug)]
 enum Failure {
     /// Another server publishes now.
     TakenOver,
     /// It may go better the next time.
     Other(String),
-    /// What this server has of an index is damaged.
+    /// Damage of an index on this server.
     OfIndex(String),
 }
 
-/// What came of an attempt to publish.
+/// Outcome of an attempt to publish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Attempt {
     /// There is a new root.
@@ -181,20 +182,20 @@ fn start_pulse(
 /// The thread's own.
 struct Run {
     chain: Chain<ObjectStore>,
-    /// What is known of the journal, where there is one.
+    /// Known records in the journal, if there is one.
     ledger: Option<Arc<Mutex<Ledger>>>,
     published: Published,
-    /// What is published of each index.
+    /// Published state of each index.
     indexes: HashMap<FolderName, PublishedIndex>,
     /// A file of each index that cannot be sent, and why: it is not read again and again.
     damaged: HashMap<FolderName, (String, String)>,
     /// Tasks that have succeeded in indexes that are held back, and that the last root does not cover.
     uncovered: BTreeSet<u32>,
-    /// What was carried last, and its name.
+    /// Shared state that was carried last, and its name.
     carried: Option<(Arc<SharedState>, String)>,
-    /// As a follower, once another server publishes.
+    /// True if the process restarts as a follower once another server publishes.
     begins_again: bool,
-    /// When what killed processes have left in the store was looked for.
+    /// Time of the last search for objects that killed processes have left in the store.
     swept_at: Option<Instant>,
 }
 
@@ -321,7 +322,8 @@ impl Run {
         self.chain.last().indexes.iter().find(|index| index.uid == uid && !folders.contains(&index.folder)).cloned()
     }
 
-    /// What a root covers that holds indexes back: not what was done in them since they were published.
+    /// Returns the position that a root covers if it holds indexes back. It excludes all work on these indexes since
+    /// they were published.
     fn uncover(
         &mut self,
         position: Option<Position>,

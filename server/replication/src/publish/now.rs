@@ -10,7 +10,7 @@ use lamina_engine::index::Snapshot;
 use super::super::position::Position;
 use super::{Failure, Run};
 
-/// What is to be published.
+/// State to publish.
 pub(super) struct Now {
     pub(super) generation: Option<u32>,
     pub(super) indexes: Vec<(String, FolderName)>,

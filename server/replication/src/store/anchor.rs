@@ -5,16 +5,16 @@ use std::path::Path;
 
 use super::{ObjectError, ObjectStore, Place, bucket, folder};
 
-/// Of the object: its mark is among them.
+/// Number of bytes read of the object; its mark is among them.
 const READ_BYTES: u64 = 128;
 
 /// An object that stays for as long as no other server adds to the store.
 #[derive(Debug)]
 pub(crate) struct Anchor {
     pub key: String,
-    /// What is among its first bytes.
+    /// Text that is among its first bytes.
     pub mark: String,
-    /// Whether an object with other first bytes is one of another store. A damaged one says nothing.
+    /// Reports whether an object with other first bytes belongs to another store. A damaged object decides nothing.
     pub(crate) is_another: fn(&[u8]) -> bool,
 }
 

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::{ObjectError, ObjectStore, Place};
 
-/// Of an object that is fetched; each is in memory once.
+/// Size of a piece of a fetched object; each piece is in memory once.
 const PIECE_BYTES: u64 = 4 << 20;
 /// Requests to a bucket at the same time: most of their time they wait.
 const PARALLEL: usize = 8;
@@ -25,7 +25,7 @@ pub(crate) struct Wanted {
     pub bytes: u64,
     /// CRC-32 of the whole file.
     pub checksum: u32,
-    /// Where it is to be.
+    /// Target path of the file.
     pub path: PathBuf,
 }
 

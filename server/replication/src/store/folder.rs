@@ -12,11 +12,11 @@ use uuid::Uuid;
 
 use super::{Content, ObjectError, SMALL_BYTES_MAX, WrittenFile};
 
-/// What keys of objects begin with.
+/// Prefixes of the keys of objects.
 const KINDS: [&str; 7] = ["root", "i", "beat", "replica", "journal", "journal-payload", "probe"];
-/// What names of objects begin with that have no key yet.
+/// Prefix of the names of objects that have no key yet.
 pub(super) const UNFINISHED: &str = "unfinished-";
-/// What is compared with its checksum at a time: little enough to stay in the caches of a processor.
+/// Number of bytes that are checked against a checksum at a time. They fit into the caches of a processor.
 const READ_BYTES: usize = 128 << 10;
 
 /// A folder that is open: what happens in it happens there, whatever its address leads to by then.

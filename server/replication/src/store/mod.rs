@@ -38,8 +38,8 @@ pub(super) use leftovers::Leftover;
 pub use traffic::{Call, Traffic};
 pub(super) use written::{Checksum, WrittenFile};
 
-/// What a publisher and its standbys need of a store. A trait, so that tests can be a store that answers late, twice, wrongly or
-/// not at all; see [`ObjectStore`] for what each does.
+/// Operations of a store that a publisher and its standbys need. This is a trait so that tests can simulate a store
+/// that responds late, twice, wrongly or not at all. See [`ObjectStore`] for the effect of each operation.
 pub(super) trait Objects {
     async fn create(&self, key: &str, content: Content<'_>) -> Result<(), ObjectError>;
     /// Creates an object, or takes the place of the one there is.
@@ -85,10 +85,10 @@ impl Objects for ObjectStore {
     }
 }
 
-/// Of an object that is read as a whole.
+/// Maximum size of an object that is read as a whole.
 const SMALL_BYTES_MAX: usize = 64 << 20;
 const TOO_LONG: &str = "it is longer than anything that this program writes there";
-/// What makes objects visible to others, or promises that they stay.
+/// Prefixes of objects that make others visible to readers, or promise that they stay.
 const ROOTS: &str = "root/";
 const RECORDS: &str = "journal/";
 
@@ -106,12 +106,12 @@ enum Place {
     Bucket { bucket: Box<AnyBucket>, prefix: String },
 }
 
-/// What is to be done where a store is not there any more.
+/// Advice for a store that is not there any more.
 pub(super) const LOST: &str = "Its file system is not mounted, or it was emptied, put back or replaced. This server writes nothing to \
      it. Mount it, or restore it: then all goes on by itself. If it is lost for good, start the server with the newest data with \
      `--publish` and another address";
 
-/// Why the store does not do what it is asked.
+/// Reason why an operation of the store failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ObjectError {
@@ -124,9 +124,9 @@ pub enum ObjectError {
     /// The bytes are not those that were published.
     #[error("`{key}` is damaged: {reason}")]
     Damaged {
-        /// Of the object.
+        /// Key of the object.
         key: String,
-        /// What is wrong with it.
+        /// Description of the damage.
         reason: &'static str,
     },
     /// The bytes of a file of this server are not those that were written.
@@ -134,7 +134,7 @@ pub enum ObjectError {
     DamagedFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the damage.
         reason: &'static str,
         /// Bytes are missing.
         is_cut: bool,
@@ -142,9 +142,9 @@ pub enum ObjectError {
     /// This is not the store of before, or not all of it.
     #[error("the store {place} is not the one of before, or is older: it has no `{key}`. {}", LOST)]
     Gone {
-        /// Where it is.
+        /// Address of the store.
         place: String,
-        /// Of the object that shows it.
+        /// Key of the object that reveals it.
         key: String,
     },
     /// A requirement of publishing that this store does not meet.
@@ -164,7 +164,7 @@ pub enum ObjectError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the file system says.
+        /// Error of the file system.
         source: std::io::Error,
     },
 }
@@ -175,7 +175,7 @@ impl ObjectError {
     }
 }
 
-/// What an object is made of.
+/// Content of an object.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Content<'a> {
     Bytes(&'a [u8]),

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::ObjectError;
 
-/// What can be asked.
+/// Type of a request to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     /// An object is created.

@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::ObjectError;
 
-/// What is compared with its checksum at a time: little enough to stay in the caches of a processor.
+/// Number of bytes that are checked against a checksum at a time. They fit into the caches of a processor.
 const READ_BYTES: usize = 128 << 10;
 
 /// A file that does not change, and what it was when it was written.
@@ -19,7 +19,7 @@ pub(crate) struct WrittenFile<'a> {
     pub checksum: Checksum,
 }
 
-/// Of all bytes of a file.
+/// Checksum of all bytes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Checksum {
     Crc32(u32),
@@ -74,10 +74,10 @@ impl<'a> WrittenFile<'a> {
         Ok(Reading { of: *self, file, left: self.bytes, sum: Sum::of(self.checksum), differs: false })
     }
 
-    /// Whether a copy is as the file was written.
+    /// Reports whether a copy matches the file as it was written.
     ///
     /// # Errors
-    /// What reading it says.
+    /// Fails if the copy cannot be read.
     pub(super) fn is_copied(&self, copy: &mut impl Read) -> io::Result<bool> {
         let (mut sum, mut buffer) = (Sum::of(self.checksum), vec![0; READ_BYTES]);
         loop {
@@ -104,7 +104,7 @@ pub(super) struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// What an attempt to send it has failed from, which is `error` unless the file is damaged.
+    /// Returns the cause of a failed attempt to send the file: `error`, unless the file is damaged.
     pub(super) fn blame(&self, error: ObjectError) -> ObjectError {
         match (self.differs, self.left) {
             (false, _) => error,
@@ -144,7 +144,7 @@ mod tests {
         [Checksum::Crc32(crc32fast::hash(bytes)), Checksum::Xxh3(xxhash_rust::xxh3::xxh3_64(bytes))]
     }
 
-    /// What comes out of it in pieces, and what it says in the end.
+    /// Reads a file in pieces. Returns its bytes and the final error, if any.
     fn read(written: WrittenFile<'_>) -> (Vec<u8>, Option<String>) {
         let mut reading = match written.read() {
             Ok(reading) => reading,

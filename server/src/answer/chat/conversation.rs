@@ -19,9 +19,9 @@ use super::provider::{Provider, Turn, ended_early};
 const TURNS_MAX: usize = 20;
 /// Searches of one turn.
 const CALLS_MAX: usize = 8;
-/// Of the arguments of one search.
+/// Maximum size of the arguments of one search.
 const ARGUMENTS_BYTES_MAX: usize = 64 << 10;
-/// What all messages and their values take in memory.
+/// Maximum memory of all messages and their values.
 const HELD_BYTES_MAX: usize = 16 << 20;
 /// For all turns and searches.
 pub(crate) const TIME_MAX: Duration = Duration::from_secs(300);
@@ -35,7 +35,7 @@ pub(crate) struct SearchCall {
     pub filter: Option<String>,
 }
 
-/// What a search found.
+/// Result of a search.
 #[derive(Debug)]
 pub(crate) struct SearchOutcome {
     /// The documents, as clients see them.
@@ -57,7 +57,7 @@ pub(crate) struct Conversation {
     pub time_max: Duration,
 }
 
-/// What a provider is sent for a turn.
+/// Request to a provider for a turn.
 #[derive(Serialize)]
 struct Body<'a> {
     #[serde(flatten)]
@@ -71,7 +71,7 @@ struct Body<'a> {
     stream_options: Option<Value>,
 }
 
-/// Why a conversation ends before it is done.
+/// Reason why a conversation ends early.
 enum End {
     Fault(Fault),
     Gone,
@@ -97,10 +97,10 @@ struct Call {
     arguments: String,
 }
 
-/// What a turn came to.
+/// Result of a turn.
 struct Said {
     calls: Vec<Call>,
-    /// Of the last chunk: what chunks of ours say of themselves.
+    /// Fields of the last chunk that are repeated in chunks of this server.
     frame: Value,
 }
 

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-/// How long a client is to wait before it connects again.
+/// Time that a client must wait before it connects again.
 pub(super) const RETRY: &str = "retry: 10000\n\n";
 
-/// What a client gets.
+/// Stream of events for a client.
 #[derive(Clone, Debug)]
 pub(crate) struct Events(mpsc::Sender<Bytes>);
 
@@ -16,7 +16,7 @@ pub(crate) struct Events(mpsc::Sender<Bytes>);
 #[derive(Debug)]
 pub(super) struct Gone;
 
-/// What a conversation failed with, as clients get it.
+/// Failure of a conversation, in the form that clients get.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(super) kind: String,
@@ -92,7 +92,7 @@ impl Lines {
         }
     }
 
-    /// What is left when nothing more comes, as if its line had ended.
+    /// Returns the rest once nothing more arrives, as if its line had ended.
     pub(super) fn rest(&mut self) -> Option<String> {
         self.buffer.push(b'\n');
         self.next()

@@ -11,13 +11,13 @@ use serde_json::Value;
 
 use super::events::{Fault, Lines};
 
-/// Of all that a provider sends for one turn.
+/// Maximum size of all data of a provider for one turn.
 const TURN_BYTES_MAX: usize = 8 << 20;
-/// Of one event.
+/// Maximum size of one event.
 const EVENT_BYTES_MAX: usize = 1 << 20;
-/// Of an answer that refuses.
+/// Maximum size of a refusal.
 const REFUSAL_BYTES_MAX: usize = 64 << 10;
-/// Of what is shown of a text of the provider.
+/// Number of characters shown of a text of the provider.
 const EXCERPT_CHARS: usize = 500;
 
 /// The provider of a workspace.
@@ -26,7 +26,7 @@ pub(super) struct Provider<'a> {
     pub(super) settings: &'a ChatSettings,
 }
 
-/// What it streams.
+/// Stream of one turn.
 pub(super) struct Turn {
     response: Response,
     lines: Lines,
@@ -103,7 +103,7 @@ impl Provider<'_> {
         Fault { code: Some(status.to_string()), ..Fault::new("", message) }
     }
 
-    /// What a provider says went wrong.
+    /// Reads the error that a provider reports.
     pub(super) fn fault_in(&self, said: &Value) -> Option<Fault> {
         let error = said.get("error").filter(|error| !error.is_null())?;
         let text = |field: &str| error.get(field).and_then(Value::as_str).map(|text| self.excerpt(text));
@@ -154,7 +154,7 @@ impl Turn {
         }
     }
 
-    /// Whether the provider said that this is the end of the turn.
+    /// Reports whether the provider has announced the end of the turn.
     pub(super) fn is_done(&self) -> bool {
         self.is_done
     }

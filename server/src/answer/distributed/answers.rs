@@ -154,13 +154,13 @@ pub(super) fn merge(
     Ok(fields)
 }
 
-/// What cut the searches of any server, each reason once.
+/// Returns the reasons why the searches of any server were cut, each once.
 fn degraded_reasons(parts: &[Part]) -> BTreeSet<&str> {
     let given = parts.iter().filter_map(|part| part.rest.get("degradedReasons")?.as_array());
     given.flatten().filter_map(Value::as_str).collect()
 }
 
-/// What became of hits that queries ask to explain, by part and position of the query.
+/// Outcome of hits that queries ask to explain, by part and position of the query.
 #[derive(Default)]
 struct Explained {
     shown: BTreeSet<(usize, u64)>,

@@ -20,12 +20,12 @@ const PATIENCE: Duration = Duration::from_secs(15);
 pub(crate) struct RemotePage {
     /// The documents.
     pub(crate) results: Vec<Value>,
-    /// How many there are beyond the page.
+    /// Number of documents, including those beyond the page.
     pub(crate) total: u64,
 }
 
 impl RemotePage {
-    /// What `remote`, called `name`, has of the index; counted in `budget`.
+    /// Fetches the documents of the index from `remote`, which is called `name`; counted in `budget`.
     ///
     /// # Errors
     /// One of the `remote_*` codes, with the name.

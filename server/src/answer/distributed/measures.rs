@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::answer::search::federated::{different, index_of, merged_measures, read_measured};
 
-/// Whether the answer of a server measures all that is asked for of each index that it counts.
+/// Reports whether the response of a server has all requested measures of each index that it counts.
 pub(super) fn is_whole(answer: &Value, federation: &Federation) -> bool {
     let counted = answer["facetsByIndex"].as_object().into_iter().flatten();
     counted.into_iter().all(|(uid, counted)| {

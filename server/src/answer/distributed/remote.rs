@@ -21,7 +21,7 @@ pub(crate) const PROXY_HEADER: &str = "meili-proxy-search";
 pub(crate) const VALUES_HEADER: &str = "lamina-facet-values";
 
 const ANSWER_BYTES_MAX: usize = 256 << 20;
-/// Of an answer that is shown in a message.
+/// Number of bytes of a response that a message shows.
 const EXCERPT_BYTES: usize = 500;
 
 /// A remote that can't be reached or fails is asked so often.
@@ -29,7 +29,7 @@ const TRIES_MAX: u32 = 3;
 /// Before the second try; twice as long before the third.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What a remote answered.
+/// Response of a remote.
 pub(super) struct Answered {
     pub(super) body: Value,
     /// The limits that it names, except those of facets, which are merged before it shows what is left out.
@@ -44,15 +44,15 @@ fn written(wanted: ValuesWanted) -> String {
     }
 }
 
-/// What the value of [`VALUES_HEADER`] asks for. One that says nothing asks for what settings say.
+/// Parses the value of [`VALUES_HEADER`]. An unknown value means the values of the settings.
 pub(crate) fn values_wanted(header: &str) -> ValuesWanted {
     header.trim().parse().map_or(ValuesWanted::AsSet, ValuesWanted::UpTo)
 }
 
-/// Why a try came to nothing.
+/// Reason why a try failed.
 struct Failure {
     error: ApiError,
-    /// Whether another try may fare better.
+    /// True if another try may succeed.
     may_pass: bool,
 }
 
@@ -62,18 +62,18 @@ impl From<ApiError> for Failure {
     }
 }
 
-/// What a remote is asked for.
+/// Request to a remote.
 #[derive(Clone, Copy)]
 pub(super) struct Question<'a> {
     /// Its route.
     pub(super) path: &'a str,
     /// The action that the key for it needs.
     pub(super) action: &'static str,
-    /// Of the request.
+    /// Body of the request.
     pub(super) body: &'a Value,
     /// The values of facets.
     pub(super) wanted: ValuesWanted,
-    /// Whether answers carry what they are about.
+    /// True if responses carry their metadata.
     pub(super) with_metadata: bool,
 }
 
@@ -145,7 +145,7 @@ fn read(reply: &Reply, budget: &AnswerBudget) -> Result<Answered, ApiError> {
     Ok(Answered { body, cuts: cuts(&reply.headers) })
 }
 
-/// Why there is no answer, by the status of the reply.
+/// Interprets the status of a reply that is not a success.
 fn refusal(reply: &Reply, action: &str) -> Failure {
     let excerpt = || String::from_utf8_lossy(&reply.body[..reply.body.len().min(EXCERPT_BYTES)]).into_owned();
     match reply.status {

@@ -30,18 +30,18 @@ pub(crate) struct NetworkSearch {
     remotes: Vec<(String, Remote, Asked)>,
 }
 
-/// What each of the other servers answered.
+/// Response of each of the other servers.
 pub(crate) struct RemoteAnswers(Vec<Result<remote::Answered, ApiError>>);
 
 /// The queries that go to one server.
 #[derive(Debug)]
 struct Asked {
     body: Value,
-    /// Where each of them stood in the request.
+    /// Positions of the queries in the original request.
     positions: Vec<usize>,
 }
 
-/// Whether any query goes to a named server, or to all.
+/// Reports whether any query goes to a named server, or to all servers.
 pub(crate) fn asks_network(asked: &MultiSearch) -> bool {
     asked.federation.is_some() && asked.queries.iter().any(|query| query.remote.is_some() || query.query.use_network)
 }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::{Context, Found, HitWriter, Target, explanation, measures, total_of};
 
-/// What `Meili-Include-Metadata: true` adds to an answer.
+/// Fields that `Meili-Include-Metadata: true` adds to a response.
 #[derive(Clone, Debug)]
 pub(crate) struct Metadata(Map<String, Value>);
 
@@ -42,15 +42,15 @@ impl Metadata {
 pub(crate) struct Answer<'a> {
     /// The index.
     pub target: Target<'a>,
-    /// What was asked for.
+    /// Search of the request.
     pub query: &'a SearchQuery,
-    /// When, among others.
+    /// Context of the search, including its time.
     pub context: &'a Context,
-    /// What was found.
+    /// Result of the search.
     pub found: Found,
-    /// Whether the answer names its index, as those of a multi-search do.
+    /// True if the response names its index, which those of a multi-search do.
     pub names_index: bool,
-    /// When the request asked for it.
+    /// Metadata, if the request asked for it.
     pub metadata: Option<Metadata>,
 }
 
@@ -59,9 +59,9 @@ pub(crate) struct Answer<'a> {
 pub(crate) struct WrittenAnswer {
     /// The body without those two.
     text: Vec<u8>,
-    /// Where the milliseconds belong.
+    /// Offset at which the milliseconds are inserted.
     millis_at: usize,
-    /// Where the identifier belongs, after them.
+    /// Offset at which the identifier is inserted, after them.
     request_uid_at: usize,
 }
 
@@ -96,7 +96,7 @@ impl WrittenAnswer {
         out
     }
 
-    /// As [`WrittenAnswer::body`], without a copy of the hits.
+    /// Returns the same as [`WrittenAnswer::body`], without a copy of the hits.
     pub(super) fn into_body(mut self, received: Instant) -> Vec<u8> {
         let mut out = std::mem::take(&mut self.text);
         let rest = out.split_off(self.millis_at);
@@ -189,7 +189,7 @@ impl Answer<'_> {
     }
 }
 
-/// What cut the work of a search, if anything did: each reason once.
+/// Adds the reasons why the work of a search was cut, if any: each once.
 pub(super) fn report_degraded<'l>(limits: impl IntoIterator<Item = &'l Limit>, fields: &mut Map<String, Value>) {
     let mut reasons: Vec<&str> = Vec::new();
     for limit in limits {
@@ -204,7 +204,7 @@ pub(super) fn report_degraded<'l>(limits: impl IntoIterator<Item = &'l Limit>, f
     }
 }
 
-/// Where the hits are among all: the offset is the one used, the limit the one asked for.
+/// Adds the position of the hits among all: the offset in use, and the limit of the request.
 pub(crate) fn paging(window: Window, total_max: usize, total: u64, fields: &mut Map<String, Value>) {
     match window {
         Window::Offset { offset, limit } => {

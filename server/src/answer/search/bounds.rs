@@ -45,10 +45,10 @@ pub(super) fn check(query: &SearchQuery) -> ApiResult<()> {
     length("locales", query.locales.len(), LOCALES_MAX, InvalidSearchLocales)
 }
 
-/// As for a search, for a list of documents: the names of `fields` and the expressions of `sort`.
+/// Checks a list of documents like a search: the names of `fields` and the expressions of `sort`.
 ///
 /// # Errors
-/// With the code of the parameter.
+/// Fails with the code of the parameter.
 pub(crate) fn check_list(fields: Option<&[String]>, sort: Option<&[String]>) -> ApiResult<()> {
     length("fields", fields.map_or(0, <[String]>::len), NAMES_MAX, Code::InvalidDocumentFields)?;
     length("sort", sort.map_or(0, <[String]>::len), SORTS_MAX, Code::InvalidDocumentSort)

@@ -9,7 +9,7 @@ use lamina_engine::index::embedding::EmbedFailure;
 /// Index, embedder and text.
 type Asked = (String, String, String);
 
-/// What came of a text.
+/// Outcome of embedding a text.
 #[derive(Clone, Debug)]
 struct Embedded {
     result: Result<Arc<[f32]>, EmbedFailure>,
@@ -44,7 +44,7 @@ impl EmbeddedTexts {
         }
     }
 
-    /// How long a text was waited for; `None` if its vector was not asked for.
+    /// Returns the time spent waiting for a text; `None` if its vector was not requested.
     pub(crate) fn took(&self, uid: &str, embedder: &str, text: &str) -> Option<Duration> {
         self.of(uid, embedder, text).map(|embedded| embedded.took)
     }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::pins::Pinned;
 use super::{Found, SEARCH, Target, details};
 
-/// What an answer says of a hit; nothing unless it was asked for.
+/// Returns the explanation of a hit; `None` unless it was requested.
 pub(super) fn of_hit(explanation: Option<&Explanation>, hit: &Hit, displayed: &AttributeList) -> Option<Value> {
     let words = explanation?.matches.get(&hit.address);
     let mut shown = json!({
@@ -26,8 +26,8 @@ pub(super) fn of_hit(explanation: Option<&Explanation>, hit: &Hit, displayed: &A
     Some(shown)
 }
 
-/// What an answer says of the search as a whole. `reason` says what becomes of the document that was asked for, if it is among
-/// the hits at this place.
+/// Returns the explanation of the search as a whole. `reason` returns the fate of the requested document, if it is
+/// among the hits at this position.
 pub(super) fn of_search(target: Target<'_>, found: &Found, reason: impl Fn(u64) -> &'static str) -> Value {
     let explanation = found.result.explanation.as_deref();
     let displayed = &target.snapshot.settings.displayed_attributes;
@@ -96,7 +96,7 @@ pub(crate) const NOT_DISTINCT: &str = "notDistinct";
 /// It is on another page.
 pub(crate) const OUTSIDE: &str = "outsideOfPage";
 
-/// What becomes of the hit at a place of the list that `found` is a page of.
+/// Returns the fate of the hit at a position of the list of which `found` is a page.
 pub(super) fn on_page(found: &Found, place: u64) -> &'static str {
     let window = found.window;
     let place = usize::try_from(place).unwrap_or(usize::MAX);

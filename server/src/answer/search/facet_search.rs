@@ -19,7 +19,7 @@ use super::{Context, Target, engine_request};
 pub(crate) struct FacetSearch {
     /// The facet whose values are searched.
     pub facet_name: String,
-    /// How the values start; `None`: all values.
+    /// Prefix of the values; `None`: all values.
     pub facet_query: Option<String>,
     /// The search that selects the documents whose values count.
     pub query: SearchQuery,

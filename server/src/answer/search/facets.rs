@@ -14,7 +14,7 @@ use super::bounds::filter_time;
 
 /// A value with its count: in a list, and as a member of an object.
 const VALUE_BYTES: usize = 200;
-/// How often the text of a value is there: in the list, in the object, and in the body.
+/// Number of copies of a value's text: in the list, in the object, and in the body.
 const TEXTS: usize = 3;
 
 /// The values of each selected field with their counts, and the extremes of its numbers.
@@ -38,10 +38,10 @@ impl Facets {
         Facets::list(snapshot, candidates, names, listing, context)
     }
 
-    /// As [`Facets::count`], listing what `listing` says.
+    /// Counts values like [`Facets::count`], and lists those that `listing` selects.
     ///
     /// # Errors
-    /// As [`Facets::count`].
+    /// Same as [`Facets::count`].
     pub(crate) fn list(
         snapshot: &Snapshot,
         candidates: &[DocSet],

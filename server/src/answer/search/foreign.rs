@@ -124,7 +124,7 @@ pub(super) struct ForeignDocuments(Vec<Referred>);
 struct Referred {
     field: String,
     snapshot: Arc<Snapshot>,
-    /// What the caller may see, when that is not everything: one set per segment.
+    /// Documents that the caller may see, if not all: one set per segment.
     visible: Option<Vec<DocSet>>,
     projection: Projection,
 }

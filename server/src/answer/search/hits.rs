@@ -27,7 +27,7 @@ const WRITTEN_AT_ONCE: usize = 256;
 const UNASKED_BYTES: usize = 64 << 10;
 /// A document that is read takes that of its block, its own, and what is shown of it.
 const READING_FACTOR: usize = 3;
-/// Of more hits the first are fetched from memory before they are read: the others would push them out of the caches.
+/// Number of hits that are prefetched before they are read. More would evict each other from the caches.
 const FETCHED_MAX: usize = 100;
 
 /// Writes the hits of one search. Documents are copied as the bytes they were sent with wherever they are shown whole.
@@ -114,7 +114,7 @@ impl<'a> HitWriter<'a> {
         Ok(())
     }
 
-    /// Whether hits take more than copying.
+    /// Reports whether hits need more than copying.
     fn is_formatted(&self) -> bool {
         self.format.formats() || self.format.with_positions
     }
@@ -212,12 +212,13 @@ impl<'a> HitWriter<'a> {
     }
 }
 
-/// Whether any document has, or had, this attribute; `*` means all.
+/// Reports whether any document has, or had, this attribute; `*` means all.
 fn is_known(snapshot: &Snapshot, name: &str) -> bool {
     name == "*" || snapshot.fields.get(name).is_some() || snapshot.field_distribution.contains_key(name)
 }
 
-/// Whether a name means any attribute that is displayed, or something inside one: otherwise nothing is formatted for it.
+/// Reports whether a name matches a displayed attribute, or something inside one. Otherwise nothing is formatted
+/// for it.
 fn means_displayed(snapshot: &Snapshot, name: &str) -> bool {
     let inside = |path: &str, parent: &str| {
         path.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

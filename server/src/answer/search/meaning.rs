@@ -12,7 +12,7 @@ use lamina_protocol::wire::search::{Hybrid, SearchKind, SearchQuery};
 
 use super::{Context, Target, refusal};
 
-/// What a search of any kind found.
+/// Result of a search of any kind.
 #[derive(Debug)]
 pub(super) struct Searched {
     pub(super) result: SearchResult,
@@ -23,10 +23,10 @@ pub(super) struct Searched {
 }
 
 impl Searched {
-    /// What is found when there is no time to search.
+    /// Returns the result of a search that had no time to run.
     ///
     /// # Errors
-    /// As [`search_by_kind`], as far as that depends on the request alone.
+    /// Same as [`search_by_kind`], as far as they depend on the request alone.
     pub(super) fn late(target: Target<'_>, query: &SearchQuery) -> ApiResult<Searched> {
         let semantic_hit_count = match query.kind()? {
             SearchKind::Keyword => None,
@@ -123,7 +123,7 @@ pub(super) fn check_embedder(target: Target<'_>, query: &SearchQuery) -> ApiResu
     }
 }
 
-/// How long its text was waited for, if a search is by meaning and its vector was made.
+/// Returns the time spent waiting for the vector of the text, if a search is by meaning and its vector was made.
 pub(super) fn embedding_took(target: Target<'_>, query: &SearchQuery, context: &Context) -> Option<Duration> {
     let Ok(SearchKind::Semantic(hybrid) | SearchKind::Hybrid(hybrid)) = query.kind() else { return None };
     let is_made = query.vector.is_none();
@@ -134,7 +134,7 @@ fn input(query: &SearchQuery) -> QueryInput<'_> {
     QueryInput { q: query.q.as_deref(), media: query.media.as_ref() }
 }
 
-/// Whether the embedder makes vectors of texts.
+/// Reports whether the embedder makes vectors of texts.
 fn makes_vectors(target: Target<'_>, hybrid: &Hybrid) -> bool {
     target.snapshot.settings.embedder(&hybrid.embedder).is_some_and(|settings| !settings.user_provided)
 }

@@ -82,7 +82,7 @@ fn check_elements(asked: &Measure, context: &Context) -> ApiResult<()> {
     asked.elements.iter().try_for_each(|field| check_contains(&field.filter, context.contains_filter))
 }
 
-/// What another server reads with [`read`].
+/// Returns the measure in the form that another server reads with [`read`].
 fn sent(asked: &FacetMeasure, measured: &Measured, budget: &AnswerBudget) -> ApiResult<Value> {
     let mut fields = json!({ "facet": asked.measure.facet, "ranges": measured.ranges });
     if let Some(buckets) = &measured.histogram {
@@ -148,10 +148,10 @@ fn read_statistics(value: &Value, with_values: bool) -> Option<Statistics> {
     })
 }
 
-/// What all servers measured, as it is shown.
+/// Merges the measures of all servers, in the form that is shown.
 ///
 /// # Errors
-/// More buckets together than a histogram may have.
+/// Fails if the histogram has too many buckets together.
 pub(crate) fn merged(asked: &FacetMeasure, parts: Vec<Measured>) -> ApiResult<Value> {
     let measured = merge_measured(&asked.measure, parts)
         .map_err(|error| ApiError::new(Code::InvalidMultiSearchFacetsByIndex, error.sentence()))?;

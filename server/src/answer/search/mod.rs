@@ -76,7 +76,7 @@ use places::Places;
 /// The index to search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target<'a> {
-    /// As the request names it, for answers, messages and rights.
+    /// Name in the request, for responses, messages and rights.
     pub name: &'a str,
     /// Its uid: two names of one index have the same.
     pub uid: &'a str,
@@ -91,20 +91,20 @@ impl<'a> Target<'a> {
     }
 }
 
-/// What surrounds a search beside its parameters.
+/// Context of a search besides its parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
-    /// When the request came in: time budget and `processingTimeMs` count from here.
+    /// Arrival time of the request: the time budget and `processingTimeMs` count from here.
     pub received: Instant,
-    /// Whether filters may use `CONTAINS`.
+    /// True if filters may use `CONTAINS`.
     pub contains_filter: bool,
-    /// Where fields that refer to other indexes look, when that feature is on.
+    /// Indexes that fields with foreign keys look up, if that feature is on.
     pub foreign: Option<Arc<Instance>>,
-    /// Whether another server asks, which needs what hits are ordered by to merge them with others.
+    /// True if another server sends the request. It needs the sort keys of hits to merge them with others.
     pub proxied: bool,
-    /// What the server that asks wants of facets, to merge them with others.
+    /// Number of facet values that the requesting server wants, to merge them with others.
     pub values_wanted: Option<ValuesWanted>,
-    /// What the caller may search; may add a filter to the request's.
+    /// Rights of the caller. They may add a filter to that of the request.
     pub rights: Rights,
     /// The vectors of the texts that are to be searched by meaning.
     pub embedded: EmbeddedTexts,
@@ -112,11 +112,11 @@ pub(crate) struct Context {
     pub reranked: Option<Arc<Reranked>>,
     /// Rules that pin documents, when that feature is on and there are any.
     pub rules: Option<RulesInForce>,
-    /// What was answered before.
+    /// Response cache.
     pub kept: Arc<ResponseCache>,
     /// The memory of the answer.
     pub budget: AnswerBudget,
-    /// How long it may take together with the searches before it.
+    /// Time limit of the search, together with the searches before it.
     pub pace: Pace,
 }
 
@@ -156,7 +156,7 @@ impl Context {
 /// A search that has run.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// What the engine found.
+    /// Result of the engine.
     pub result: SearchResult,
     /// The request's sort, parsed.
     pub sort: Vec<SortCriterion>,
@@ -170,11 +170,11 @@ pub(crate) struct Found {
     pub vector: Option<Vec<f32>>,
     /// A better query, when asked for and there is one.
     pub did_you_mean: Option<DidYouMean>,
-    /// How long each step took, in their order.
+    /// Durations of the steps, in their order.
     pub steps: Vec<(&'static str, Duration)>,
     /// Documents that rules pin, by their places.
     pinned: Vec<Pinned>,
-    /// Which hits were asked for, and how far `maxTotalHits` lets them go.
+    /// Range of requested hits, and its limit by `maxTotalHits`.
     pub window: Reach,
     /// The memory of all this.
     pub held: Held,
@@ -183,14 +183,14 @@ pub(crate) struct Found {
 /// The step that the engine takes.
 const SEARCH: &str = "search";
 
-/// Which hits a search could return.
+/// Range of hits that a search could return.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reach {
     /// Skipped, within `total_max`.
     pub offset: usize,
     /// Returned at most, within `total_max`.
     pub limit: usize,
-    /// Whether more hits than `total_max` would change the answer: the request reaches beyond it, or counts pages.
+    /// True if more hits than `total_max` would change the response: the request reaches beyond it, or counts pages.
     pub is_cut: bool,
     /// `maxTotalHits`
     pub total_max: usize,
@@ -220,8 +220,8 @@ pub(crate) fn run(target: Target<'_>, query: &SearchQuery, context: &Context) ->
     run_for(target, query, context, Reach::new(query.window(), total_max), how)
 }
 
-/// How many of the hits `found` in an index an answer counts. Pages are counted only as far as they can be reached, so
-/// that none of them is empty.
+/// Returns the number of hits to report if an index has `found` hits. Pages are counted only as far as they can be
+/// reached, so that none of them is empty.
 pub(crate) fn total_of(window: Window, pagination: Pagination, found: u64) -> u64 {
     match window {
         Window::Offset { .. } => pagination.estimate(found),
@@ -239,11 +239,11 @@ impl Reach {
     }
 }
 
-/// As [`run`], for the hits of `window` instead of those that the query asks for, with their scores. Pinned documents are not
-/// among them, but counted.
+/// Runs a search like [`run`], for the hits of `window` instead of those that the query requests, with their
+/// scores. Pinned hits are not included, but counted.
 ///
 /// # Errors
-/// As [`run`].
+/// Same as [`run`].
 pub(crate) fn run_window(
     target: Target<'_>,
     query: &SearchQuery,
@@ -253,7 +253,7 @@ pub(crate) fn run_window(
     run_for(target, query, context, window, How { scores: true, places_pins: false })
 }
 
-/// What a search is run for.
+/// Purpose of a search run.
 #[derive(Clone, Copy)]
 struct How {
     /// Hits have scores.
@@ -318,15 +318,15 @@ fn run_for(target: Target<'_>, query: &SearchQuery, context: &Context, window: R
 
 /// A hit, and the key that it was found by.
 const HIT_BYTES: usize = 96;
-/// What each ranking rule says of a hit.
+/// Size of the details of all ranking rules for a hit.
 const SCORES_BYTES: usize = 640;
-/// What is explained of a hit, at least, and for each word of the query.
+/// Minimum size of the explanation of a hit, and its size for each word of the query.
 const EXPLAINED_BYTES: usize = 4096;
 const EXPLAINED_WORD_BYTES: usize = 768;
-/// As many words as are looked for.
+/// Maximum number of words that are looked up.
 const EXPLAINED_WORDS_MAX: usize = 100;
 
-/// What the hits take at most before any document is read.
+/// Computes the maximum memory of the hits before any document is read.
 fn hits_bytes(snapshot: &Snapshot, request: &SearchRequest) -> usize {
     let documents = usize::try_from(snapshot.document_count()).unwrap_or(usize::MAX);
     // Those that are skipped are ranked too.

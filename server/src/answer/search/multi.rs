@@ -37,7 +37,7 @@ impl Written {
     }
 }
 
-/// What a query sees that does not see what all see.
+/// View of a query that does not use the shared one.
 #[derive(Debug)]
 pub(crate) struct OwnView<'a> {
     /// Its index is among them.

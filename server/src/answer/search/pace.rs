@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Whether more searches of a request are run. One that is not has no hits, as if its time budget had ended before it began.
+/// Limit on further searches of a request. A search that is not run has no hits, as if its time budget had ended
+/// before it began.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pace {
     until: Option<Instant>,

@@ -27,7 +27,7 @@ pub(crate) struct RulesInForce {
     pub set: Arc<RuleSet>,
     /// Bounds on the work.
     pub fuel: Fuel,
-    /// When the request arrived, in nanoseconds since 1970.
+    /// Arrival time of the request, in nanoseconds since 1970.
     pub now: i64,
 }
 
@@ -53,7 +53,7 @@ impl Pinned {
         Hit { address: self.address, score: 1.0, details }
     }
 
-    /// What an explanation says of it.
+    /// Returns the pinned hit as an explanation shows it.
     pub(super) fn shown(&self) -> Value {
         json!({ "rule": *self.rule, "documentId": self.id, "position": self.position })
     }
@@ -166,7 +166,7 @@ pub(super) fn place(
     }
 }
 
-/// Where the document is that was asked for: it may be pinned, or moved by those that are.
+/// Corrects the position of the explained document: it may be pinned, or moved by pinned hits.
 pub(super) fn explain(
     document: &mut DocumentExplanation,
     pinned: &[Pinned],

@@ -8,7 +8,7 @@ use std::ops::Range;
 pub(crate) struct Places(Vec<usize>);
 
 impl Places {
-    /// Of pinned items in the order of `positions`, which ascend, among others without end.
+    /// Computes the positions of pinned hits in an endless list, in the ascending order of `positions`.
     pub(crate) fn new(positions: impl Iterator<Item = u32>) -> Places {
         let mut places: Vec<usize> = Vec::new();
         for position in positions {
@@ -28,8 +28,8 @@ impl Places {
         self.0.partition_point(|pinned| *pinned < place)
     }
 
-    /// Which of the others are in a window, among others without end. At least one, if the window has a place: a window of pinned
-    /// items only would not show whether the list reaches so far.
+    /// Returns the range of the other hits in a window of an endless list. It has at least one hit if the window has a
+    /// position: a window of pinned hits only would not show whether the list reaches so far.
     pub(crate) fn ranked_between(&self, from: usize, to: usize) -> (usize, usize) {
         let to = to.max(from);
         let (first, last) = (from - self.before(from), to - self.before(to));
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// As the protocol says it: place by place.
+    /// Builds the list as the protocol defines it, position by position.
     fn whole_list(positions: &[u32], ranked: usize) -> Vec<Result<usize, usize>> {
         let (mut list, mut pins, mut others) = (Vec::new(), (0..positions.len()).peekable(), 0..ranked);
         loop {

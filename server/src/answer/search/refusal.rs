@@ -8,7 +8,7 @@ use lamina_engine::index::embedding::EmbedFailure;
 use lamina_engine::search::SearchError;
 use lamina_engine::sort::SortError;
 
-/// What the settings of the index `uid` do not allow, or its damage.
+/// Converts an error that the settings of the index `uid`, or its damage, cause in a search.
 pub(super) fn search(uid: &str, error: &SearchError) -> ApiError {
     let code = match error {
         SearchError::Filter(_) => Code::InvalidSearchFilter,

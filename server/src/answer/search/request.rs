@@ -87,10 +87,10 @@ pub(super) fn cutoff(settings: &Settings) -> Duration {
     Duration::from_millis(settings.search_cutoff_ms.unwrap_or(DEFAULT_SEARCH_CUTOFF_MS))
 }
 
-/// As [`parse_filter`], for writes: only searches and lists of documents ask other indexes.
+/// Parses a filter like [`parse_filter`], for writes: only searches and lists of documents may query other indexes.
 ///
 /// # Errors
-/// As [`parse_filter`], and when the filter has a `_foreign`.
+/// Same as [`parse_filter`], and an error if the filter has a `_foreign`.
 pub(crate) fn parse_own_filter(filter: &Value, code: Code, features: &Features) -> ApiResult<Option<Filter>> {
     let filter = parse_filter(filter, code, features.is_on(Feature::ContainsFilter))?;
     match filter.as_ref().and_then(Filter::first_foreign) {

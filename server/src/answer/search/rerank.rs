@@ -22,20 +22,20 @@ use super::{Context, Target, engine_request, hits_bytes, pins, refusal};
 /// The texts of the first hits.
 #[derive(Debug)]
 pub(crate) struct Candidates {
-    /// What the reranker compares with the query.
+    /// Texts that the reranker compares with the query.
     pub texts: Vec<String>,
-    /// Of the document of each.
+    /// Address of the document of each text.
     pub addresses: Vec<DocumentAddress>,
     /// Their memory.
     pub held: Held,
 }
 
-/// What came of asking.
+/// Outcome of a reranking.
 #[derive(Debug)]
 pub(crate) struct Reranked {
     /// The state that the hits are of.
     pub snapshot: Arc<Snapshot>,
-    /// How long it took.
+    /// Duration of the reranking.
     pub took: Duration,
     /// Score by document, best first; `None`: the reranker failed or was late.
     pub scores: Option<Vec<(DocumentAddress, f64)>>,
@@ -147,7 +147,7 @@ fn reorder(result: &mut SearchResult, scores: &[(DocumentAddress, f64)]) {
     result.hits.sort_by_key(|hit| places.get(&hit.address).map_or(usize::MAX, |(place, _)| *place));
 }
 
-/// Where the document that was asked for is now.
+/// Corrects the position of the explained document.
 fn explain(result: &mut SearchResult, snapshot: &Snapshot) {
     let document = result.explanation.as_mut().and_then(|explanation| explanation.document.as_mut());
     let Some(document) = document else { return };
@@ -159,7 +159,7 @@ fn explain(result: &mut SearchResult, snapshot: &Snapshot) {
     }
 }
 
-/// Whether a hit came by its nearness.
+/// Reports whether a hit was found by its nearness.
 fn is_semantic(hit: &Hit, hybrid: Option<&Hybrid>) -> bool {
     let ratio = f64::from(hybrid.map_or(Hybrid::DEFAULT_RATIO, |hybrid| hybrid.semantic_ratio));
     let share = |arm: &Option<FusedArm>, weight: f64| arm.map_or(0.0, |arm| arm.share * weight);

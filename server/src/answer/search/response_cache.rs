@@ -43,23 +43,23 @@ impl Weighter<Key, Answered> for Bytes {
     }
 }
 
-/// How an answer is to look.
+/// Form of a response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Form {
-    /// Whether it names its index, as those of a multi-search do.
+    /// True if the response names its index, which those of a multi-search do.
     pub names_index: bool,
-    /// Whether the request asked for `metadata`.
+    /// True if the request asked for `metadata`.
     pub with_metadata: bool,
 }
 
 /// An answer and what is to be reported about it. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Answered {
-    /// What to send.
+    /// Response to send.
     pub written: Arc<WrittenAnswer>,
-    /// Whether a time limit has cut it.
+    /// True if a time limit has cut the response.
     pub is_degraded: bool,
-    /// As [`super::Found::cuts`].
+    /// Limits that changed the response, as in [`super::Found::cuts`].
     pub cuts: Arc<[String]>,
 }
 
@@ -171,7 +171,8 @@ pub(crate) fn depends_on_time(query: &SearchQuery, snapshot: &Snapshot) -> bool 
     }
 }
 
-/// How many documents are left of an index whose documents expire: between two commits they only become fewer.
+/// Returns the number of remaining documents of an index whose documents expire. Between two commits it only
+/// decreases.
 pub(crate) fn unexpired(snapshot: &Snapshot) -> Option<u64> {
     snapshot.settings.expiry_attribute.as_ref().map(|_| snapshot.readable_count())
 }
@@ -185,7 +186,7 @@ mod tests {
 
     const FORM: Form = Form { names_index: false, with_metadata: false };
 
-    /// Whether the answer was kept, and its hits' identifiers.
+    /// Runs a search. Returns whether the cache had the response, and the ids of its hits.
     fn ask(context: &Context, snapshot: &Snapshot, body: Value, form: Form) -> (bool, Vec<Value>) {
         let query = SearchQuery::from_body(&body).unwrap();
         let target = Target { name: "animals", uid: "animals", snapshot };

@@ -9,7 +9,6 @@ use lamina_engine::filter::Filter;
 use lamina_engine::index::DocumentAddress;
 use lamina_engine::search::{Limit, SearchError, SearchRequest, search_similar};
 use lamina_protocol::wire::filter::parse_filter;
-use lamina_protocol::wire::search::{SearchQuery, Window};
 use lamina_protocol::wire::similar::SimilarQuery;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -49,7 +48,7 @@ fn check(target: Target<'_>, asked: &SimilarQuery) -> ApiResult<()> {
     bounds::length("attributesToRetrieve", retrieved, bounds::NAMES_MAX, Code::InvalidSimilarAttributesToRetrieve)
 }
 
-/// Where the document is that others are compared with, if the caller may see it.
+/// Returns the address of the document that others are compared with, if the caller may see it.
 fn address(target: Target<'_>, asked: &SimilarQuery, imposed: Option<&Filter>) -> ApiResult<DocumentAddress> {
     let address = target.snapshot.find(&asked.id).filter(|address| is_shown(target, imposed, *address));
     let Some(address) = address else {
@@ -153,7 +152,7 @@ fn around(
     fields
 }
 
-/// Whether the caller's rights let it see the document.
+/// Reports whether the rights of the caller permit the document.
 fn is_shown(target: Target<'_>, imposed: Option<&Filter>, address: DocumentAddress) -> bool {
     let Some(filter) = imposed else { return true };
     let snapshot = target.snapshot;
@@ -167,6 +166,8 @@ fn is_shown(target: Target<'_>, imposed: Option<&Filter>, address: DocumentAddre
 
 #[cfg(test)]
 mod tests {
+    use lamina_protocol::wire::search::Window;
+
     use super::super::tests::animals;
     use super::*;
 

@@ -52,7 +52,7 @@ impl CompletionQuery {
     }
 }
 
-/// What was asked before and goes on as a query does, whose documents are counted at most.
+/// Maximum number of logged queries that continue the query and whose documents are counted.
 const ASKED_MAX: usize = 50;
 
 /// Completes a text by what was asked `before`, where the index allows it, and its last word by those of the index, and
@@ -86,15 +86,15 @@ pub(crate) fn run_completions(
     Ok(answer.to_string().into_bytes())
 }
 
-/// Where a completion comes from that was asked before.
+/// Source of a completion from the query log.
 pub(crate) const SOURCE_QUERIES: &str = "queries";
 
-/// When the index was made, which no other of its name was.
+/// Returns the creation time of the index, which no other of its name has.
 fn made_at(target: Target<'_>) -> i64 {
     Timestamp::from(target.snapshot.created_at()).nanos()
 }
 
-/// What was asked before and goes on as the query does, if documents that the caller may see show all of its words.
+/// Returns logged queries that continue the query, if documents that the caller may see contain all of their words.
 fn from_queries(target: Target<'_>, request: &SearchRequest, before: &QueryLog) -> ApiResult<Vec<Completion>> {
     let settings = target.snapshot.settings.completions;
     let Some(query) = request.query.as_deref().filter(|_| settings.from_queries) else { return Ok(Vec::new()) };
@@ -132,7 +132,7 @@ pub(crate) struct DidYouMean {
 }
 
 impl DidYouMean {
-    /// As it is shown.
+    /// Adds the suggestion to a response.
     pub(super) fn add_to(&self, fields: &mut Map<String, Value>) {
         let shown = json!({ "q": self.q, "estimatedTotalHits": self.total });
         fields.insert("didYouMean".into(), shown);

@@ -55,7 +55,7 @@ fn links(text: &str) -> String {
     made
 }
 
-/// What is before the first link, its text, where it leads, and what is behind.
+/// Splits a text at its first link: the text before it, its own text, its target, and the rest.
 fn link(text: &str) -> Option<(&str, &str, &str, &str)> {
     let (before, rest) = text.split_once('[')?;
     let (shown, rest) = rest.split_once("](")?;

@@ -18,10 +18,10 @@ use crate::answer::search::{Context, check_list};
 use crate::app::AppState;
 use crate::http::json_text;
 
-/// Whether the other servers are to be asked.
+/// Reports whether the other servers must be queried.
 ///
 /// # Errors
-/// `feature_not_enabled`, where anything was said of it.
+/// `feature_not_enabled`, if the request has the option at all.
 pub(super) fn is_asked(state: &AppState, use_network: Option<bool>) -> ApiResult<bool> {
     if use_network.is_some() && !state.features.is_on(Feature::Network) {
         return Err(ApiError::feature_not_enabled("passing `useNetwork` in a request for documents", "network"));
@@ -105,7 +105,8 @@ pub(super) async fn list(
     Ok(json_text(budget.body(body)))
 }
 
-/// What each of the other servers answers to what `body` makes for it, by its position; all are asked at the same time.
+/// Sends to each of the other servers the request that `body` makes for its position. All are queried at the same
+/// time.
 async fn pages(
     state: &AppState,
     topology: &Topology,

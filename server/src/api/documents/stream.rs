@@ -19,7 +19,7 @@ use warp::Reply;
 use warp::http::{HeaderValue, header};
 use warp::reply::Response;
 
-/// What is written before it is sent. A list that has no more is sent with its length.
+/// Size of the pieces in which a list is sent. A smaller list is sent with its length.
 const PIECE_BYTES: usize = 256 << 10;
 /// A document that takes no more is read on the spot.
 pub(super) const SMALL_BYTES: usize = 1 << 20;
@@ -62,7 +62,7 @@ fn unretrievable(error: impl std::fmt::Display) -> ApiError {
     ApiError::new(Code::UnretrievableDocument, error.to_string())
 }
 
-/// Where the documents of a list are, in its order.
+/// Addresses of the documents of a list, in its order.
 #[derive(Debug)]
 pub(super) struct Page {
     /// The next ones.
@@ -72,7 +72,7 @@ pub(super) struct Page {
     _held: Option<Held>,
 }
 
-/// Where more places come from.
+/// Source of further addresses.
 #[derive(Debug)]
 enum Source {
     /// In order of insertion, among some documents or all.
@@ -87,7 +87,7 @@ impl Page {
         Page { places: VecDeque::new(), source: Source::Insertion { sets: None, offset, limit }, _held: None }
     }
 
-    /// As [`Page::all`], among these documents: one set for each segment.
+    /// Selects like [`Page::all`], but from these documents: one set for each segment.
     pub(super) fn among(sets: Vec<DocSet>, offset: u64, limit: u64) -> Page {
         Page { places: VecDeque::new(), source: Source::Insertion { sets: Some(sets), offset, limit }, _held: None }
     }
@@ -166,7 +166,7 @@ pub(super) struct Begun {
     writer: DocumentWriter,
     page: Page,
     is_first: bool,
-    /// What comes behind the documents; `None` once it is written.
+    /// Text after the documents; `None` once it is written.
     end: Option<String>,
 }
 
@@ -197,7 +197,7 @@ impl Begun {
         self.page.try_for_each(snapshot, |address| Ok(snapshot.check_document(address, *with_vectors)?))
     }
 
-    /// What it takes to write the largest of the documents that are left.
+    /// Returns the memory for writing the largest remaining document.
     fn reading_max(&self) -> ApiResult<usize> {
         let most = self.writer.snapshot.document_bytes_max()?.saturating_mul(READING_FACTOR);
         if most <= PIECE_BYTES && !self.writer.with_vectors {

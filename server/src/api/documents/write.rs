@@ -94,7 +94,7 @@ async fn enqueue_deletion(request: &Request, query: &QueryString, content: Conte
     enqueue(request.state(), NewTask::for_index(uid, content)).await
 }
 
-/// What an id takes that is a text of its own.
+/// Memory of an id that is a text of its own.
 const ID_BYTES: usize = 64;
 
 pub(super) async fn delete_batch(request: Request) -> ApiResult<Response> {
@@ -120,7 +120,8 @@ pub(super) async fn delete_matching(request: Request) -> ApiResult<Response> {
     enqueue(&state, NewTask::for_index(uid, content)).await
 }
 
-/// What the settings allow is decided when the task runs; a filter that cannot be read never will.
+/// Checks that a filter can be parsed. The settings are checked when the task runs, but a malformed filter would
+/// never work.
 fn check_filter(filter: &Value, state: &AppState) -> ApiResult<()> {
     match parse_own_filter(filter, Code::InvalidDocumentFilter, &state.features)? {
         Some(_) => Ok(()),

@@ -21,7 +21,7 @@ const FORWARDED: HeaderName = HeaderName::from_static("lamina-forwarded");
 /// In answers of the writer: this server says them itself.
 const OWN: [&str; 4] = ["access-control-allow-origin", "vary", "x-request-id", "date"];
 
-/// Where a request is to be passed on to, if it is.
+/// Returns the address to which a request is forwarded, if it is.
 pub(super) fn target(state: &AppState, request: &Request<Incoming>, is_read: bool) -> Option<String> {
     let is_writer_elsewhere = matches!(state.replication.role(), Role::Replica | Role::Superseded);
     if !state.options.replication.forward_writes || !is_writer_elsewhere {

@@ -35,7 +35,7 @@ pub(crate) struct Front<S> {
     table: Table,
     state: Arc<AppState>,
     origins: Arc<Origins>,
-    /// Whether the log has a line on a refused page.
+    /// True if a refused page has been logged.
     has_warned: Arc<AtomicBool>,
 }
 

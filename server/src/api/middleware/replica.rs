@@ -11,12 +11,12 @@ use warp::reply::Response;
 use crate::app::AppState;
 use crate::http::requests::error_answer;
 
-/// How long a request waits for the generation that it asks for.
+/// Maximum time that a request waits for the generation that it requires.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PARAMETER: &str = "minGeneration";
 /// The last batch that answers show.
 const GENERATION: HeaderName = HeaderName::from_static("lamina-generation");
-/// How long ago this server was level with the store, in milliseconds.
+/// Header with the time since this server was level with the store, in milliseconds.
 const LAG: HeaderName = HeaderName::from_static("lamina-lag-ms");
 
 /// The batch that an answer must show, and the target without saying so. `None` where nothing is asked.

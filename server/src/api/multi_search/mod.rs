@@ -31,7 +31,7 @@ use crate::http::requests::{Counted, Request};
 use crate::http::routing::Route;
 use views::{Views, indexes};
 
-/// How long the queries of a request may take together: those that have not begun by then have no hits.
+/// Maximum total time of the queries of a request. Queries that have not begun by then have no hits.
 const TIME_MAX: Duration = Duration::from_secs(10);
 /// Requests of more queries take turns, so that others are not kept waiting.
 const MANY: usize = 50;
@@ -68,7 +68,7 @@ impl Several {
         Ok(Several { state, body, asked, context, with_metadata })
     }
 
-    /// Whether the caller may ask for it, and the server has what it takes.
+    /// Checks whether the caller may send the request, and whether the server has the needed features.
     fn check(&self) -> ApiResult<()> {
         let Several { asked, context, .. } = self;
         if !self.state.features.is_on(Feature::Network) {
@@ -90,7 +90,7 @@ impl Several {
         Ok(())
     }
 
-    /// Whether its lists stay apart, and one of them is of all servers.
+    /// Reports whether its lists stay separate, and one of them spans all servers.
     fn is_apart(&self) -> bool {
         self.asked.federation.is_none() && self.asked.queries.iter().any(|query| query.query.use_network)
     }
@@ -99,7 +99,7 @@ impl Several {
         self.is_apart() || asks_network(&self.asked)
     }
 
-    /// What is shared of it, if anything is.
+    /// Returns the facts for telemetry, if it is on.
     fn facts(&self) -> Option<Facts> {
         let asked = &self.asked;
         self.state.telemetry.is_on().then(|| {
@@ -244,14 +244,14 @@ async fn one_by_one(
     Ok(answer(out, budget))
 }
 
-/// What several servers answered together.
+/// Merged response of several servers.
 #[derive(Debug)]
 pub(super) struct Spread {
-    /// Of the body.
+    /// Fields of the body.
     pub(super) fields: Map<String, Value>,
     /// See [`Written`]
     pub(super) cuts: BTreeSet<String>,
-    /// Of this server; the others count their own.
+    /// Degraded searches of this server; the others count their own.
     pub(super) degraded_searches: u64,
 }
 

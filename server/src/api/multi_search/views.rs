@@ -31,7 +31,7 @@ pub(super) struct Views {
     before: BTreeMap<usize, Snapshots>,
     /// The order of the first hits of queries that have another one, by position.
     reranked: BTreeMap<usize, Arc<Reranked>>,
-    /// Whether orders were asked for: these states outlive a try to answer.
+    /// True if rerankings were requested: these states outlive an attempt to respond.
     pub(super) is_reranked: bool,
 }
 
@@ -138,7 +138,7 @@ impl Views {
         own.or_else(|| self.before.get(&position)).unwrap_or(&self.shared)
     }
 
-    /// What queries see that do not see what all see, by position.
+    /// Returns the views of the queries that do not use the shared one, by position.
     pub(super) fn own(&self) -> BTreeMap<usize, OwnView<'_>> {
         let of = |&position: &usize| {
             let point = self.own.get(&position).map(Lease::shown);

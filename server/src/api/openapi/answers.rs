@@ -28,7 +28,7 @@ pub(super) fn schemas() -> Value {
     Value::Object(all)
 }
 
-/// What stands inside of others.
+/// Returns the schemas of values inside others.
 fn values() -> Vec<(&'static str, Value)> {
     let kinds = one_of(&["invalid_request", "auth", "internal", "system"]);
     vec![
@@ -51,7 +51,7 @@ fn values() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// What the server says of itself.
+/// Returns the schemas of the state of the server.
 fn server_state() -> Vec<(&'static str, Value)> {
     vec![
         ("Greeting", all_of([("status", text())])),
@@ -167,7 +167,7 @@ fn names_and_states() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Who may ask, who is notified, and who is asked.
+/// Returns the schemas of keys, webhooks and remotes.
 fn peers() -> Vec<(&'static str, Value)> {
     let remote = all_of([
         ("url", text()),
@@ -224,7 +224,7 @@ fn peers() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// What a replica says of itself.
+/// Returns the schema of the report of a replica.
 fn replica() -> Value {
     all_of([
         ("uid", text()),

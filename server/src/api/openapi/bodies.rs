@@ -4,8 +4,8 @@ use lamina_data::access::Action;
 use lamina_data::features::Feature;
 use lamina_data::tasks::{Kind, Status};
 use lamina_protocol::wire::schema::{
-    anything, count, exactly, flag, index_pattern, index_uid, instant, list, map_of, named, one_of, or_null, share,
-    state, text, texts,
+    anything, count, exactly, flag, index_pattern, index_uid, instant, list, map_of, named, one_of, or_null, state,
+    text, texts,
 };
 use lamina_protocol::wire::{chats, documents, render, rules, search, value_updates};
 use serde_json::{Value, json};
@@ -77,7 +77,7 @@ pub(super) fn body_of(method: &str, pattern: &str) -> Value {
     }
 }
 
-/// As [`body_of`], where the schema stands beside what reads the body.
+/// Returns the schema like [`body_of`], where it is defined next to the reader of the body.
 fn described_beside(method: &str, pattern: &str) -> Value {
     match (method, pattern) {
         ("POST", "/dynamic-search-rules") => rules::list_schema(),

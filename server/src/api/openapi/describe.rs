@@ -2,7 +2,7 @@
 
 use lamina_protocol::wire::{marking, search, similar, tasks};
 
-/// What a request carries.
+/// Body of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Body {
     None,
@@ -12,7 +12,7 @@ pub(super) enum Body {
     Documents,
 }
 
-/// What a route answers when all is well.
+/// Response of a route on success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// 200 with this schema of the components.
@@ -59,7 +59,7 @@ const SEARCH: &[&str] = &search::PARAMETERS;
 /// Summary, body, answer and query parameters of a route.
 type Row = (&'static str, Body, Answer, &'static [&'static str]);
 
-/// What a route of the table does.
+/// Describes a route of the table.
 pub(super) fn describe(method: &str, pattern: &str) -> Option<Description> {
     let resources = [of_indexes, of_documents, of_searches, of_tasks, of_server, of_chats];
     let (summary, body, answer, parameters) = resources.iter().find_map(|rows| rows(method, pattern))?;

@@ -136,7 +136,7 @@ fn operation(endpoint: Endpoint, pattern: &str, description: &Description) -> Va
     operation
 }
 
-/// What a route takes, by content type.
+/// Returns the accepted bodies of a route, by content type.
 fn body(method: &str, pattern: &str, body: Body) -> Option<Value> {
     Some(match body {
         Body::None => return None,
@@ -155,7 +155,7 @@ fn body(method: &str, pattern: &str, body: Body) -> Option<Value> {
     })
 }
 
-/// Which key may ask.
+/// Describes the key that a route needs.
 fn needs(endpoint: Endpoint) -> String {
     match endpoint.needed {
         Some(needed) => format!("A key needs the action `{}`.", needed.action.name()),

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::document;
 use crate::api::ROUTES;
 
-/// Where the protocol refuses null.
+/// Places where the protocol refuses null.
 const NEVER_NULL: [&str; 6] = [
     "patch /dynamic-search-rules/{ruleUid}.conditions.filter.values",
     "patch /network.remotes.*.url",

@@ -26,7 +26,7 @@ fn described(parameter: &SearchParameter) -> Value {
     schema
 }
 
-/// Of links, the text stays, unless all that it says is where to read more: ` ([page](…))`, `, see [page](…)`.
+/// Removes links but keeps their text, unless it only points to further reading: ` ([page](…))`, `, see [page](…)`.
 pub(super) fn without_links(text: &str) -> String {
     let Some((before, behind)) = text.split_once("](") else { return text.to_owned() };
     let (before, shown) = before.rsplit_once('[').unwrap_or((before, ""));
@@ -165,7 +165,8 @@ fn facet_answer() -> Value {
     exactly(fields, &["facetHits", "facetQuery", "processingTimeMs"])
 }
 
-/// What all answers to searches may have. Which of the two kinds of totals is there depends on how the request pages.
+/// Returns the fields that all responses to searches may have. The paging of the request determines which of the
+/// two kinds of totals is present.
 fn shared() -> impl Iterator<Item = (&'static str, Value)> {
     [
         ("hits", list(named("Hit"))),

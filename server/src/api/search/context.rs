@@ -16,12 +16,12 @@ use crate::http::requests::Request;
 /// Header that asks for `metadata` in answers.
 pub(in crate::api) const METADATA_HEADER: &str = "meili-include-metadata";
 
-/// Whether the client asks for `metadata`.
+/// Reports whether the client requests `metadata`.
 pub(in crate::api) fn asks_metadata(request: &Request) -> bool {
     request.header(METADATA_HEADER).is_some_and(|value| value.eq_ignore_ascii_case("true"))
 }
 
-/// What surrounds a search that comes in now.
+/// Creates the context of a search that arrives now.
 pub(in crate::api) fn context(request: &Request) -> Context {
     let contains_filter = request.state().features.is_on(Feature::ContainsFilter);
     let foreign_keys = request.state().features.is_on(Feature::ForeignKeys);
@@ -43,7 +43,7 @@ fn rules_in_force(state: &AppState) -> Option<RulesInForce> {
     })
 }
 
-/// Whether the search may look at the state that it names.
+/// Checks whether the search may read the state that it names.
 ///
 /// # Errors
 /// `invalid_search_at`, `invalid_api_key`

@@ -37,7 +37,7 @@ pub(super) struct Search {
     validators: Option<Validators>,
 }
 
-/// What says whether the client has the answer already.
+/// Data that shows whether the client already has the response.
 struct Validators {
     headers: HeaderMap,
     /// Everything in the request that the answer depends on.
@@ -188,7 +188,7 @@ impl Search {
         }
     }
 
-    /// What belongs to the answer from a state of the index.
+    /// Returns the extras of a response from a state of the index.
     fn beside(&self, answered: &Answered, snapshot: &Snapshot) -> ResponseExtras {
         let is_degraded = answered.is_degraded;
         // What a time limit has cut says nothing for certain.
@@ -217,7 +217,7 @@ impl Search {
         Some(EntityTag::of(&[version, uid, &state, &switches, rules.as_bytes(), validators.asked.as_bytes()]))
     }
 
-    /// Whether the client has some answer (`*`): whether there is one, the search has to show.
+    /// Reports whether the client has any response (`*`). Only the search shows whether there is one.
     fn has_any(&self) -> bool {
         self.validators.as_ref().is_some_and(|validators| EntityTag::any_is_known(&validators.headers))
     }
@@ -227,7 +227,7 @@ impl Search {
     }
 }
 
-/// What is reported beside the body of an answer.
+/// Extras of a response besides its body.
 struct ResponseExtras {
     is_degraded: bool,
     cuts: Arc<[String]>,

@@ -23,7 +23,7 @@ use ahead::DictionaryAhead;
 /// Bodies up to this size are handled on the spot, and their documents are stored in the queue: that is one fsync less
 /// than a file of their own, and no change of threads.
 const SMALL_BYTES: usize = 64 * 1024;
-/// What memory is for, in a refusal.
+/// Use of the memory, in a refusal.
 const DOCUMENTS: &str = "documents";
 
 /// Documents that are safe on disk, or small enough to be stored with their task.
@@ -35,13 +35,13 @@ pub(crate) struct Received {
     pub(crate) bytes: u64,
     /// XXH3-64 of them.
     pub(crate) checksum: u64,
-    /// Where they are.
+    /// Place of the documents.
     pub(crate) place: PayloadPlace,
     /// The lines, when [`PayloadPlace::Inline`].
     pub(crate) inline: Option<Vec<u8>>,
 }
 
-/// Whether a body says that it is small.
+/// Reports whether the headers of a body declare it as small.
 pub(crate) fn is_small(headers: &HeaderMap) -> bool {
     content_length(headers).is_some_and(|length| length <= SMALL_BYTES as u64)
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::app::AppState;
 use crate::http::incomplete_body;
 
-/// What takes no more is not counted: that is most requests.
+/// Memory up to which a body is not counted. Most requests need no more.
 const UNCOUNTED_BYTES: usize = 64 << 10;
 /// Decoded at a time.
 const PIECE_BYTES: usize = 64 << 10;
@@ -30,7 +30,7 @@ impl BodyMemory {
         BodyMemory { lease: pool.lease(), one_max: pool.one_max() }
     }
 
-    /// What one request may take.
+    /// Returns the memory limit of one request.
     pub(super) fn one_max(&self) -> usize {
         self.one_max
     }
@@ -47,7 +47,7 @@ impl BodyMemory {
         }
     }
 
-    /// What is to be leased to have `bytes`, if that is more than is there.
+    /// Returns the size of the lease for `bytes`, if it must grow.
     fn wanted(&self, bytes: usize) -> ApiResult<Option<usize>> {
         if bytes > self.one_max.next_power_of_two() {
             return Err(request_too_large(self.one_max));
@@ -78,7 +78,7 @@ impl BodyMemory {
     }
 }
 
-/// What was read from a body, with the memory that it takes.
+/// Content read from a body, with the memory that it takes.
 #[derive(Debug)]
 pub(crate) struct Counted<T> {
     pub(super) value: T,
@@ -101,18 +101,18 @@ impl<T> Counted<T> {
 }
 
 impl Counted<Bytes> {
-    /// As JSON. The number of values is looked at before there is any.
+    /// Parses the body as JSON. The number of values is checked before any is created.
     ///
     /// # Errors
-    /// Too many of them, an empty body, broken JSON.
+    /// Fails for too many values, an empty body, or broken JSON.
     pub(crate) async fn parsed(self) -> ApiResult<Counted<Value>> {
         self.read(VALUE_BYTES, parse_json).await
     }
 
-    /// What `read` makes of JSON, of which each value takes `value_bytes`.
+    /// Parses JSON with `read`, which takes `value_bytes` for each value.
     ///
     /// # Errors
-    /// Too many values, and those of `read`.
+    /// Fails for too many values, and with the errors of `read`.
     pub(crate) async fn read<T>(
         self,
         value_bytes: usize,

@@ -17,7 +17,8 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Whether a replica answers such a request itself: it reads what is published, or it is about the server that is asked.
+    /// Reports whether a replica answers such a request itself. This holds for reads of published data, and for
+    /// requests about the addressed server.
     pub(crate) fn is_read(&self) -> bool {
         self.needed.is_none_or(|needed| {
             matches!(

@@ -26,7 +26,7 @@ pub(super) async fn during<F: Future>(metadata: Option<String>, work: F) -> F::O
     OF_REQUEST.scope(metadata, work).await
 }
 
-/// What the present request said.
+/// Returns the metadata of the current request.
 pub(crate) fn of_request() -> Option<String> {
     OF_REQUEST.try_with(Option::clone).ok().flatten()
 }

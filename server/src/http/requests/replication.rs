@@ -8,7 +8,7 @@ use std::future::Future;
 use lamina_base::error::{ApiError, ApiResult, Code};
 use warp::http::HeaderMap;
 
-/// What the headers of a request ask for.
+/// Replication parameters in the headers of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Replication {
     /// Uid of the new task.
@@ -43,7 +43,7 @@ impl Replication {
         OF_REQUEST.scope(self, work).await
     }
 
-    /// What the present request asks for: nothing, unless the option is on.
+    /// Returns the parameters of the current request: none, unless the option is on.
     pub(crate) fn of_request() -> Replication {
         OF_REQUEST.try_with(|replication| *replication).unwrap_or_default()
     }

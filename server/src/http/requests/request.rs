@@ -25,10 +25,10 @@ use crate::http::{
     BodyStream, Encoding, LimitedReader, ReadFailure, content_length, incomplete_body, payload_too_large,
 };
 
-/// Where a request goes, still encoded.
+/// Target of a request, still encoded.
 enum Target {
     Sent(FullPath),
-    /// Of a request that another one stands for.
+    /// Path of an inner request, which an outer one makes.
     Inner(String),
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Request {
     rights: Rights,
     headers: HeaderMap,
     query: String,
-    /// What `query` said about waiting.
+    /// Part of `query` about waiting.
     wait: Option<String>,
     body: BodyStream,
 }
@@ -52,7 +52,7 @@ impl std::fmt::Debug for Request {
     }
 }
 
-/// What requests are made of that another one stands for: its server and its key.
+/// Source of inner requests that another one makes: its server and its key.
 #[derive(Clone)]
 pub(crate) struct Origin {
     state: Arc<AppState>,
@@ -93,7 +93,7 @@ impl Request {
         Request { state, endpoint, path: Target::Sent(path), rights: Rights::none(), headers, query, wait, body }
     }
 
-    /// What other requests of the same caller are made of.
+    /// Returns the source of inner requests of the same caller.
     pub(crate) fn origin(&self) -> Origin {
         Origin { state: Arc::clone(&self.state), key: self.headers.get(header::AUTHORIZATION).cloned() }
     }
@@ -103,7 +103,7 @@ impl Request {
         &self.state
     }
 
-    /// Where it goes.
+    /// Returns the endpoint that it goes to.
     pub(super) fn endpoint(&self) -> Endpoint {
         self.endpoint
     }
@@ -132,7 +132,7 @@ impl Request {
         self.endpoint.check(&self.state, self.path(), &self.headers)
     }
 
-    /// What the key of the request may touch; nothing before that was checked.
+    /// Returns the rights of the request's key; none before the key was checked.
     pub(crate) fn rights(&self) -> &Rights {
         &self.rights
     }
@@ -151,7 +151,7 @@ impl Request {
         Ok(self.rights.aliases().resolve(self.index_in_path()?))
     }
 
-    /// As [`Request::index`]: its own uid.
+    /// Resolves an index like [`Request::index`], and returns its own uid.
     ///
     /// # Errors
     /// `invalid_index_uid`
@@ -177,7 +177,7 @@ impl Request {
         index_uid_in_path(self.part("indexUid"))
     }
 
-    /// Whether the answer to a write is to wait for its effect.
+    /// Returns the requested wait, if the response to a write must wait for its effect.
     pub(super) fn wait(&self) -> ApiResult<Option<Wait>> {
         self.wait.as_deref().map_or(Ok(None), Wait::read)
     }
@@ -186,7 +186,7 @@ impl Request {
         self.rights = rights;
     }
 
-    /// As the client sent them.
+    /// Returns the headers as the client sent them.
     pub(crate) fn headers(&self) -> &HeaderMap {
         &self.headers
     }

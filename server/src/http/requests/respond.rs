@@ -43,10 +43,10 @@ pub(crate) fn error_answer(state: &AppState, error: &ApiError) -> Response {
     response
 }
 
-/// What a request asks for beside its route.
+/// Parameters of a request besides its route.
 #[derive(Default)]
 struct Asked {
-    /// How long the answer to a write waits for its effect.
+    /// Time that the response to a write waits for its effect.
     wait: Option<Wait>,
     replication: Replication,
     metadata: Option<String>,
@@ -67,7 +67,7 @@ impl Asked {
     }
 }
 
-/// What a route does with a request. On the heap: what a search keeps while it waits is large, and each layer around it would
+/// Function that answers the requests of a route. On the heap: what a search keeps while it waits is large, and each layer around it would
 /// hold it on the stack.
 pub(crate) type Handler = fn(Request) -> Pin<Box<dyn Future<Output = ApiResult<Response>> + Send>>;
 
@@ -95,7 +95,7 @@ pub(crate) async fn respond(mut request: Request, handler: Handler) -> Response 
     }
 }
 
-/// What the key of a request may do, then what the request asks for. Where no key is needed, it asks for nothing else.
+/// Returns what the key of a request may do, then what the request asks for. Where no key is needed, it asks for nothing else.
 fn admit(state: &AppState, request: &Request) -> ApiResult<(Rights, Asked)> {
     let rights = request.check()?;
     let asked = if request.endpoint().needed.is_some() { Asked::of(request, state)? } else { Asked::default() };

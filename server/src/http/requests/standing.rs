@@ -10,10 +10,10 @@ use warp::http::{HeaderMap, HeaderValue, header};
 use super::endpoint::Endpoint;
 use crate::app::AppState;
 
-/// How often it is looked whether the key still is what it was.
+/// Interval at which the key is checked again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What a request was allowed, and by what.
+/// Permission of a request, and its basis.
 #[derive(Clone)]
 pub(crate) struct Standing {
     state: Arc<AppState>,

@@ -16,9 +16,9 @@ const PARTS_MAX: usize = 4;
 pub(crate) struct Route<H = Handler> {
     pub(crate) endpoint: Endpoint,
     parts: Parts<'static>,
-    /// Which texts the last part of a path may be; `None`: any.
+    /// Condition on the text that the last part of a path may be; `None`: any.
     last: Option<fn(&str) -> bool>,
-    /// Whether the server says that it has this route.
+    /// True if the server says that it has this route.
     pub(crate) is_listed: bool,
     pub(super) handler: H,
 }
@@ -90,19 +90,19 @@ impl Route {
         respond(origin.request(self.endpoint, parts, query, body), self.handler).await
     }
 
-    /// Whether a path with these parts is of the pattern.
+    /// Reports whether a path with these parts is of the pattern.
     pub(super) fn matches(&self, parts: &Parts<'_>) -> bool {
         let is_of = |(wanted, part): (&&str, &&str)| wanted == part || (is_name(wanted) && !part.is_empty());
         self.parts.iter().zip(parts).all(is_of)
     }
 
-    /// Whether the last part of a path of the pattern is of the kind that the route takes.
+    /// Reports whether the last part of a path of the pattern is of the kind that the route takes.
     pub(super) fn admits(&self, path: &str) -> bool {
         let last = path.rsplit('/').next().unwrap_or_default();
         self.last.is_none_or(|is_of_kind| is_of_kind(last))
     }
 
-    /// How many parts of a path can be any text.
+    /// Returns how many parts of a path can be any text.
     pub(super) fn name_count(&self) -> usize {
         self.parts.iter().filter(|part| is_name(part)).count()
     }
@@ -121,7 +121,7 @@ pub(super) fn parts_of(path: &str) -> Option<Parts<'_>> {
     Some(parts)
 }
 
-/// As [`parts_of`], when the program is compiled.
+/// Works like [`parts_of`], when the program is compiled.
 const fn split(pattern: &'static str) -> Parts<'static> {
     let mut parts = [""; PARTS_MAX];
     let (_, mut rest) = pattern.split_at(1);

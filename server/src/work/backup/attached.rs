@@ -22,14 +22,14 @@ pub(crate) enum Attached {
     Store(BuiltStore),
 }
 
-/// What is fetched of an index, until it is dropped: the index that is made of it has links to the files.
+/// Fetched files of an index, until this is dropped. The index made of them has links to the files.
 pub(crate) struct Fetched<'a> {
     instance: &'a Instance,
     folder: FolderName,
 }
 
 impl Fetched<'_> {
-    /// Where it is.
+    /// Returns the path of the files.
     pub(crate) fn path(&self) -> PathBuf {
         self.instance.index_folder(&self.folder)
     }

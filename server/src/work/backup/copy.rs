@@ -32,7 +32,7 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Whether a file is a lock: it belongs to a process, not to the data.
+/// Reports whether a file is a lock, which belongs to a process and not to the data.
 pub(super) fn is_lock(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == "lock")
 }

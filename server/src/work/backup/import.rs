@@ -18,7 +18,7 @@ use super::dump::{self, DumpError};
 
 const MARKER: &str = "import-unfinished";
 
-/// Why the server does not start from a copy.
+/// Reason why the server does not start from a copy.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ImportError {
@@ -40,15 +40,15 @@ pub enum ImportError {
         .0.display()
     )]
     Unfinished(PathBuf),
-    /// What was named is something else.
+    /// Path that is not a snapshot.
     #[error("`{}` is not a snapshot: it has no `{missing}`", path.display())]
     NoSnapshot {
-        /// What was named.
+        /// Path that was given.
         path: PathBuf,
-        /// What a snapshot has.
+        /// Part that a snapshot must have.
         missing: &'static str,
     },
-    /// What is in it leads elsewhere.
+    /// Path in a snapshot that leads elsewhere.
     #[error("`{}` is neither a file nor a folder: a snapshot holds no links", .0.display())]
     NotPlain(PathBuf),
     /// Another version made the copy, or it is damaged.
@@ -57,7 +57,7 @@ pub enum ImportError {
     /// The file system says no.
     #[error("{path:?}: {source}")]
     Io {
-        /// What was read or written.
+        /// Path that was read or written.
         path: PathBuf,
         /// The error of the file system.
         source: io::Error,
@@ -121,7 +121,7 @@ pub(crate) fn import(options: &Options, index_options: &IndexOptions) -> Result<
     }
 }
 
-/// Whether there is a folder with anything in it.
+/// Reports whether the folder exists and is not empty.
 fn holds_something(folder: &Path) -> Result<bool, ImportError> {
     match fs::read_dir(folder) {
         Ok(mut entries) => Ok(entries.next().is_some()),

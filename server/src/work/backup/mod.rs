@@ -26,7 +26,7 @@ pub(crate) use import::{ImportError, import};
 pub(crate) use remote::RemoteSnapshots;
 pub(crate) use snapshot::create as create_snapshot;
 
-/// Where copies of the database go.
+/// Places for copies of the database.
 #[derive(Clone, Debug)]
 pub(crate) struct BackupPlaces {
     /// Folder of the snapshots.
@@ -37,17 +37,17 @@ pub(crate) struct BackupPlaces {
     pub dumps: PathBuf,
     /// First part of the names of snapshots.
     pub database_name: String,
-    /// Where indexes are that `lamina build` has made.
+    /// Source of indexes that `lamina build` has made.
     pub(crate) attached: Attached,
-    /// Where snapshots go instead of into their folder.
+    /// Store for snapshots, instead of their folder.
     pub(crate) remote: Option<RemoteSnapshots>,
 }
 
 impl BackupPlaces {
-    /// As the options say.
+    /// Creates the places that the options define.
     ///
     /// # Errors
-    /// An object store that cannot be one.
+    /// Fails for an invalid object store.
     pub(crate) fn new(options: &Options, outbound: &Outbound) -> Result<BackupPlaces, BackupError> {
         let database_name = database_name(&options.service.db_path);
         Ok(BackupPlaces {
@@ -67,7 +67,7 @@ fn database_name(path: &Path) -> String {
     absolute.file_name().map_or_else(|| "lamina".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Why a copy was not made.
+/// Reason why a copy was not made.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BackupError {
@@ -77,7 +77,7 @@ pub enum BackupError {
     /// The file system says no.
     #[error("{path:?}: {source}")]
     Io {
-        /// What was read or written.
+        /// Path that was read or written.
         path: PathBuf,
         /// The error of the file system.
         source: io::Error,

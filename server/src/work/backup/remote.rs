@@ -17,7 +17,7 @@ const PART_BYTES_MIN: u64 = 5 << 20;
 /// Share of the indexing memory that parts under way may take.
 const MEMORY_SHARE: u64 = 8;
 
-/// Where they go, and how.
+/// Destination of the snapshots, and the parameters of their upload.
 #[derive(Clone, Debug)]
 pub(crate) struct RemoteSnapshots {
     bucket: AnyBucket,
@@ -102,7 +102,8 @@ fn refused(error: StorageError) -> BackupError {
     }
 }
 
-/// What writing an archive failed with: the store's error on its way through the archive, or the file system's.
+/// Returns the cause of a failed write to an archive: the error of the store, passed through the archive, or that
+/// of the file system.
 fn failure(error: io::Error, path: &Path) -> BackupError {
     match error.downcast::<StorageError>() {
         Ok(error) => refused(error),

@@ -35,12 +35,12 @@ use remote::{Body, Remote, accepted};
 /// Pieces under way at the same time; this many are also in memory.
 const PARALLEL: usize = 4;
 
-/// Why an export ended early.
+/// Reason why an export ended early.
 #[derive(Debug)]
 pub(crate) enum ExportError {
     /// Canceled.
     Cancelled,
-    /// What failed here.
+    /// Failure on this server.
     Api(ApiError),
     /// The other server does not answer.
     Unreachable { host: String, error: OutboundError },
@@ -112,7 +112,7 @@ fn choice<'e>(patterns: &'e [ExportedIndex], uid: &str, aliases: &Aliases) -> Op
     patterns.iter().find(|index| matches(&index.pattern, uid) || names().any(|name| matches(&index.pattern, name)))
 }
 
-/// What the other server got of an index.
+/// Result of sending an index to the other server.
 struct Sent {
     documents: u64,
     /// By setting, why the other server refused it.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 /// Bytes of a reason.
 const REASON_BYTES_MAX: usize = 300;
 
-/// Why the other server does not take settings.
+/// Reason why the other server refuses settings.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) code: String,

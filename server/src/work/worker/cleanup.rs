@@ -4,7 +4,7 @@ use lamina_data::tasks::content::Content;
 use lamina_data::tasks::new_task::NewTask;
 use lamina_data::tasks::store::{Store, StoreError};
 
-/// When to delete, and how much at once.
+/// Conditions for the deletion of old tasks, and the number deleted at once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Retention {
     /// Tasks stored before any is deleted.

@@ -34,7 +34,7 @@ impl Address {
         format!("{}:{}", self.host, self.port)
     }
 
-    /// What its user should know about how the connection is protected.
+    /// Returns a warning for the user about the protection of the connection.
     pub(crate) fn caution(&self) -> Option<&'static str> {
         (self.tls == Tls::Unverified).then_some(
             "the connection to the database is encrypted, but its certificate is not verified: set `sslmode=verify-full`, with \

@@ -9,7 +9,7 @@ use super::frames::{Frame, Reader, Wire};
 use super::{Address, PostgresError, tls};
 
 const PROTOCOL: u32 = 3 << 16;
-/// How long a database may take until it has accepted the user.
+/// Maximum time until a database has accepted the user.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// Values as texts that mean the same everywhere.
 const SETTINGS: [(&str, &str); 8] = [

@@ -21,7 +21,7 @@ pub(crate) use pgoutput::{Cell, Change, Column, Relation, Tuple};
 pub(crate) use replication::{Event, Lsn, Replication};
 pub(crate) use values::{Kind, Types};
 
-/// Why the database gives no answer, or none that helps.
+/// Reason why the database gives no usable response.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum PostgresError {
@@ -52,7 +52,7 @@ impl PostgresError {
         matches!(self, PostgresError::Refused { code, .. } if code == IN_USE)
     }
 
-    /// Whether the same may succeed a little later.
+    /// Reports whether the same request may succeed a little later.
     pub(crate) fn is_momentary(&self) -> bool {
         match self {
             PostgresError::Unreachable { .. } | PostgresError::Broken(_) => true,

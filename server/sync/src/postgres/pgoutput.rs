@@ -10,7 +10,7 @@ pub(crate) struct Column {
     pub name: String,
     /// The object id of its type.
     pub kind: u32,
-    /// What restricts the type, such as a count of digits; -1 for nothing.
+    /// Restriction of the type, such as a number of digits; -1 for none.
     pub(crate) modifier: i32,
 }
 
@@ -20,7 +20,7 @@ pub(crate) struct Relation {
     pub id: u32,
     pub(crate) schema: String,
     pub name: String,
-    /// What of a row is sent when it changes: `d`, the key; `f`, everything.
+    /// Part of a row that is sent when it changes: `d`, the key; `f`, everything.
     pub identity: u8,
     pub(crate) columns: Vec<Column>,
     /// Names of the columns that identify a row.
@@ -39,7 +39,7 @@ pub(crate) type Tuple = Vec<Cell>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// Where the record of its end begins.
+    /// Start of a transaction; `commit`: position of the record of its end.
     Begin {
         commit: Lsn,
     },

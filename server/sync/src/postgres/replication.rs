@@ -47,7 +47,7 @@ impl<'de> Deserialize<'de> for Lsn {
     }
 }
 
-/// What comes.
+/// Event of a replication connection.
 #[derive(Debug)]
 pub(crate) enum Event {
     /// A message of the plugin.

@@ -23,7 +23,7 @@ pub(super) struct Scram {
     nonce: String,
 }
 
-/// What the other side has to prove.
+/// Proof that the other side has to give.
 pub(super) struct Proof(hmac::Tag);
 
 impl Scram {

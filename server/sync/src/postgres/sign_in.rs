@@ -16,7 +16,7 @@ pub(super) struct Methods {
     scram: bool,
 }
 
-/// What has happened so far.
+/// State of the sign-in.
 enum Stage {
     Begun,
     PasswordSent,
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use crate::postgres::scram::{self, Server};
 
-    /// What a database does at the sign-in.
+    /// Step of a database during the sign-in.
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum Step {
         Ok,

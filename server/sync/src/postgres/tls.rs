@@ -22,7 +22,7 @@ use super::{Address, PostgresError};
 
 const ASKS_FOR_TLS: u32 = 80_877_103;
 
-/// How a connection is protected.
+/// Protection of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Tls {
     /// Not at all.
@@ -47,7 +47,7 @@ pub(super) enum Roots {
 }
 
 impl Tls {
-    /// What the parameters `sslmode` and `sslrootcert` of an address mean.
+    /// Interprets the parameters `sslmode` and `sslrootcert` of an address.
     ///
     /// # Errors
     /// A sentence that names the parameter to change.
@@ -78,7 +78,7 @@ impl Tls {
         }
     }
 
-    /// How to connect; `None` in the clear.
+    /// Returns the configuration of the connection; `None` for an unencrypted one.
     fn config(&self) -> Result<Option<Arc<ClientConfig>>, PostgresError> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let failed = |error: &dyn std::fmt::Display| PostgresError::SignIn(format!("TLS cannot be used: {error}"));
@@ -178,7 +178,7 @@ async fn protect(
     })
 }
 
-/// Why the certificate of the database is refused, and what to change.
+/// Explains the refusal of the database's certificate, with the parameter to change.
 fn refused(reason: &CertificateError, address: &Address) -> String {
     let host = &address.host;
     match reason {

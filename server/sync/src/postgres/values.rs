@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::{Connection, PostgresError};
 
-/// What the text of a value stands for.
+/// Type of the value that a text represents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
@@ -19,7 +19,7 @@ pub(crate) enum Kind {
     List(Box<Kind>),
 }
 
-/// Which type is what.
+/// Mapping of types to kinds.
 #[derive(Debug, Default)]
 pub(crate) struct Types {
     /// Those that users have made, by what they stand on.
@@ -54,7 +54,7 @@ impl Types {
         Ok(types)
     }
 
-    /// What a type is, by its object id.
+    /// Returns the kind of a type, by its object id.
     pub(crate) fn kind(&self, oid: u32) -> Kind {
         let list = |kind| Kind::List(Box::new(kind));
         match oid {

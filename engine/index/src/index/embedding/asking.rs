@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use parking_lot::Mutex;
 
-/// What a call for vectors may use.
+/// Context of a call for vectors.
 #[derive(Clone, Copy, Debug)]
 pub struct Asking<'a> {
     /// The call gives up soon after this is set.
@@ -15,11 +15,12 @@ pub struct Asking<'a> {
     pub is_brief: bool,
 }
 
-/// What became of the requests of a batch, and what it waits for. Written by those who ask, read by any thread.
+/// Progress of the requests of a batch to an embedder, and the cause of a delay. The requesting threads write it; any
+/// thread may read it.
 #[derive(Debug, Default)]
 pub struct EmbeddingWatch(Mutex<Watched>);
 
-/// What a watch has seen.
+/// Progress that a watch has recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watched {
     pub requests: u64,
@@ -33,7 +34,7 @@ pub struct Watched {
 /// A try that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
-    /// Which one, counted from 1.
+    /// Number of the attempt, counted from 1.
     pub attempt: u32,
     /// Tries before it is given up.
     pub attempts_max: u32,

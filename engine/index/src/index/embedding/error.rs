@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::limit::TemplateLimit;
 
-/// Whose fault a failure is.
+/// Party that is responsible for a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The configuration's or the input's.
@@ -75,7 +75,7 @@ impl EmbedFailure {
     }
 }
 
-/// Why a template cannot be used, or made no text.
+/// Reason for which a template is invalid or produced no text.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TemplateError {
     /// It passes a limit.

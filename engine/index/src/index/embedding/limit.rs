@@ -19,15 +19,15 @@ pub enum TemplateLimit {
     Blanks { most: usize },
     #[error("its blocks are nested more than {most} levels deep")]
     Nesting { most: usize },
-    /// Of the JSON of one fragment.
+    /// Size of the JSON of one fragment.
     #[error("it has {found} bytes, more than the {most} that a fragment may have")]
     FragmentBytes { found: usize, most: usize },
-    /// Of the JSON of all fragments of one kind.
+    /// Total size of the JSON of all fragments of one kind.
     #[error("they have {found} bytes together, more than the {most} that are allowed")]
     FragmentsBytes { found: usize, most: usize },
     #[error("rendering takes more than {most} steps")]
     Steps { most: u64 },
-    /// What is read and made for one input.
+    /// Bytes that are read and produced for one input.
     #[error("rendering reads and makes more than {most} bytes for this input")]
     Work { most: u64 },
     /// The text that is made.

@@ -77,7 +77,7 @@ impl ObjectView for Anything {
     }
 }
 
-/// As in `TextTemplate::render`.
+/// Stand-in for an element of `fields`, see `TextTemplate::render`.
 #[derive(Debug, ValueView, ObjectView)]
 struct Field {
     name: Anything,
@@ -85,15 +85,15 @@ struct Field {
     value: Anything,
 }
 
-/// As in `TextTemplate::render`.
+/// Stand-in for the variables of a template, see `TextTemplate::render`.
 #[derive(Debug, ValueView, ObjectView)]
 struct Variables {
     doc: Anything,
     fields: Vec<Field>,
 }
 
-/// How the messages of the library begin when no variable has the name, and go on when something else has it. All else that
-/// fails may be right with a real document.
+/// Start of the library's message for a name that no variable has. [`AVAILABLE`] is in the message if something else
+/// has the name. Any other failure may not occur with a real document.
 const UNKNOWN_VARIABLE: &str = "liquid: Unknown variable";
 const AVAILABLE: &str = "available indexes=";
 

@@ -9,7 +9,7 @@ use super::EmbedFailure;
 /// Failures whose reasons are remembered, at most; all are counted.
 const FAILURES_MAX: usize = 10_000;
 
-/// What [`Index::embed_waiting`](crate::index::Index::embed_waiting) did.
+/// Result of [`Index::embed_waiting`](crate::index::Index::embed_waiting).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Embedded {
     /// Documents that got their vectors; one counts once for each embedder.
@@ -87,7 +87,7 @@ impl EmbeddingLog {
         log.lasting.entry(embedder.to_owned()).or_insert(failure);
     }
 
-    /// What stands in the way of all texts of an embedder, as far as is known.
+    /// Returns the failure that affects all texts of an embedder, if one is known.
     pub(in super::super) fn lasting(&self, embedder: &str) -> Option<EmbedFailure> {
         self.0.lock().report.lasting.get(embedder).cloned()
     }

@@ -12,7 +12,7 @@ use super::probe::{any_variables, check_variables};
 const FRAGMENT_BYTES_MAX: usize = SOURCE_BYTES_MAX;
 const FRAGMENTS_BYTES_MAX: usize = 4 * SOURCE_BYTES_MAX;
 
-/// Why there is no text.
+/// Reason for which no text was rendered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RenderFailure {
     /// Something is read that is not there, in the words of the library.
@@ -70,7 +70,7 @@ pub fn check_fragments_limits<'v>(values: impl IntoIterator<Item = &'v Json>) ->
     Ok(())
 }
 
-/// What is read of a document.
+/// Template or templates that are rendered for a document.
 #[derive(Debug)]
 pub(in super::super) enum DocumentTemplate {
     /// One text.
@@ -79,7 +79,7 @@ pub(in super::super) enum DocumentTemplate {
     Fragments(Vec<JsonTemplate>),
 }
 
-/// What a document is to its embedder.
+/// Texts that represent a document to its embedder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Rendered {
     /// A vector is made of each.
@@ -136,7 +136,7 @@ impl std::fmt::Debug for JsonTemplate {
     }
 }
 
-/// What templates may read, by name, and what all of them together may cost.
+/// Variables that templates may read, by name, and the limit on the total cost of all of them.
 pub struct TemplateVariables {
     values: Object,
     allowance: Allowance,
@@ -155,10 +155,11 @@ impl TemplateVariables {
         TemplateVariables { values: values.collect(), allowance: Allowance::for_input(0) }
     }
 
-    /// What fragments for documents read: `doc`, of the JSON of a document. They may cost more, the longer it is.
+    /// Creates the variables for indexing fragments: `doc`, parsed from the JSON of a document. A longer document gets
+    /// a larger allowance.
     ///
     /// # Errors
-    /// When it is no JSON.
+    /// When the document is not JSON.
     pub fn of_document(document: &[u8]) -> Result<TemplateVariables, RenderFailure> {
         let json: Json = serde_json::from_slice(document).map_err(|error| RenderFailure::Missing(error.to_string()))?;
         let allowance = Allowance::for_input(document.len());
@@ -195,7 +196,7 @@ impl JsonTemplate {
 }
 
 impl Node {
-    /// As deep as `json`, which a parser of JSON bounds.
+    /// Builds the tree of `json`. Recurses as deep as `json` is nested, which the JSON parser bounds.
     fn new(json: &Json) -> Result<Node, TemplateError> {
         Ok(match json {
             Json::String(text) => Node::Text(Program::parse(text)?),
@@ -246,10 +247,11 @@ impl TextTemplate {
         Ok(TextTemplate { program, bytes_max, reads_bare_fields: false })
     }
 
-    /// As [`TextTemplate::new`], for a template that may read the fields of a document without `doc.` before their names, too.
+    /// Works like [`TextTemplate::new`], for a template that may also read the fields of a document without `doc.`
+    /// before their names.
     ///
     /// # Errors
-    /// What is wrong with it, or the limit that it passes.
+    /// A syntax error in the template, or the limit that it exceeds.
     pub fn with_bare_fields(template: &str, bytes_max: usize) -> Result<TextTemplate, TemplateError> {
         let program = Program::parse(template)?;
         match program.render(any_variables(), &Allowance::for_input(0), Keep::First(0)) {
@@ -266,10 +268,10 @@ impl TextTemplate {
         self.render_within(document, is_searchable, u64::MAX)
     }
 
-    /// As [`TextTemplate::render`]; at most `bytes` may be read and made.
+    /// Works like [`TextTemplate::render`], but reads and produces at most `bytes`.
     ///
     /// # Errors
-    /// As [`TextTemplate::render`].
+    /// Those of [`TextTemplate::render`].
     pub fn render_within(
         &self,
         document: &[u8],

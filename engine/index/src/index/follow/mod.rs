@@ -19,7 +19,7 @@ use super::snapshot::Snapshot;
 /// A file of an index, as its manifest has it. The name is a plain one: no path can be made of it that leaves a folder.
 pub use lamina_segment::segment::FileMeta as NamedFile;
 
-/// What a manifest says of the commit that it is.
+/// Commit that a manifest describes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ManifestContents {
     /// See [`Snapshot::generation`].
@@ -39,7 +39,7 @@ impl ManifestContents {
     }
 }
 
-/// What errors call a manifest that came from outside.
+/// Name of a received manifest in errors.
 const RECEIVED: &str = "the received manifest";
 
 impl Snapshot {
@@ -62,7 +62,7 @@ impl Snapshot {
         Ok(manifest.files().cloned().collect())
     }
 
-    /// Whether this state has a file of this name, of a damaged segment or of tombstones as well.
+    /// Reports whether this snapshot has a file of this name, including files of damaged segments and of tombstones.
     pub fn names_file(&self, name: &str) -> bool {
         manifest_of(self).files().any(|file| file.name == name)
     }
@@ -107,7 +107,7 @@ pub fn place_manifest(folder: &Path, manifest: &[u8]) -> Result<(), IndexError> 
     Ok(File::open(folder)?.sync_all()?)
 }
 
-/// How an index comes to a state of another process.
+/// Way in which an index can reach a snapshot of another process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Way {
     /// It has this state already.
@@ -162,11 +162,11 @@ impl Way {
 }
 
 impl Index {
-    /// How the index comes to the state of a manifest that another process has written. `is_published`: what the index has is known to be
-    /// a published state of it. Nothing changes.
+    /// Determines how the index can reach the snapshot of a manifest that another process has written. `is_published`:
+    /// the snapshot of the index is known to be one that was published. Nothing changes.
     ///
     /// # Errors
-    /// What is wrong with the manifest, or that a segment of the index is damaged.
+    /// An invalid manifest, or a damaged segment of the index.
     pub fn way_to(&self, manifest: &[u8], is_published: bool) -> Result<Way, IndexError> {
         let shared = self.shared();
         let _writer = shared.lock_writer();

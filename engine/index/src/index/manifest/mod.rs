@@ -31,7 +31,7 @@ const BODY_BYTES_START: usize = VERSION_START + size_of::<u32>();
 const BODY_START: usize = BODY_BYTES_START + size_of::<u32>();
 const CHECKSUM_BYTES: usize = size_of::<u64>();
 const NAME_PREFIX: &str = "manifest-";
-/// Of manifests of states before the present one.
+/// Prefix of the manifests of retained generations.
 const KEPT_PREFIX: &str = "kept-";
 const NAME_SUFFIX: &str = ".lam";
 
@@ -39,7 +39,7 @@ const NAME_SUFFIX: &str = ".lam";
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Manifest {
     pub(super) body: Body,
-    /// What the caller of the last batch wanted remembered.
+    /// Outcome of the last batch, which its caller asked to store.
     pub(super) outcome: Vec<u8>,
     /// Serialised tombstones of segments whose [`DeletedMeta`] is inline, in order.
     pub(super) inline_tombstones: Vec<Vec<u8>>,
@@ -60,7 +60,7 @@ pub(super) struct Body {
     pub(super) created_at: u64,
     pub(super) updated_at: u64,
     pub(super) primary_key: Option<String>,
-    /// What the writer of the documents keeps with them, as long as no one else writes any.
+    /// Mark that the writer of the documents stores with them. It is removed when another writer writes documents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) mark: Option<String>,
     pub(super) next_internal_id: InternalId,
@@ -88,7 +88,7 @@ pub(super) struct SegmentEntry {
     pub(super) deleted: Option<DeletedMeta>,
 }
 
-/// Where the tombstones of a segment are: small ones in the manifest, which saves a file and its sync per commit.
+/// Storage of the tombstones of a segment. Small ones are in the manifest, which saves a file and its sync per commit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum DeletedMeta {
@@ -196,7 +196,8 @@ fn too_new(file: &str, part: &'static str, found: u32, supported: u32) -> IndexE
     IndexError::ManifestTooNew { file: file.to_owned(), part, found, supported }
 }
 
-/// Whether the checksum is right for the version that this program writes: a later version would have another checksum.
+/// Reports whether the checksum is valid for the version that this program writes. A file of a later version would have
+/// another checksum.
 fn has_only_its_version_wrong(bytes: &[u8]) -> bool {
     let Some((content, checksum)) = bytes.split_last_chunk::<CHECKSUM_BYTES>() else { return false };
     let mut content = content.to_vec();
@@ -210,7 +211,8 @@ fn read_u32(bytes: &[u8], start: usize) -> Option<u32> {
     Some(u32::from_le_bytes(field.try_into().expect("four bytes")))
 }
 
-/// Whether a file can be called so. A manifest may come from anywhere, and what it names is read, linked and deleted.
+/// Reports whether a name is valid for a file of the index. A manifest may come from anywhere, and the files that it
+/// names are read, linked and deleted.
 fn is_own_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     name.strip_suffix(NAME_SUFFIX).is_some_and(|stem| !stem.is_empty() && stem.bytes().all(is_plain))

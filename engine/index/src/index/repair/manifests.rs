@@ -17,7 +17,7 @@ use super::super::snapshot::{Snapshot, now_nanos};
 use super::report::ManifestFound;
 use crate::runtime::Runtime;
 
-/// What was found.
+/// Result of the search for a manifest.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) snapshot: Snapshot,

@@ -30,11 +30,11 @@ use manifests::{Found, find};
 use rebuild::{Rebuild, Rebuilt};
 pub use report::{LostVectors, ManifestFound, RepairReport, SegmentRepair};
 
-/// How to repair.
+/// Options of a repair.
 #[derive(Clone, Copy)]
 pub struct RepairOptions<'a> {
-    /// Where damaged files are kept, a folder on the same file system that is created; `None`: nothing is changed, the
-    /// report says what would be.
+    /// Folder for damaged files, on the same file system; it is created. `None`: nothing is changed, and the report
+    /// describes what a repair would do.
     pub aside: Option<&'a Path>,
     /// Heap that a segment in the making may take, in bytes.
     pub memory_bytes: usize,

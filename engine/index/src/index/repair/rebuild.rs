@@ -36,22 +36,22 @@ pub(super) struct Rebuild<'a> {
     next_segment_id: &'a mut u64,
     options: RepairOptions<'a>,
     fields: FieldMap,
-    /// Whether the numbers of fields in damaged segments are those of the manifest.
+    /// True if the field ids in damaged segments are those of the manifest.
     knows_fields: bool,
     tokenizer: Tokenizer,
     store_dictionary: StoreDictionary,
-    /// Of documents that were written anew.
+    /// Primary keys of the documents that were rewritten.
     keys: HashSet<Box<str>>,
-    /// Of live documents, in this order: where order is lost, documents get ids that are free.
+    /// Internal ids of live documents, which define their order. Documents whose order is lost get free ids.
     used_ids: HashSet<InternalId>,
 }
 
-/// What is there of a damaged segment.
+/// Readable parts of a damaged segment.
 struct Source<'a> {
     salvage: &'a Salvage,
     damaged: &'a DamagedSegment,
     live: &'a [DocId],
-    /// Of each of them.
+    /// Internal id of each live document.
     ids: &'a [InternalId],
 }
 
@@ -61,7 +61,7 @@ struct Comparison<'a> {
     reading: Reading<'a>,
     documents: DocumentWriter<'a>,
     words: Words,
-    /// Whether the words can be compared.
+    /// True if the words can be compared.
     is_possible: bool,
 }
 
@@ -77,7 +77,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Whether `json` is the document that was sent, as far as can be known.
+    /// Reports whether `json` is the original document, as far as this can be checked.
     fn is_proven(&mut self, doc: DocId, json: &[u8], repair: &mut SegmentRepair) -> bool {
         if self.salvage.is_store_sound() {
             return true;
@@ -261,7 +261,7 @@ impl<'a> Rebuild<'a> {
         Ok(())
     }
 
-    /// Whether a document is kept: the first one with its key is.
+    /// Reports whether a document is kept. Of several documents with the same key the first is kept.
     fn keeps(&mut self, id: InternalId, key: &str, repair: &mut SegmentRepair) -> bool {
         if self.snapshot.find(key).is_some() || !self.keys.insert(key.into()) {
             repair.superseded += 1;

@@ -13,7 +13,7 @@ pub struct RepairReport {
 }
 
 impl RepairReport {
-    /// Whether there is nothing to do.
+    /// Reports whether there is nothing to repair.
     pub fn is_sound(&self) -> bool {
         self.manifest == ManifestFound::Sound && self.segments.is_empty()
     }
@@ -62,7 +62,7 @@ pub struct SegmentRepair {
 pub struct LostVectors {
     /// Its name; empty when that is damaged too.
     pub embedder: String,
-    /// Whether the embedder makes them again, when the server runs.
+    /// True if the embedder regenerates them when the server runs.
     pub made_again: bool,
     /// The documents that are kept, and had vectors or not: that cannot be read either.
     pub ids: Vec<String>,

@@ -22,7 +22,7 @@ impl Words {
         self.0.clear();
     }
 
-    /// Whether they are the words that the token column says of `doc`, in the fields that the settings search.
+    /// Reports whether the words equal those of `doc` in the token column, in the fields that the settings search.
     pub(super) fn are_those_of(
         &self,
         doc: DocId,

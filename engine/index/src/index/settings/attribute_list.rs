@@ -22,7 +22,7 @@ pub enum AttributeList {
 }
 
 impl AttributeList {
-    /// Whether `field` (dotted path) or one of its ancestors is in the list.
+    /// Reports whether the list contains `field` (dotted path) or one of its ancestors.
     pub fn selects(&self, field: &str) -> bool {
         self.position(field).is_some()
     }
@@ -58,7 +58,7 @@ impl From<AttributeList> for Vec<String> {
     }
 }
 
-/// Which attributes documents show.
+/// Attributes that documents show.
 #[derive(Debug)]
 pub struct DisplayedAttributes;
 
@@ -77,7 +77,7 @@ impl Definition for DisplayedAttributes {
     }
 }
 
-/// Which attributes are searched for words, the weightiest first.
+/// Attributes that are searched for words, in descending order of weight.
 #[derive(Debug)]
 pub struct SearchableAttributes;
 
@@ -96,7 +96,7 @@ impl Definition for SearchableAttributes {
     }
 }
 
-/// Whether `parent` is `field` itself or an ancestor of it: `a` covers `a` and `a.b`, not `ab`.
+/// Reports whether `parent` is `field` itself or an ancestor of it: `a` covers `a` and `a.b`, not `ab`.
 pub fn covers(parent: &str, field: &str) -> bool {
     field.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }

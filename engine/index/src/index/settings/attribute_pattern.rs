@@ -18,7 +18,7 @@ impl AttributePattern {
         &self.0
     }
 
-    /// Whether the whole `field` (dotted path) matches.
+    /// Reports whether the pattern matches the whole `field` (dotted path).
     pub fn matches(&self, field: &str) -> bool {
         let pattern = self.0.as_str();
         if pattern == "*" {

@@ -60,7 +60,7 @@ impl AvailableAttributes {
         AvailableAttributes { shown, has_hidden: !hidden.is_empty() }
     }
 
-    /// Whether there are none, hidden ones included.
+    /// Reports whether there are no attributes, hidden ones included.
     pub fn is_empty(&self) -> bool {
         self.shown.is_empty() && !self.has_hidden
     }
@@ -70,7 +70,7 @@ impl AvailableAttributes {
         &self.shown
     }
 
-    /// Whether there are others, which are not displayed.
+    /// Reports whether there are other attributes, which are not displayed.
     pub fn has_hidden(&self) -> bool {
         self.has_hidden
     }

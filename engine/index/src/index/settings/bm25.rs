@@ -12,9 +12,9 @@ use super::patch::Setting;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Bm25 {
-    /// How late more of the same word stops to count, from 0.
+    /// Saturation of the term frequency, from 0. The greater it is, the more repetitions of a word count.
     pub k1: f64,
-    /// How much the length of a field counts, 0 to 1.
+    /// Degree of length normalisation, 0 to 1.
     pub b: f64,
 }
 
@@ -50,7 +50,7 @@ impl Definition for Bm25 {
     }
 }
 
-/// How much a word counts in each attribute, in searches that score by BM25.
+/// Weight of each attribute in searches that score by BM25.
 #[derive(Debug)]
 pub struct SearchableAttributesWeights;
 

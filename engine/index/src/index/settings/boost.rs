@@ -12,7 +12,7 @@ use super::GEO_FIELD;
 
 /// Boosts of one index, and of one request; each is looked up for every document that is ranked.
 pub const BOOSTS_MAX: usize = 16;
-/// What a boost may weigh: more would be an order.
+/// Upper bound of the weight of a boost. A greater weight would amount to a sort.
 const WEIGHT_MAX: f64 = 1_000_000.0;
 
 /// A boost as it was sent, and what it says.
@@ -23,7 +23,7 @@ pub struct BoostRule {
     boost: Boost,
 }
 
-/// What a boost reads, and what it makes of it.
+/// Input of a boost, and the factor that it computes from it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Boost {
     /// A document counts 1 + weight × function of the value.
@@ -38,7 +38,8 @@ pub enum Boost {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FieldBoost {
-    /// Of the numbers of a document the largest counts. Without one, or below zero, it counts as 0.
+    /// Field whose largest number in a document counts. A negative number counts as 0, as does a document without a
+    /// number.
     pub field: String,
     #[serde(default)]
     pub function: BoostFunction,
@@ -46,7 +47,7 @@ pub struct FieldBoost {
     pub weight: f64,
 }
 
-/// What a number counts. None falls while numbers grow.
+/// Function that maps a number to its contribution. None of them decreases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BoostFunction {
@@ -61,12 +62,13 @@ pub enum BoostFunction {
 /// A boost by nearness to a place, a time or a number: `decay`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decay {
-    /// Of several values the nearest counts. A document without one counts once.
+    /// Field whose value nearest to the origin counts. A document without a value has the factor 1.
     pub field: String,
     pub origin: Origin,
-    /// How far away nearness is `decay`; in seconds, metres, or as the numbers of the field.
+    /// Distance, beyond `offset`, at which the decay function has the value `decay`; in seconds, metres, or the unit of
+    /// the field.
     pub scale: f64,
-    /// As far all documents are as near as can be.
+    /// Distance up to which the decay function is 1.
     pub offset: f64,
     pub function: DecayFunction,
     /// Above 0 and below 1.
@@ -74,7 +76,7 @@ pub struct Decay {
     pub weight: f64,
 }
 
-/// How nearness falls.
+/// Shape of the decay function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DecayFunction {
@@ -84,10 +86,10 @@ pub enum DecayFunction {
     Linear,
 }
 
-/// Where nearness is 1.
+/// Value at which the decay function is 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Origin {
-    /// When the search comes.
+    /// Time of the search.
     Now,
     /// In seconds since 1970. Documents have dates as texts, or numbers of seconds.
     Moment(f64),
@@ -153,7 +155,7 @@ pub fn decay_functions() -> [&'static str; 3] {
 }
 
 impl BoostFunction {
-    /// What a number counts; it is not negative.
+    /// Returns the contribution of a number, which is not negative.
     pub fn of(self, number: f64) -> f64 {
         match self {
             BoostFunction::Linear => number,
@@ -203,13 +205,13 @@ impl BoostRule {
         }
     }
 
-    /// Whether it counts documents by when it is asked.
+    /// Reports whether the factor of a document depends on the time of the search.
     pub fn depends_on_time(&self) -> bool {
         matches!(self.boost, Boost::Decay(Decay { origin: Origin::Now, .. }))
     }
 }
 
-/// What was sent is all of it.
+/// Compares the JSON as it was sent, which determines everything else.
 impl PartialEq for BoostRule {
     fn eq(&self, other: &BoostRule) -> bool {
         self.sent == other.sent
@@ -347,7 +349,7 @@ fn read_point(point: &Map<String, Value>) -> Option<Result<Coordinates, InvalidB
     (point.len() == 2).then(|| Coordinates::new(lat, lng).map_err(|error| of_point(&error)))
 }
 
-/// How far something is away: a number, or a text with a unit where numbers are seconds or metres.
+/// Parses a distance: a number, or a text with a unit if the numbers are seconds or metres.
 fn extent(name: &str, value: &Value, origin: Origin) -> Result<f64, InvalidBoost> {
     const TIMES: &[(&str, f64)] = &[("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86_400.0), ("w", 604_800.0)];
     const LENGTHS: &[(&str, f64)] = &[("km", 1000.0), ("mi", 1609.344), ("m", 1.0)];

@@ -6,13 +6,13 @@ use super::SettingsError;
 use super::definition::{Definition, Effect};
 use super::patch::Setting;
 
-/// Where completions come from.
+/// Sources of completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Completions {
     /// Also from what was asked before. The engine keeps nothing of it.
     pub from_queries: bool,
-    /// How often a query was asked before it completes others.
+    /// Number of times that a query must have been asked before it completes others.
     pub min_count: u32,
 }
 

@@ -7,11 +7,11 @@ use super::patch::Setting;
 pub trait Definition {
     /// Its key in manifests and in the queue. It stays, whatever protocols call the setting.
     const NAME: &'static str;
-    /// What a change means for the segments that are there.
+    /// Effect of a change on existing segments.
     const EFFECT: Effect;
     /// The resolved value.
     type Value: Clone + PartialEq;
-    /// What a change carries: a value, or those of its parts that change.
+    /// Patch that a change carries: a whole value, or the parts of it that change.
     type Patch;
 
     /// The value of an index that does not set it.
@@ -23,7 +23,8 @@ pub trait Definition {
     /// When both contradict each other.
     fn applied(current: &Self::Value, sent: &Self::Patch) -> Result<Self::Value, SettingsError>;
 
-    /// Whether going from `old` to `new` has the [effect](Self::EFFECT). Different values may mean the same to segments.
+    /// Reports whether a change from `old` to `new` has the [effect](Self::EFFECT). Different values may be equivalent
+    /// to segments.
     fn differs(old: &Self::Value, new: &Self::Value) -> bool {
         old != new
     }
@@ -41,7 +42,7 @@ pub trait Definition {
     }
 }
 
-/// What a change of a setting means for the segments that are there.
+/// Effect of a change of a setting on existing segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing: searches read the setting.

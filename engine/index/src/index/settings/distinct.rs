@@ -3,7 +3,7 @@
 use super::SettingsError;
 use super::definition::{Definition, Effect};
 
-/// Of documents with the same value of this attribute, searches show one.
+/// Attribute for deduplication: of the documents with the same value, searches show one.
 #[derive(Debug)]
 pub struct DistinctAttribute;
 

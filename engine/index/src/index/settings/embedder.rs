@@ -12,14 +12,14 @@ pub const DEFAULT_TEMPLATE_BYTES_MAX: usize = 400;
 
 pub use lamina_segment::segment::DIMENSIONS_MAX;
 
-/// What documents are to the model, in place of a template.
+/// Key of the fragments that represent documents to the model, in place of a template.
 pub const INDEXING_FRAGMENTS: &str = "indexingFragments";
-/// What queries are to it.
+/// Key of the fragments that represent queries to the model.
 pub const SEARCH_FRAGMENTS: &str = "searchFragments";
 /// Indexing fragments of an embedder, at most.
 pub const FRAGMENTS_MAX: usize = 24;
 
-/// How similarities of an embedder are spread, so that they can be moved to where scores are expected.
+/// Distribution of the similarities of an embedder, by which they can be shifted to the expected range of scores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Distribution {
     /// 0..=1
@@ -39,7 +39,7 @@ pub struct EmbedderSettings {
     pub dimensions: Option<u32>,
     /// Vectors are stored as one bit a dimension.
     pub binary_quantized: bool,
-    /// What similarities are corrected by.
+    /// Distribution by which similarities are corrected.
     pub distribution: Option<Distribution>,
     /// Makes the text of a document.
     pub template: String,
@@ -86,13 +86,13 @@ impl EmbedderSettings {
         }
     }
 
-    /// Whether the same texts become the same vectors under both.
+    /// Reports whether both configurations make the same vectors of the same texts.
     pub(crate) fn makes_same_vectors(&self, other: &EmbedderSettings) -> bool {
         made_by(&self.configuration) == made_by(&other.configuration)
     }
 
-    /// Whether vectors of texts that `before` made do, when the searchable attributes are the same: those of texts that would
-    /// be cut earlier now say no less than they did.
+    /// Reports whether vectors made from texts of `before` are still acceptable, if the searchable attributes are the
+    /// same. A smaller limit would cut texts earlier, so the existing vectors say no less.
     pub(crate) fn is_content_with_texts_of(&self, before: &EmbedderSettings) -> bool {
         self.template == before.template && self.template_bytes_max <= before.template_bytes_max
     }

@@ -3,7 +3,7 @@
 use super::SettingsError;
 use super::definition::{Definition, Effect};
 
-/// Whether values of facets can be searched for.
+/// True if the values of facets can be searched.
 #[derive(Debug)]
 pub struct FacetSearch;
 

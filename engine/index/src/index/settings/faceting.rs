@@ -9,7 +9,7 @@ use super::SettingsError;
 use super::definition::{Definition, Effect};
 use super::patch::Setting;
 
-/// How facet values are listed.
+/// Listing of facet values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Faceting {

@@ -26,7 +26,7 @@ pub struct FilterablePatterns {
     pub features: FilterableFeatures,
 }
 
-/// What may be done with a filterable field. The default is that of an object entry without `features`.
+/// Operations that are allowed on a filterable field. The default is that of an object entry without `features`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct FilterableFeatures {
@@ -50,7 +50,7 @@ impl Default for FilterOperators {
     }
 }
 
-/// Which attributes filters and facets may use, and how.
+/// Attributes that filters and facets may use, and the operations that are allowed on each.
 #[derive(Debug)]
 pub struct FilterableAttributes;
 
@@ -101,13 +101,14 @@ impl FilterableAttribute {
     }
 }
 
-/// What may be done with `field` (dotted path) under the list `rules`: the first matching entry decides. `None` when
-/// the field is not filterable, also when the deciding entry switches both operator families off.
+/// Returns the operations that the list `rules` allows on `field` (dotted path). The first matching entry decides.
+/// Returns `None` if the field is not filterable, which includes a deciding entry that turns both operator families
+/// off.
 pub fn filterable_features(rules: &[FilterableAttribute], field: &str) -> Option<FilterableFeatures> {
     decided_features(rules, field).filter(FilterableFeatures::is_filterable)
 }
 
-/// Whether anything asks for the values of `field`: filters, or facet search alone.
+/// Reports whether filters or facet search use the values of `field`.
 pub(super) fn uses_values(rules: &[FilterableAttribute], field: &str) -> bool {
     decided_features(rules, field).is_some_and(|features| features.is_filterable() || features.facet_search)
 }

@@ -16,7 +16,7 @@ pub struct ForeignKey {
     pub field_name: String,
 }
 
-/// Which attributes hold ids of documents of other indexes.
+/// Attributes that hold ids of documents of other indexes.
 #[derive(Debug)]
 pub struct ForeignKeys;
 

@@ -66,7 +66,7 @@ macro_rules! settings {
                 SettingId::NAMES[self as usize]
             }
 
-            /// What a change of it means for the segments that are there.
+            /// Returns the effect of a change of the setting on existing segments.
             pub fn effect(self) -> Effect {
                 match self {
                     $(SettingId::$definition => $definition::EFFECT,)+
@@ -191,11 +191,11 @@ settings! {
     synonyms: Synonyms,
     /// The field of whose equal values the best hit alone is shown.
     distinct_attribute: DistinctAttribute,
-    /// How finely the `proximity` rule looks.
+    /// Precision of the `proximity` rule.
     proximity_precision: ProximityPrecision,
-    /// When and where a query word may differ from a document word.
+    /// Conditions under which a query word may differ from a document word.
     typo_tolerance: TypoTolerance,
-    /// How facet values are listed.
+    /// Listing of facet values.
     faceting: Faceting,
     /// Bounds of paging.
     pagination: Pagination,
@@ -205,27 +205,27 @@ settings! {
     search_cutoff_ms: SearchCutoffMs,
     /// The languages of fields.
     localized_attributes: LocalizedAttributes,
-    /// Whether values of facets may be searched.
+    /// True if the values of facets may be searched.
     facet_search: FacetSearch,
-    /// Whether the last word of a query may be a prefix.
+    /// Prefix matching of the last word of a query.
     prefix_search: PrefixSearch,
-    /// Which words a hit may lack, of searches that do not say.
+    /// Choice of words that a hit may lack, for searches that do not specify it.
     matching_strategy: MatchingStrategy,
     /// Fields that hold ids of documents of other indexes.
     foreign_keys: ForeignKeys,
     /// The field that says when a document expires.
     expiry_attribute: ExpiryAttribute,
-    /// Whether and where other forms of a word count.
+    /// Use of other forms of a word, and the attributes in which they do not count.
     word_forms: WordForms,
     /// The constants of the score of questions.
     bm25: Bm25,
-    /// What words in attributes count in the score of questions.
+    /// Weights of attributes in the scores of questions.
     searchable_attributes_weights: SearchableAttributesWeights,
     /// By name, what puts the first hits of a search into another order: a configuration as it was sent, merged field by field.
     rerankers: Rerankers,
-    /// What completions of queries come from, beside the words of the index.
+    /// Sources of completions of queries besides the words of the index.
     completions: Completions,
-    /// What a model in a conversation learns of the index, and how it searches there, as it was sent.
+    /// Description of the index for the model of a conversation, and the parameters of its searches, as they were sent.
     chat: Chat,
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::SettingsError;
 use super::definition::{Definition, Effect};
 
-/// What to do when not all words of a query are in a document.
+/// Strategy for documents that do not contain all words of a query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum MatchingStrategy {

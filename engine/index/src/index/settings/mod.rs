@@ -97,22 +97,22 @@ pub enum SettingsError {
 }
 
 impl Settings {
-    /// What may be done with `field` in filters; `None` when it is not filterable.
+    /// Returns the operations that filters may use on `field`, or `None` if it is not filterable.
     pub fn filterable(&self, field: &str) -> Option<FilterableFeatures> {
         filterable_features(&self.filterable_attributes, field)
     }
 
-    /// Whether templates read that the top-level `field` is searchable.
+    /// Reports whether templates see the top-level `field` as searchable.
     pub fn is_searchable_to_templates(&self, field: &str) -> bool {
         !covers(VECTORS_FIELD, field) && self.searchable_attributes.selects(field)
     }
 
-    /// Whether requests may sort by `field` (dotted path): it or an ancestor is listed.
+    /// Reports whether requests may sort by `field` (dotted path), because it or an ancestor is listed.
     pub fn is_sortable(&self, field: &str) -> bool {
         lineage(field).any(|name| self.sortable_attributes.contains(name))
     }
 
-    /// Whether positions are read from documents, which also makes malformed ones an error.
+    /// Reports whether positions are read from documents. Malformed ones are an error then.
     pub fn uses_geo(&self) -> bool {
         is_listed_by_name(&self.filterable_attributes, GEO_FIELD)
             || self.sortable_attributes.contains(GEO_FIELD)
@@ -124,13 +124,14 @@ impl Settings {
         self.ranking_rules.iter().filter_map(RankingRule::boost)
     }
 
-    /// Whether shapes are read from documents, which also makes malformed ones an error.
+    /// Reports whether shapes are read from documents. Malformed ones are an error then.
     pub(crate) fn uses_shapes(&self) -> bool {
         is_listed_by_name(&self.filterable_attributes, GEOJSON_FIELD)
     }
 
-    /// Whether segments hold a column of `field`: it is filterable or open to facet search, sortable, the distinct attribute (or
-    /// one of its children), the expiry attribute, or a custom ranking rule orders by it.
+    /// Reports whether segments have a column of `field`. They do if it is filterable or open to facet search,
+    /// sortable, the distinct attribute (or one of its children), the expiry attribute, or the field of a custom
+    /// ranking rule.
     pub fn needs_column(&self, field: &str) -> bool {
         !is_reserved(field)
             && (uses_values(&self.filterable_attributes, field)
@@ -141,12 +142,12 @@ impl Settings {
     }
 }
 
-/// Whether `field` has a meaning of its own (`_geo`, `_geojson`, `_vectors`) and no column is made of it.
+/// Reports whether `field` is reserved (`_geo`, `_geojson`, `_vectors`), so that it has no column.
 pub fn is_reserved(field: &str) -> bool {
     covers(GEO_FIELD, field) || !has_text(field)
 }
 
-/// Whether the words of `field` can be searched at all, whatever the searchable attributes.
+/// Reports whether the words of `field` can be searched at all, whatever the searchable attributes are.
 pub fn has_text(field: &str) -> bool {
     !covers(VECTORS_FIELD, field) && !covers(GEOJSON_FIELD, field)
 }

@@ -21,7 +21,7 @@ impl Default for Pagination {
 }
 
 impl Pagination {
-    /// Of `found` hits, as many as pages can reach.
+    /// Returns the number of hits, of `found`, that pages can reach.
     pub fn reachable(self, found: u64) -> u64 {
         found.min(self.max_total_hits as u64)
     }

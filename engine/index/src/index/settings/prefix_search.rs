@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::SettingsError;
 use super::definition::{Definition, Effect};
 
-/// Whether the last word of a query may be a prefix.
+/// Prefix matching of the last word of a query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PrefixSearch {

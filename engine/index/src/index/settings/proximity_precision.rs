@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::SettingsError;
 use super::definition::{Definition, Effect};
 
-/// How finely the `proximity` rule looks.
+/// Precision of the `proximity` rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ProximityPrecision {

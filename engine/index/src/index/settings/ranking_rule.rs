@@ -34,7 +34,7 @@ pub enum RankingRule {
     Boost(BoostRule),
 }
 
-/// What puts hits in order, the weightiest first.
+/// Ranking rules, in descending order of importance.
 #[derive(Debug)]
 pub struct RankingRules;
 

@@ -14,7 +14,8 @@ pub const ALTERNATIVES_MAX: usize = 1000;
 /// Longest synonym key, in words: what concatenations can look up.
 const SYNONYM_KEY_WORDS_MAX: usize = 3;
 
-/// What follows from the settings alone: made once for each version of them, so that a change applies to the next search.
+/// Data derived from the settings alone. It is computed once for each version of the settings, so a change applies to
+/// the next search.
 #[derive(Debug)]
 pub struct ResolvedSettings {
     pub tokenizer: Tokenizer,
@@ -24,7 +25,7 @@ pub struct ResolvedSettings {
     pub known_forms: Arc<KnownForms>,
 }
 
-/// What the settings say of forms of words, normalised.
+/// Forms of words that the settings define, normalised.
 #[derive(Debug, Default)]
 pub struct KnownForms {
     /// By word, its other forms, ascending.

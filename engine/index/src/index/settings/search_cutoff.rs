@@ -6,7 +6,7 @@ use super::definition::{Definition, Effect};
 /// Time after which a search answers with the best so far when the index sets no other, in milliseconds.
 pub const DEFAULT_SEARCH_CUTOFF_MS: u64 = 1500;
 
-/// How long a search may take before it answers with what it has.
+/// Time limit of a search, after which it returns what it has found.
 #[derive(Debug)]
 pub struct SearchCutoffMs;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::SettingsError;
 use super::definition::{Definition, Effect};
 
-/// Which attributes searches may be sorted by.
+/// Attributes by which searches may sort.
 #[derive(Debug)]
 pub struct SortableAttributes;
 

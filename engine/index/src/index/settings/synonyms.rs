@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::SettingsError;
 use super::definition::{Definition, Effect};
 
-/// What else a word or a phrase of a query stands for.
+/// Alternatives for a word or a phrase of a query.
 #[derive(Debug)]
 pub struct Synonyms;
 

@@ -9,7 +9,7 @@ use super::SettingsError;
 use super::definition::{Definition, Effect};
 use super::patch::Setting;
 
-/// When and where a query word may differ from a document word.
+/// Conditions under which a query word may differ from a document word.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TypoTolerance {

@@ -65,8 +65,8 @@ impl Definition for Dictionary {
 }
 
 impl Settings {
-    /// How text is cut into words. Documents and queries must be cut alike, so nothing else makes a [`TextOptions`] of
-    /// settings.
+    /// Returns the options of the tokenizer. Documents and queries must be tokenized alike, so nothing else creates a
+    /// [`TextOptions`] from settings.
     fn text_options(&self) -> TextOptions {
         TextOptions {
             separators: self.separator_tokens.iter().cloned().collect(),

@@ -8,7 +8,7 @@ use super::SettingsError;
 use super::definition::{Definition, Effect};
 use super::patch::Setting;
 
-/// Whether and where other forms of a word count.
+/// Use of other forms of a word, and the attributes in which they do not count.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct WordForms {

@@ -12,7 +12,7 @@ fn live(directory: &FaultyDirectory, observed: impl FnMut(Observed)) -> Result<(
     live_trying(directory, 1, observed)
 }
 
-/// As [`live`]; what fails for a moment is tried so often.
+/// Works like [`live`], but makes up to `attempts` attempts at calls that fail with a transient error.
 fn live_trying(
     directory: &FaultyDirectory,
     attempts: usize,

@@ -53,7 +53,8 @@ fn damaged(whole: &[u8], kind: usize, number: usize, count: usize) -> Option<Vec
     (bytes != whole).then_some(bytes)
 }
 
-/// What an index says of itself: documents, or the file that is damaged.
+/// Reads the documents of an index. Returns `None` if the index reports damage, and checks that the error names the
+/// damaged file.
 fn read(directory: &MemoryDirectory, file: &str, what: &str) -> Option<Observed> {
     let names_it = |error: IndexError| assert!(error.to_string().contains(file), "{what}: {error}");
     let index = match Index::open_in(Arc::new(directory.clone()), options()) {

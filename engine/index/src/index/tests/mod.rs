@@ -97,7 +97,7 @@ fn documents(snapshot: &Snapshot) -> Vec<Map<String, Value>> {
     snapshot.documents(0, u64::MAX).into_iter().map(read).collect()
 }
 
-/// What a reader sees of a state.
+/// Contents of a snapshot that a reader sees.
 #[derive(Clone, Debug, PartialEq)]
 struct Observed {
     documents: Vec<Map<String, Value>>,

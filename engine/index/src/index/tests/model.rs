@@ -34,7 +34,7 @@ enum Action {
     Settings(Value),
 }
 
-/// What the index should be.
+/// Expected contents of the index.
 #[derive(Clone, Debug, Default)]
 struct Model {
     documents: Vec<Map<String, Value>>,

@@ -28,7 +28,7 @@ fn counters() -> Operation {
     }))
 }
 
-/// What columns say of the live documents, by id and field.
+/// Reads the values of the live documents from the columns, by id and field.
 fn in_columns(snapshot: &Snapshot) -> BTreeMap<(String, String), String> {
     let mut found = BTreeMap::new();
     for (name, segment) in snapshot.fields.names().flat_map(|name| snapshot.segments.iter().map(move |s| (name, s))) {

@@ -24,7 +24,7 @@ use super::threads::{check, on_threads};
 /// Runs per thread that may wait for one that is slower: they are in memory.
 const RUNS_AHEAD: usize = 4;
 
-/// What the settings need now and did not before.
+/// Columns, positions and shapes that the new settings need and the old ones did not.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted<'a> {
     /// By field id.

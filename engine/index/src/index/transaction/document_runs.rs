@@ -15,7 +15,7 @@ pub(super) fn runs_of(doc_count: u32) -> impl Iterator<Item = Range<DocId>> {
     (0..doc_count).step_by(RUN_LENGTH as usize).map(move |start| start..(start + RUN_LENGTH).min(doc_count))
 }
 
-/// As the store's `for_each`, for callers with errors of their own.
+/// Calls the store's `for_each` for callers with errors of their own.
 pub(super) fn for_each_document(
     reader: &SegmentReader,
     docs: Range<DocId>,

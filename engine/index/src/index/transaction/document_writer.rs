@@ -15,7 +15,7 @@ use super::column_log::ColumnLog;
 use super::document_target::DocumentTarget;
 use super::geo::{document_id_json, parse_geo, parse_shape};
 
-/// What documents are read with: the same for all threads of a batch.
+/// Context for reading documents, the same for all threads of a batch.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Reading<'a> {
     pub(in super::super) settings: &'a Settings,
@@ -24,7 +24,7 @@ pub(in super::super) struct Reading<'a> {
     pub(in super::super) primary_key: &'a str,
 }
 
-/// What is taken from documents.
+/// Data that is extracted from documents.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) enum Extraction<'a> {
     /// Words, every column, and the position if the settings ask for it.
@@ -140,7 +140,7 @@ fn paths_of_use(fields: &FieldMap, extraction: Extraction<'_>) -> Option<HashSet
     Some(paths)
 }
 
-/// What is known of the paths that a parser has met.
+/// Paths that a parser has met, and the use of each.
 #[derive(Debug)]
 struct Paths<'a> {
     reading: Reading<'a>,
@@ -152,7 +152,7 @@ struct Paths<'a> {
     document_count: u64,
 }
 
-/// What is made of the values of a path.
+/// Use of the values at a path.
 #[derive(Debug)]
 struct PathUse {
     name: Box<str>,
@@ -209,7 +209,7 @@ struct Sink<'w, 'a, T> {
     json: &'w [u8],
     reads_geo: bool,
     reads_shapes: bool,
-    /// What the target may take, in bytes.
+    /// Memory limit of the target, in bytes.
     memory_max: usize,
     /// Bytes of names and values since that was checked.
     unchecked_bytes: usize,
@@ -217,7 +217,7 @@ struct Sink<'w, 'a, T> {
 
 /// After so many bytes of names and values the memory is checked.
 const MEMORY_CHECK_BYTES: usize = 64 << 10;
-/// What the name of a field counts as.
+/// Memory charged for the name of a field, in bytes.
 const NAME_BYTES: usize = 16;
 
 impl<T: DocumentTarget> Sink<'_, '_, T> {

@@ -33,7 +33,7 @@ pub(super) struct Written {
     pub(super) distribution: BTreeMap<String, u64>,
 }
 
-/// What one thread wrote.
+/// Segments that one thread wrote.
 #[derive(Debug)]
 pub(super) struct WrittenPart {
     segments: Vec<SegmentView>,
@@ -143,7 +143,7 @@ fn content_bytes(plan: &WritePlan, entry: &Entry) -> u64 {
     }
 }
 
-/// What the segments in the making may take of the memory of a batch.
+/// Memory budget of a batch for the segments being built.
 #[derive(Debug)]
 pub(super) struct SegmentMemory {
     bytes: usize,
@@ -160,7 +160,8 @@ impl SegmentMemory {
     const SHARE_MIN_DIVISOR: usize = 8;
     /// One document may take one part in this many, or a share where that is more.
     const DOCUMENT_DIVISOR: usize = 4;
-    /// What a document takes at most for each byte of its JSON: short words or numbers that are all different.
+    /// Upper bound of the memory that a document takes for each byte of its JSON. Short words or numbers that are all
+    /// different take the most.
     const DOCUMENT_FACTOR: usize = 40;
 
     /// `used_bytes` of `memory_bytes` are taken.
@@ -178,12 +179,12 @@ impl SegmentMemory {
         (self.bytes.saturating_sub(dictionary_heap_bytes()) / self.thread_count).max(self.share_min)
     }
 
-    /// What a segment of one document may take, in bytes.
+    /// Returns the upper bound of the memory of a segment with one document, in bytes.
     fn document_bytes_max(&self) -> usize {
         self.share().max(self.bytes / Self::DOCUMENT_DIVISOR)
     }
 
-    /// What a document of so many bytes of JSON may take, in bytes.
+    /// Returns the upper bound of the memory for a document of `json_bytes` bytes of JSON, in bytes.
     fn expected(json_bytes: usize) -> usize {
         json_bytes.saturating_mul(Self::DOCUMENT_FACTOR)
     }
@@ -260,7 +261,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// What was written, with the last segment still in memory.
+    /// Returns what was written, with the last segment still in memory.
     pub(super) fn finish(mut self) -> Result<WrittenPart, IndexError> {
         let unfinished = self.take_writer()?;
         let mut distribution = BTreeMap::new();

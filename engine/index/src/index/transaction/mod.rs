@@ -48,7 +48,7 @@ use values::Gathered;
 pub(super) use vectors::asks_embedders;
 use write_plan::WritePlan;
 
-/// What one operation came to; the outer error fails the batch.
+/// Result of one operation. The outer error fails the batch.
 type Attempt = Result<Result<Outcome, OperationError>, IndexError>;
 
 /// The state of an index during a batch.
@@ -64,7 +64,7 @@ pub(super) struct Transaction<'a> {
     tokenizer: Tokenizer,
 }
 
-/// What became of vectors that were made of an earlier state.
+/// Result of adding vectors that were made from an earlier snapshot.
 #[derive(Debug)]
 pub(super) struct Completed {
     pub(super) snapshot: Snapshot,
@@ -74,7 +74,7 @@ pub(super) struct Completed {
     pub(super) lost: usize,
 }
 
-/// What a commit publishes. Cheap to clone: a long upsert keeps a copy to return to.
+/// State that a commit publishes. It is cheap to clone: a long upsert keeps a copy for a rollback.
 #[derive(Clone, Debug)]
 struct State {
     segments: Vec<SegmentView>,
@@ -85,7 +85,7 @@ struct State {
     mark: Option<Arc<str>>,
     next_internal_id: InternalId,
     distribution: Arc<BTreeMap<String, u64>>,
-    /// Whether documents or settings were written.
+    /// True if documents or settings were written.
     is_changed: bool,
 }
 
@@ -155,7 +155,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Why nothing may be written but that everything goes.
+    /// Returns the error that forbids every write except clearing the index, if a segment is damaged.
     fn damage(&self) -> Option<IndexError> {
         let sealed = || {
             let damaged = self.state.segments.iter().find_map(|segment| segment.reader.health().sealed())?;

@@ -71,7 +71,7 @@ pub(super) fn subtract_fields(
     Ok(())
 }
 
-/// How many live documents have each top-level field. Reads all of them.
+/// Counts the live documents with each top-level field. Reads all live documents.
 pub(in super::super) fn count_fields(segments: &[SegmentView]) -> Result<BTreeMap<String, u64>, IndexError> {
     let mut distribution = BTreeMap::new();
     for (segment, view) in (0..).zip(segments) {

@@ -16,7 +16,7 @@ use super::super::snapshot::SegmentView;
 use super::threads::OneMore;
 use crate::runtime::Runtime;
 
-/// Whether embedders are asked for vectors.
+/// Policy for requests to embedders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Asks {
     /// They are not: documents wait for what is not known.
@@ -68,7 +68,7 @@ impl Resources<'_> {
         self.open_new_segment(&meta)
     }
 
-    /// As [`finish_segment`](Self::finish_segment), of two writers, on this thread and one more.
+    /// Works like [`finish_segment`](Self::finish_segment), for two writers, on this thread and one more.
     pub(super) fn finish_joined(&self, first: SegmentWriter, second: SegmentWriter) -> Result<SegmentView, IndexError> {
         let meta = first.finish_joined(second, &OneMore, self.cancelled, &**self.directory, self.new_segment_id())?;
         self.open_new_segment(&meta)

@@ -45,7 +45,7 @@ pub(super) fn adapt_segments(
     Ok(None)
 }
 
-/// Whether a segment that indexes `present` can answer for `wanted`.
+/// Reports whether a segment that indexes `present` covers `wanted`.
 fn serves(present: &TextFields, wanted: &TextFields) -> bool {
     match (present, wanted) {
         (TextFields::All, _) => true,

@@ -176,7 +176,7 @@ impl Transaction<'_> {
         Ok(pieces.into_iter().collect::<Result<Vec<_>, _>>().map(|pieces| (pieces, end)))
     }
 
-    /// What planning may take of the memory; the rest is for the segments.
+    /// Returns the share of the memory that planning may take. The rest is for the segments.
     fn plan_memory_bytes(&self) -> usize {
         self.resources.memory_bytes / PLAN_MEMORY_DIVISOR
     }

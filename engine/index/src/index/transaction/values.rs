@@ -30,14 +30,14 @@ struct Line {
     set: BTreeMap<String, Value>,
 }
 
-/// What becomes of a field.
+/// Change to a field.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     Increment(PatchValue),
     Set(PatchValue),
 }
 
-/// What a field holds.
+/// Present content of a field.
 enum Held {
     /// Nothing: it is not there.
     Absent,
@@ -57,7 +57,7 @@ pub(super) struct Gathered {
     added: BTreeMap<String, u64>,
 }
 
-/// What one operation gathers.
+/// Changes that one operation gathers.
 #[derive(Default)]
 struct Gathering {
     own: Gathered,
@@ -182,7 +182,7 @@ impl Transaction<'_> {
         is_patchable
     }
 
-    /// What a field of a document holds after all changes so far.
+    /// Returns the content of a field of a document after all changes so far.
     fn held(
         &self,
         gathering: &mut Gathering,

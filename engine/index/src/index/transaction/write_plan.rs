@@ -17,7 +17,7 @@ pub(super) struct LineRef {
     offset: usize,
 }
 
-/// What is known of one id.
+/// Planned changes of the document with one id.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     key_hash: u64,
@@ -52,12 +52,12 @@ pub(super) enum Content {
 /// Lines to merge, in order.
 #[derive(Clone, Debug)]
 pub(super) struct Chain {
-    /// Whether the existing document comes first.
+    /// True if the existing document comes first.
     pub(super) from_existing: bool,
     pub(super) lines: Vec<LineRef>,
 }
 
-/// How an upsert treats its documents.
+/// Rules by which an upsert treats its documents.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UpsertRule {
     pub(super) method: WriteMethod,
@@ -97,7 +97,7 @@ impl WritePlan {
         &self.chains[number as usize]
     }
 
-    /// Whether anything happens to the document with this id.
+    /// Reports whether the plan changes the document with this id.
     pub(super) fn holds(&self, key: &str) -> bool {
         let is_key = |&index: &u32| self.key(&self.entries[index as usize]) == key;
         self.by_key.find(key_hash(key), is_key).is_some()
@@ -206,7 +206,7 @@ impl WritePlan {
 }
 
 impl Entry {
-    /// Whether there is a document under this id at this point of the plan.
+    /// Reports whether a document with this id exists at this point of the plan.
     fn is_present(&self) -> bool {
         match self.content {
             Content::Untouched => self.existing.is_some(),
@@ -228,7 +228,7 @@ impl Entry {
         }
     }
 
-    /// Whether a document is to be written.
+    /// Reports whether a document has to be written.
     pub(super) fn is_written(&self) -> bool {
         matches!(self.content, Content::Line(_) | Content::Merged(_))
     }

@@ -69,13 +69,13 @@ impl DocSet {
         }
     }
 
-    /// Whether no document is in the set.
+    /// Reports whether the set contains no document.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether `doc` is in the set: one load for a bitset, a binary search for a list.
+    /// Reports whether the set contains `doc`. Cost: one load for a bitset, a binary search for a list.
     #[inline]
     pub fn contains(&self, doc: DocId) -> bool {
         match self {
@@ -387,7 +387,8 @@ impl DocSet {
         }
     }
 
-    /// What the set takes beside its own size: nothing for all or no documents.
+    /// Returns the heap memory of the set in bytes, without the size of the type itself. It is zero for all documents
+    /// and for none.
     pub fn heap_bytes(&self) -> usize {
         match self {
             DocSet::Sorted(docs) => docs.capacity() * 4,

@@ -32,11 +32,11 @@ compiled_twice! {
     and_words, and_words_avx2, (words: &mut [u64], other: &[u64]) -> u32
 }
 compiled_twice! {
-    /// As [`and_words`], for the bits that are not in the other.
+    /// Works like [`and_words`], but keeps the bits that are not set in `other`.
     and_not_words, and_not_words_avx2, (words: &mut [u64], other: &[u64]) -> u32
 }
 compiled_twice! {
-    /// As [`and_words`], for the bits that are in either.
+    /// Works like [`and_words`], but keeps the bits that are set in either.
     or_words, or_words_avx2, (words: &mut [u64], other: &[u64]) -> u32
 }
 compiled_twice! {
@@ -54,9 +54,10 @@ compiled_twice! {
     next_within, next_within_avx2, (words: &[u64], slots: &[u16], from: usize, range: [u16; 3]) -> usize
 }
 compiled_twice! {
-    /// Which keys may stand for a group with the value, as bits of the first answer: it may have too many, never too few.
-    /// `keys`: at most [`FIELD_KEYS_MAX`], whose groups follow each other from bit `first` of `bits` on, which is below 8.
-    /// `starts`: replaced by where the groups begin. The second answer is where the last one ends.
+    /// Finds the keys whose groups may contain the value, and returns them as bits in the first result. There may be
+    /// false positives, but no false negatives. `keys`: at most [`FIELD_KEYS_MAX`], whose groups follow each other in
+    /// `bits` from bit `first` on, which is below 8. `starts`: receives the bit offset of each group. The second result
+    /// is the bit offset of the end of the last group.
     fields_holding, fields_holding_avx2,
     (keys: &[u8], bits: &[u8], first: u32, table: &FieldTable, starts: &mut [u32; FIELD_KEYS_MAX]) -> (u32, u32)
 }

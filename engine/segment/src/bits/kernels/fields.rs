@@ -6,7 +6,7 @@ pub const FIELD_KEYS_MAX: usize = 16;
 /// (the last one begins below byte 256), and eight bytes.
 pub(super) const FIELD_WINDOW: usize = 256 + 8;
 
-/// What is compared of the groups that a key stands for: the fields of one kind, which all have the same width.
+/// Bit masks for the fields that are compared in the groups of one key. All of these fields have the same width.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Fields {
     /// The value, in each of the fields.

@@ -9,7 +9,7 @@ use super::{BLOCK_BYTES, PayloadMemory};
 use crate::document::field_map::FIELD_COUNT_MAX;
 use crate::document::{PayloadError, PayloadReason};
 
-/// What the cells of a column become.
+/// Type of the values of a CSV column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -27,7 +27,7 @@ struct Column {
     cell: usize,
 }
 
-/// What the reader of rows takes for each cell, in bytes.
+/// Memory that the CSV reader needs for each cell, in bytes.
 const CELL_BYTES: usize = size_of::<usize>();
 
 /// Counts what the row that is read takes, and ends the reading if that is too much.
@@ -35,7 +35,7 @@ struct RowInput<'m, R> {
     inner: R,
     delimiter: u8,
     memory: &'m mut dyn PayloadMemory,
-    /// Of this row, in bytes.
+    /// Memory taken by the current row, in bytes.
     taken: usize,
     refusal: Option<PayloadError>,
 }

@@ -46,12 +46,12 @@ impl<'m, R: Read> Feed<'m, R> {
         Feed { input, memory, buffer: vec![0; BLOCK_BYTES], start: 0, end: 0, position, ended: false }
     }
 
-    /// What was read and not yet consumed.
+    /// Returns the bytes that were read and are not yet consumed.
     pub(super) fn data(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// Where [`Feed::data`] begins in the payload.
+    /// Returns the position in the payload at which [`Feed::data`] begins.
     pub(super) fn position(&self) -> Position {
         self.position
     }
@@ -61,7 +61,7 @@ impl<'m, R: Read> Feed<'m, R> {
         self.start += bytes;
     }
 
-    /// As [`Feed::consume`], for bytes that hold no line break.
+    /// Works like [`Feed::consume`], for bytes without a line break.
     pub(super) fn consume_in_line(&mut self, bytes: usize) {
         self.position.column += bytes as u64;
         self.start += bytes;

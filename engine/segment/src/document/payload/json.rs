@@ -11,7 +11,8 @@ use crate::document::scan::compact;
 use crate::document::{DocumentError, PayloadError, PayloadReason};
 
 const NOT_OBJECTS: &str = "data are neither an object nor a list of objects";
-/// Of a reason longer than both parts and the dots between them, only the parts are shown. In bytes.
+/// Bytes at the head of a long reason that are shown. A reason that is longer than head, dots and tail together is
+/// reduced to these.
 const REASON_HEAD: usize = 50;
 const REASON_TAIL: usize = 85;
 
@@ -143,8 +144,8 @@ fn malformed(reason: String) -> PayloadError {
     PayloadError::Malformed(PayloadReason::Json { reason: shorten(reason) })
 }
 
-/// What is wrong with the value at the start of `data`, in the words of the usual parser,
-/// with the place in the whole payload.
+/// Describes the error in the value at the start of `data`, in the words of the usual parser, with the position in the
+/// whole payload.
 fn reason(data: &[u8], start: Position, error: DocumentError) -> String {
     let place = |at: usize| {
         let Position { line, column } = start.after(&data[..at]);

@@ -12,7 +12,7 @@ use feed::{BYTE_ORDER_MARK, Feed};
 /// Bytes that are read or written at once.
 const BLOCK_BYTES: usize = 256 * 1024;
 
-/// How documents are written in a payload.
+/// Format of the documents in a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PayloadFormat {
     /// An array of objects, or one object.
@@ -23,7 +23,7 @@ pub enum PayloadFormat {
     Csv { delimiter: u8 },
 }
 
-/// What the reading of a payload may take of the memory.
+/// Memory limits for reading a payload.
 pub trait PayloadMemory {
     /// Longest document, in bytes of JSON.
     fn document_bytes_max(&self) -> usize;
@@ -32,7 +32,7 @@ pub trait PayloadMemory {
     fn grow(&mut self, bytes: usize) -> bool;
 }
 
-/// As much memory as documents of so many bytes need.
+/// Memory limit for documents of at most so many bytes. Buffers may grow without a limit of their own.
 #[derive(Clone, Copy, Debug)]
 pub struct DocumentBytesMax(pub usize);
 

@@ -8,7 +8,7 @@ use super::{Part, Position, Ring, Shape};
 /// Collections inside collections beyond this depth are refused.
 const DEPTH_MAX: usize = 32;
 
-/// Why a value is no usable GeoJSON.
+/// Reason for which a value is not usable GeoJSON.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum GeoJsonError {

@@ -33,7 +33,7 @@ pub enum Part {
     Area(Vec<Ring>),
 }
 
-/// What a document covers on the map: at least one part.
+/// Geometry of a document on the map. It has at least one part.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shape {
     /// In the order of the document.

@@ -16,7 +16,7 @@ impl PathId {
     }
 }
 
-/// Where a leaf stands.
+/// Position of a leaf in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaf {
     pub path: PathId,
@@ -33,12 +33,13 @@ pub struct Leaf {
 /// `_vectors` and `_geojson` at the top level are not descended; they come as raw JSON. `_geo` comes as raw JSON
 /// *and* is descended, for its coordinates are fields like others.
 pub trait DocumentVisitor {
-    /// What stops the visit.
+    /// Error that stops the visit.
     type Error: From<DocumentError>;
 
     /// A path that this parser meets for the first time, before anything else of it. Numbers come in order.
     fn new_path(&mut self, path: PathId, name: &str) -> Result<(), Self::Error>;
-    /// Whether anything at `path` or below it is of use, asked at each of its keys. What is not is passed over unread.
+    /// Reports whether anything at `path` or below it is needed. The parser calls it for each key at that path, and
+    /// skips the value unread if it returns false.
     fn wants(&mut self, path: PathId) -> bool {
         let _ = path;
         true

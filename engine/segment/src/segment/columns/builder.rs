@@ -135,7 +135,7 @@ struct ColumnBuilder {
     is_inexact: bool,
 }
 
-/// Where a string is in the texts: the normalised form, then the original (nothing when they are equal).
+/// Position of a string in the texts: the normalised form, then the original (empty if they are equal).
 #[derive(Clone, Copy, Debug)]
 struct Text {
     start: usize,

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 /// The columns of a segment.
 #[derive(Debug, Default)]
 pub struct Columns {
-    /// As they were written.
+    /// Columns as they were written.
     written: Arc<Vec<(FieldId, Column)>>,
     /// With what documents got since, made when first asked for.
     patched: Vec<(FieldId, Arc<OnceLock<Column>>)>,
@@ -62,7 +62,7 @@ impl Columns {
         Some(patched.clone())
     }
 
-    /// As [`Columns::get`], without what documents got since.
+    /// Works like [`Columns::get`], without values that documents received since.
     pub fn as_written(&self, field: FieldId) -> Option<&Column> {
         self.written.binary_search_by_key(&field, |entry| entry.0).ok().map(|at| &self.written[at].1)
     }

@@ -24,7 +24,7 @@ pub use reader::Column;
 pub(crate) use section::ColumnData;
 pub(crate) use section::write_column;
 
-/// What a field of a document became after its segment was written.
+/// Value that a field of a document received after its segment was written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum NewValue {
     /// Finite.

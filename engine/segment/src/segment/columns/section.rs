@@ -17,7 +17,7 @@ pub(super) const RAW_NUMBERS: u8 = 255;
 /// Numbers with up to this many decimals are stored as integers.
 pub(super) const EXPONENT_MAX: u8 = 4;
 
-/// What a column holds.
+/// Contents of a column.
 #[derive(Debug, Default)]
 pub(crate) struct ColumnData {
     pub doc_count: u32,
@@ -32,8 +32,8 @@ pub(crate) struct ColumnData {
     pub empty: Vec<DocId>,
     pub exists: Vec<DocId>,
     pub blank: Vec<DocId>,
-    /// Where a document has a number here, its field is that number, and neither a list nor written with more digits than a
-    /// column keeps.
+    /// True if the field of each document with a number here is that number, and is neither a list nor written with
+    /// more digits than a column keeps.
     pub is_plain: bool,
 }
 

@@ -34,7 +34,7 @@ pub(crate) const POSITIONS_MAX: u32 = 1 << 16;
 const _: () = assert!(HEADER_BYTES.is_multiple_of(ALIGNMENT));
 const _: () = assert!(ENTRY_BYTES.is_multiple_of(ALIGNMENT));
 
-/// What a section holds. The numbers are part of the format.
+/// Kind of a section. The numbers are part of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u16)]
 pub enum SectionKind {
@@ -44,7 +44,7 @@ pub enum SectionKind {
     InternalIds = 2,
     /// fst: term to ordinal.
     Terms = 3,
-    /// What is known of each term without its list.
+    /// Information on each term, without its posting list.
     TermInfos = 4,
     /// Posting lists.
     Postings = 5,
@@ -60,7 +60,7 @@ pub enum SectionKind {
     TokenCodes = 10,
     /// Documents of neighbouring frequent words.
     Pairs = 11,
-    /// Which documents have three frequent words in a row.
+    /// Documents that contain three frequent words in a row.
     Triples = 12,
     /// Documents that have two frequent words near each other.
     NearPairs = 13,
@@ -165,8 +165,8 @@ impl SectionKind {
         }
     }
 
-    /// Whether the section is compared when its file is opened, however large it is: answers need all of it, or it says
-    /// where everything else is.
+    /// Reports whether the section is compared with its checksum when its file is opened, however large it is. This
+    /// holds for sections that answers need as a whole, and for those that locate everything else.
     fn is_compared_at_opening(self) -> bool {
         match self {
             SectionKind::Info

@@ -17,7 +17,7 @@ pub struct SectionWriter {
     checksum: crc32fast::Hasher,
     entries: Vec<Entry>,
     open: Option<(SectionKind, u16, u64)>,
-    /// Of the open section, when its blocks have checksums.
+    /// Checksums of the blocks of the open section, if they have any.
     block_sums: Option<BlockSums>,
 }
 
@@ -111,7 +111,8 @@ impl SectionWriter {
         Ok(())
     }
 
-    /// As [`Self::begin`], for a section whose blocks get checksums; it ends with [`Self::end_in_blocks`].
+    /// Works like [`Self::begin`], for a section whose blocks get checksums. The section ends with
+    /// [`Self::end_in_blocks`].
     pub(crate) fn begin_in_blocks(&mut self, kind: SectionKind, param: u16) -> Result<(), SegmentError> {
         self.begin(kind, param)?;
         self.block_sums = Some(BlockSums::default());

@@ -48,7 +48,7 @@ impl TextKeys {
         Ok(TextKeys { fst, filter })
     }
 
-    /// Whether the key may be there: false is certain.
+    /// Reports whether the key may exist. A negative answer is certain.
     #[inline]
     fn may_contain(&self, key: &[u8]) -> bool {
         let (line, mut bits) = probes(key, self.filter.len() / LINE_BYTES);

@@ -8,13 +8,13 @@ use crate::segment::SegmentReader;
 /// A segment to merge.
 #[derive(Clone, Copy, Debug)]
 pub struct MergeInput<'a> {
-    /// Where documents are read from.
+    /// Reader of the segment.
     pub segment: &'a SegmentReader,
     /// Its deleted documents.
     pub deleted: Option<&'a DocSet>,
 }
 
-/// Where the documents of one input went.
+/// Mapping from the documents of one input to their new ids.
 #[derive(Clone, Debug)]
 pub struct DocMap {
     new_docs: Vec<DocId>,

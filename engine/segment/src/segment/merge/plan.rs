@@ -10,24 +10,25 @@ use crate::segment::error::Damage;
 use crate::segment::format::SectionKind;
 use crate::segment::{ListThresholds, SegmentError, SegmentReader, TextFields};
 
-/// How to merge.
+/// Options of a merge.
 #[derive(Default)]
 pub struct MergeOptions<'a> {
     /// Set from another thread to give up soon: the merge answers [`SegmentError::Cancelled`] and removes its file.
     pub cancelled: Option<&'a AtomicBool>,
     /// Called as often as the flag is looked at, every few milliseconds: a merge that can wait waits there.
     pub pause: Option<&'a (dyn Fn() + Sync)>,
-    /// What follows how far the merge is.
+    /// Observer of the progress of the merge.
     pub watch: Option<&'a dyn MergeWatch>,
     /// Fields whose columns are not carried over (no longer filterable or sortable).
     pub drop_columns: Vec<FieldId>,
-    /// Whether the geo column is not carried over.
+    /// True if the geo column is not carried over.
     pub drop_geo: bool,
-    /// Whether the shapes are not carried over.
+    /// True if the shapes are not carried over.
     pub drop_shapes: bool,
-    /// What is said to be indexed where documents got values since they were written: the words of those values are not.
+    /// Fields that are recorded as indexed if documents received values since they were written, because the words of
+    /// those values are not indexed.
     pub text_fields: TextFields,
-    /// Which lists that save time the new segment gets.
+    /// Thresholds for the optional precomputed lists of the new segment.
     pub list_thresholds: ListThresholds,
 }
 
@@ -40,7 +41,7 @@ pub(crate) struct Merger<'a> {
     pub(super) options: &'a MergeOptions<'a>,
 }
 
-/// How many small steps are taken between two looks at the cancellation flag.
+/// Number of small steps between two checks of the cancellation flag.
 pub(super) const STEPS_PER_CHECK: usize = 1024;
 
 impl Merger<'_> {

@@ -25,8 +25,8 @@ impl Budget {
     }
 }
 
-/// What a list costs for each document that it spares to read, those that hold its words but are not in it: the cheapest
-/// lists are written first. `holding`: documents that hold its words.
+/// Returns the cost of a list for each document that it saves from being read: those that contain its words but are not
+/// in it. The cheapest lists are written first. `holding`: number of documents that contain its words.
 pub(super) fn price(list_bytes: usize, holding: u32, listed: u32) -> u64 {
     let spared = holding.saturating_sub(listed).max(1);
     ((list_bytes as u64) << u32::BITS) / u64::from(spared)

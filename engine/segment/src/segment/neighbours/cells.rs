@@ -11,10 +11,10 @@ const CELL_SHARE: u32 = 1024;
 /// and where the third one does once one in this many holds those before or those behind.
 const LETTER_SHARE: u32 = 64;
 
-/// What cells are made of.
+/// Term from which cells are built.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CountedTerm {
-    /// As [`first_bytes`](crate::bits::first_bytes) makes them of the term.
+    /// First bytes of the term, as [`first_bytes`](crate::bits::first_bytes) returns them.
     pub(crate) first_bytes: u64,
     pub doc_freq: u32,
 }
@@ -22,7 +22,7 @@ pub(crate) struct CountedTerm {
 /// The terms of a segment in ranges of ordinals.
 #[derive(Debug, Default)]
 pub(crate) struct Cells {
-    /// Where each one starts, the first one at [`FIRST_TERM`].
+    /// First term of each cell. The first cell starts at [`FIRST_TERM`].
     pub(super) starts: Vec<TermOrdinal>,
     /// The sums of the document frequencies of their terms.
     pub(super) doc_freqs: Vec<u64>,
@@ -31,7 +31,7 @@ pub(crate) struct Cells {
 /// Terms that begin with the same letters.
 struct Group {
     start: TermOrdinal,
-    /// How many letters it has in common with the group before.
+    /// Number of letters in common with the previous group.
     common: usize,
     doc_freq: u64,
 }
@@ -65,13 +65,13 @@ impl Cells {
     }
 }
 
-/// Whether a cell whose terms have `before` documents ends before the group.
+/// Reports whether a cell ends before the group. `before`: sum of the document frequencies of its terms.
 fn is_cut(before: u64, group: &Group, doc_count: u32) -> bool {
     let reaches = |doc_freq: u64, share: u32| doc_freq >= u64::from(doc_count / share);
     reaches(before.max(group.doc_freq), LETTER_SHARE) || (group.common < LETTERS - 1 && reaches(before, CELL_SHARE))
 }
 
-/// How many whole letters two texts have in common at the start, as far as their first eight bytes go.
+/// Counts the whole letters that two texts have in common at the start, within their first eight bytes.
 fn common_letters(one: u64, other: u64) -> usize {
     let bytes = other.to_be_bytes();
     let common = (one ^ other).leading_zeros() as usize / 8;

@@ -49,7 +49,7 @@ struct Entry {
 }
 
 impl FlaggedLists {
-    /// Of a segment that has none.
+    /// Returns the lists of a segment that has none.
     pub(super) fn none() -> FlaggedLists {
         FlaggedLists { bytes: OwnedBytes::from(Vec::new()), entries: Vec::new(), lists_at: 0, doc_count: 0 }
     }

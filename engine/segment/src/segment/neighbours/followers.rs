@@ -45,7 +45,7 @@ pub(super) struct FollowersBuilder {
     lists: Vec<OpenList>,
     /// By list how many documents hold the word and one of the cell, about.
     holding: Vec<u32>,
-    /// Of the lists.
+    /// Size of the lists in bytes.
     bytes: usize,
     budget: Budget,
     /// One in this many of those that hold both may be listed,
@@ -201,11 +201,11 @@ impl FollowersBuilder {
 /// The lists of a mapped segment: some hundred bytes of heap.
 pub(crate) struct Followers {
     bytes: OwnedBytes,
-    /// Of the words, among the frequent ones.
+    /// Positions of the words among the frequent words.
     places: Vec<u8>,
     starts: Monotone,
     ends: Monotone,
-    /// Where `starts`, `ends` and the lists are.
+    /// Offsets of `starts`, `ends` and the lists.
     at: [usize; 3],
     doc_count: u32,
 }

@@ -10,7 +10,8 @@ pub struct Known {
     /// The documents are those that do *not* have the words so, of all that could: for three words in a row those that
     /// have both pairs. Only triples are stored this way.
     pub complement: bool,
-    /// What the words cost `proximity` at most in these documents: 0 next to each other, 1 or 2 near. All others cost more.
+    /// Upper bound of the `proximity` cost of the words in these documents: 0 if they are side by side, 1 or 2 if they
+    /// are near. All other documents have a higher cost.
     pub cost: u32,
 }
 

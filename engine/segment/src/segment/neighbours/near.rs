@@ -25,9 +25,9 @@ const SPARING_SHARE: u32 = 4;
 /// Bytes of an entry, about.
 const ENTRY_BYTES: usize = 3;
 
-/// What documents cost at most that are listed.
+/// Maximum cost of the documents that are listed.
 const NEAR_COST_MAX: u32 = 2;
-/// How far apart words are that cost no more.
+/// Maximum distance of words that do not cost more.
 pub(crate) const NEAR_DISTANCE_MAX: usize = NEAR_COST_MAX as usize + 1;
 
 /// Places of words, [`NOWHERE`] among them.
@@ -65,7 +65,7 @@ pub(super) struct NearBuilder {
     lists: Vec<[OpenList; NEAR_COST_MAX as usize]>,
     /// By pair how many documents hold both words, as far as the counts of the words go.
     holding: Vec<u32>,
-    /// Of all lists.
+    /// Size of all lists in bytes.
     bytes: usize,
     /// The most documents of one cost.
     listed_max: u32,
@@ -201,7 +201,7 @@ impl NearBuilder {
     }
 }
 
-/// What an entry of the section says: the documents, and whether they may cost the most that is listed.
+/// Converts an entry of the section: the documents, and whether they may have the maximum listed cost.
 pub(super) fn near((is_far, documents): (bool, DocSet)) -> Known {
     Known { documents, complement: false, cost: if is_far { NEAR_COST_MAX } else { 1 } }
 }

@@ -40,12 +40,13 @@ impl OpenList {
         self.gaps.len()
     }
 
-    /// Of each document its distance from the one after the last, as a varint.
+    /// Returns the gaps of the documents as varints: each is the distance from the id after that of the previous
+    /// document.
     pub(super) fn gaps(&self) -> &[u8] {
         &self.gaps
     }
 
-    /// How many documents were added.
+    /// Returns the number of documents that were added.
     pub(super) fn len(&self) -> u32 {
         self.count
     }

@@ -29,7 +29,7 @@ fn listed_max(doc_count: u32) -> u32 {
 /// The documents of each pair so far. A pair is a number: that of its first word, by its place among the frequent ones,
 /// times their number, plus that of the second word.
 pub(super) struct PairLists {
-    /// Of the segment.
+    /// Number of documents in the segment.
     pub(super) doc_count: u32,
     pub(super) word_count: usize,
     lists: Vec<OpenList>,
@@ -67,7 +67,7 @@ impl PairLists {
         [left, triple as usize % (self.word_count * self.word_count)]
     }
 
-    /// How many documents have a pair; above [`PairLists::listed_max`], some more may.
+    /// Returns the number of documents that contain a pair. Above [`PairLists::listed_max`] it is a lower bound.
     pub(super) fn doc_freq(&self, pair: usize) -> u32 {
         self.lists[pair].len()
     }
@@ -124,7 +124,7 @@ struct Entry {
 }
 
 impl StoredPairs {
-    /// Of a segment that has none.
+    /// Returns the pairs of a segment that has none.
     pub(super) fn none() -> StoredPairs {
         StoredPairs { bytes: OwnedBytes::from(Vec::new()), words: Vec::new(), entries: Vec::new(), doc_count: 0 }
     }

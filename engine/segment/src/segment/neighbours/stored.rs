@@ -69,12 +69,13 @@ impl StoredNeighbours {
         Some(Known::adjacent(docs.map_or_else(DocSet::empty, |list| list.to_set())))
     }
 
-    /// How many documents [`next`](Self::next) has. Reads no list.
+    /// Returns the number of documents that [`next`](Self::next) returns. Reads no list.
     pub fn next_doc_freq(&self, words: [TermOrdinal; 2]) -> Option<u32> {
         Some(self.pairs.find(self.places(words)?)?.map_or(0, |list| list.len()))
     }
 
-    /// Which documents have three words one right after the other in any field, of those that have both pairs of them.
+    /// Returns the documents that contain three words in a row in any field, among those that contain both of their
+    /// pairs.
     pub fn in_a_row(&self, words: [TermOrdinal; 3]) -> Option<Known> {
         let [first, middle, last] = self.places(words)?;
         let count = self.words().len();
@@ -110,7 +111,7 @@ impl StoredNeighbours {
         self.followers.as_ref()?.docs(place as u8, range).map(Known::adjacent)
     }
 
-    /// What is known of the terms that come right after frequent words.
+    /// Returns the lists of terms that directly follow frequent words.
     pub(crate) fn followers(&self) -> Option<&Followers> {
         self.followers.as_ref()
     }

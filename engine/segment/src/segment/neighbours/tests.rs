@@ -29,7 +29,7 @@ pub(super) fn everywhere(words: impl IntoIterator<Item = TermOrdinal>, doc_count
     words.into_iter().map(|word| (word, doc_count)).collect()
 }
 
-/// Of words below 10 that all documents hold, without followers.
+/// Creates a builder for frequent words below 10 that all documents contain, without followers.
 pub(super) fn builder(words: &[TermOrdinal], doc_count: u32) -> NeighboursBuilder {
     let words = everywhere(words.iter().copied(), doc_count);
     NeighboursBuilder::of(words, Cells::default(), doc_count, 10, &ListThresholds::SMALL)
@@ -49,7 +49,7 @@ pub(super) fn opened_sections(sections: &BTreeMap<SectionKind, OwnedBytes>, doc_
     StoredNeighbours::open(|kind| sections.get(&kind).cloned(), doc_count).expect("what was written is read")
 }
 
-/// What a builder has.
+/// Opens the sections that a builder writes.
 pub(super) fn opened(builder: NeighboursBuilder, doc_count: u32) -> StoredNeighbours {
     opened_sections(&sections(builder), doc_count)
 }
@@ -73,7 +73,7 @@ pub(super) fn built(
     opened(filled(words, doc_count, docs), doc_count)
 }
 
-/// Of 100 documents.
+/// Creates a builder with the pairs of 100 documents.
 pub(super) fn pairs_builder() -> NeighboursBuilder {
     let mut builder = builder(&[3, 5], 100);
     builder.push(7, &[5, 3, 2, 3, 3]);

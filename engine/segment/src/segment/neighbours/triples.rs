@@ -19,7 +19,7 @@ use crate::segment::ListThresholds;
 
 /// Triples of fewer documents than one in so many of the segment have no list.
 const CANDIDATES_SHARE: u32 = 256;
-/// Of each middle word so many words before it and behind it are looked at: those of most documents.
+/// Number of words before and after each middle word that are considered: those with most documents.
 const NEIGHBOURS_MAX: usize = 32;
 
 /// Three words, as numbered by [`PairLists::triple`].
@@ -31,7 +31,7 @@ pub(super) struct TriplesBuilder {
     budget: Budget,
     thresholds: ListThresholds,
     lists: HashMap<Triple, OpenList, foldhash::fast::FixedState>,
-    /// Of all lists.
+    /// Size of all lists in bytes.
     bytes: usize,
     next_look: DocId,
     /// Some triples were met that have no list.

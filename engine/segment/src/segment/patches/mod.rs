@@ -17,7 +17,7 @@ use crate::bits::DocSet;
 use crate::document::{DocumentError, merge_documents};
 pub use section::Layer;
 
-/// What a field became.
+/// New value of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PatchValue {
     /// A number without fraction.
@@ -44,8 +44,8 @@ impl From<PatchValue> for Value {
 /// Integers below this are exact in a float.
 const EXACT: u64 = 1 << 53;
 
-/// What documents of a segment got since it was written, by top-level field: the values of some commits, and over them those of
-/// later ones.
+/// Values that documents of a segment received since it was written, by top-level field. They are layers: those of some
+/// commits, and above them those of later commits.
 #[derive(Clone, Debug, Default)]
 pub struct Patches {
     /// Oldest first; where several have a value, the last counts.
@@ -57,7 +57,7 @@ pub struct Patches {
 
 /// A layer that is to be written over others.
 pub struct NewLayer {
-    /// As its section.
+    /// Section of the layer, encoded.
     pub bytes: Vec<u8>,
     /// The number of layers, from the last one on, that it takes the place of.
     pub replaced: usize,
@@ -73,7 +73,7 @@ const SMALL_LAYER: usize = 1 << 11;
 pub type NewPatches = BTreeMap<FieldId, (String, BTreeMap<DocId, PatchValue>)>;
 
 impl PatchValue {
-    /// As it is written in documents.
+    /// Returns the value as it is written in documents.
     pub fn to_json(self) -> String {
         match self {
             PatchValue::Integer(value) => value.to_string(),
@@ -83,7 +83,7 @@ impl PatchValue {
         }
     }
 
-    /// Whether [`PatchValue::of_column`] makes this of what a column holds.
+    /// Reports whether [`PatchValue::of_column`] restores this value from a column.
     pub fn is_plain(self) -> bool {
         match self {
             PatchValue::Integer(value) => value.unsigned_abs() < EXACT,
@@ -93,12 +93,12 @@ impl PatchValue {
         }
     }
 
-    /// Of a number in a column whose numbers are all plain, see [`is_plain_number`].
+    /// Converts a number of a column whose numbers are all plain, see [`is_plain_number`].
     pub fn of_column(value: f64) -> PatchValue {
         if value.fract() == 0.0 { PatchValue::Integer(value as i64) } else { PatchValue::Float(value) }
     }
 
-    /// As columns hold it.
+    /// Converts the value to the form that columns hold.
     fn in_column(self) -> NewValue {
         match self {
             PatchValue::Integer(value) => NewValue::Number(value as f64),
@@ -110,7 +110,8 @@ impl PatchValue {
     }
 }
 
-/// Whether [`PatchValue::of_column`] makes of `value`, which is what a column keeps of the JSON number `text`, what the text says.
+/// Reports whether [`PatchValue::of_column`] restores the JSON number `text` exactly from `value`, the number that a
+/// column keeps of it.
 pub fn is_plain_number(text: &str, value: f64) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -137,7 +138,8 @@ impl Patches {
         patches
     }
 
-    /// What is to be written so that `new` is over these. Cost: that of `new`, and now and then of more.
+    /// Encodes the layer to be written so that `new` overrides these values. Cost: that of `new`, and occasionally of
+    /// more.
     pub fn over_these(&self, new: &NewPatches) -> NewLayer {
         let mut count: usize = new.values().map(|(_, values)| values.len()).sum();
         let mut replaced = 0;
@@ -167,24 +169,25 @@ impl Patches {
         })
     }
 
-    /// Whether a document of the range has any.
+    /// Reports whether a document of the range has any patched value.
     pub(crate) fn touch(&self, docs: &Range<DocId>) -> bool {
         let mut all = self.layers.iter().flat_map(|layer| layer.fields());
         all.any(|values| values.first_from(docs.start).is_some_and(|doc| doc < docs.end))
     }
 
-    /// What the field of a document became, if it is here.
+    /// Returns the patched value of the field of a document, if there is one.
     pub fn get(&self, field: FieldId, doc: DocId) -> Option<PatchValue> {
         self.layers.iter().rev().find_map(|layer| layer.of(field)?.get(doc))
     }
 
-    /// Whether `doc` has other values here than in `other`.
+    /// Reports whether the patched values of `doc` differ from those in `other`.
     pub fn differs(&self, other: &Patches, doc: DocId) -> bool {
         let fields = self.fields.keys().chain(other.fields.keys());
         fields.copied().any(|field| self.get(field, doc) != other.get(field, doc))
     }
 
-    /// What is here and not in `before`, with each document renumbered by `renumber`; one without a new number is left out.
+    /// Returns the values that are here and not in `before`, with each document renumbered by `renumber`. Documents
+    /// without a new number are left out.
     pub fn since(&self, before: Option<&Patches>, renumber: impl Fn(DocId) -> Option<DocId>) -> NewPatches {
         let mut new = NewPatches::new();
         for (&field, name) in &self.fields {
@@ -210,7 +213,8 @@ impl Patches {
         self.fields.values().map(|name| &**name)
     }
 
-    /// Whether documents are known to have got the same values for the field: the same layers have them.
+    /// Reports whether documents are known to have the same patched values of the field, because both have these in the
+    /// same layers.
     pub(crate) fn has_same_values(&self, other: &Patches, field: FieldId) -> bool {
         let with_field = |patches: &Patches| -> Vec<*const Layer> {
             let layers = patches.layers.iter().filter(|layer| layer.of(field).is_some());
@@ -256,7 +260,7 @@ impl Patches {
         Ok(())
     }
 
-    /// What documents got for a field, ascending by document.
+    /// Returns the values that documents received for a field, ascending by document.
     fn values(&self, field: FieldId) -> Vec<(DocId, PatchValue)> {
         let records = section::joined(self.layers.iter().filter_map(|layer| layer.of(field)));
         section::values(&records).collect()

@@ -29,7 +29,7 @@ pub struct Layer {
 pub(super) struct FieldValues {
     pub(super) field: FieldId,
     pub(super) name: Arc<str>,
-    /// As in the file, ascending by document.
+    /// Records as they are in the file, ascending by document.
     records: OwnedBytes,
 }
 

@@ -34,7 +34,7 @@ impl FieldSets {
         self.ends.len()
     }
 
-    /// Whether the segment has no text.
+    /// Reports whether the segment has no text.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

@@ -16,7 +16,7 @@ pub(crate) struct GrowingSets {
 
 #[derive(Debug)]
 struct Node {
-    /// How many postings have this set.
+    /// Number of postings that have this set.
     count: u64,
     /// The set without its last field.
     before: u32,

@@ -25,8 +25,8 @@ const WIDTH_MAX: u8 = 57;
 /// Widths of documents, codes, numbers of postings, offsets.
 const HEADER_BYTES: usize = 4;
 
-/// How the bits of an info are shared out, from the lowest: 1 for a single posting, then its document, code and zone; or
-/// 0, number of postings, offset.
+/// Bit widths of the parts of a term info. From the lowest bit on, an info is either 1 (a single posting), its
+/// document, code and zone; or 0, the number of postings and the offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Shape {
     doc: u8,

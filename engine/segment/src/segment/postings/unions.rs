@@ -24,7 +24,7 @@ use crate::storage::OwnedBytes;
 
 /// Unions are kept for prefixes of up to this many characters.
 const PREFIX_CHARS_MAX: usize = 3;
-/// What a term weighs when it is joined, in postings.
+/// Cost of joining one term into a union, in postings.
 const TERM_COST: u64 = 16;
 /// All unions together take at most this many bytes per document.
 const BYTES_PER_DOC_MAX: u64 = 12;
@@ -218,7 +218,7 @@ fn put_union(marks: &[Mark], set_count: usize) -> (u32, Vec<u8>) {
     (docs.len() as u32, out)
 }
 
-/// Where the characters of `term` end. Terms are UTF-8; for anything else each byte counts.
+/// Returns the end of each character of `term`. Terms are UTF-8; in anything else each byte counts as a character.
 fn char_ends(term: &[u8]) -> impl Iterator<Item = usize> + '_ {
     (1..=term.len()).filter(|&end| term.get(end).is_none_or(|&next| next & 0xc0 != 0x80))
 }
@@ -284,7 +284,7 @@ pub struct PrefixUnion<'a> {
 struct UnionGroup<'a> {
     code: u32,
     zone: u8,
-    /// Of the first one: all documents of the union.
+    /// Posting list of the first group: all documents of the union.
     list: List<'a>,
 }
 

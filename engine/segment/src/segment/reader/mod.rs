@@ -33,7 +33,7 @@ pub struct SegmentReader {
     written: Arc<Written>,
 }
 
-/// What never changes while a segment is open.
+/// Parts that never change while a segment is open.
 #[derive(Debug)]
 struct Written {
     internal_ids: OwnedBytes,
@@ -57,7 +57,7 @@ impl SegmentReader {
         SegmentReader::open_comparing(directory, meta, COMPARED_AT_OPENING_MAX)
     }
 
-    /// As [`SegmentReader::open`], comparing small sections of up to `bytes_max`.
+    /// Works like [`SegmentReader::open`], but compares small sections of up to `bytes_max` bytes.
     pub fn open_comparing(
         directory: &dyn Directory,
         meta: &SegmentMeta,
@@ -136,17 +136,17 @@ impl SegmentReader {
         })
     }
 
-    /// What documents got since the segment was written.
+    /// Returns the values that documents received since the segment was written.
     pub fn patches(&self) -> Option<&Patches> {
         self.patches.as_deref()
     }
 
-    /// Whether both are the same segment, but for what documents got since.
+    /// Reports whether both are the same segment, apart from values that documents received since.
     pub fn is_same_but_for_patches(&self, other: &SegmentReader) -> bool {
         Arc::ptr_eq(&self.written, &other.written)
     }
 
-    /// What the manifest says.
+    /// Returns the metadata of the segment in the manifest.
     pub fn meta(&self) -> &SegmentMeta {
         &self.meta
     }
@@ -164,8 +164,8 @@ impl SegmentReader {
         }
     }
 
-    /// How long the fields of all documents are together, deleted ones included. Reads the token counts of every
-    /// document the first time (some 30 nanoseconds each), and keeps the sums.
+    /// Returns the total length of each field over all documents, deleted ones included. The first call reads the token
+    /// counts of every document (some 30 nanoseconds each) and keeps the sums.
     pub fn field_lengths(&self) -> &FieldLengths {
         self.written.field_lengths.get_or_init(|| FieldLengths::of(&self.written.tokens, 0..self.doc_count()))
     }
@@ -287,7 +287,7 @@ impl SegmentReader {
         })
     }
 
-    /// What is known of the damage of this segment.
+    /// Returns the known damage of this segment.
     pub fn health(&self) -> &Health {
         &self.written.health
     }

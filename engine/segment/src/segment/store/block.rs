@@ -2,7 +2,7 @@
 
 use crate::bits::varint::read_varint;
 
-/// Where the text of document `wanted` of the `doc_count` documents of a block is in its raw content.
+/// Returns the range of document `wanted` in the raw content of a block with `doc_count` documents.
 pub(super) fn document_range(raw: &[u8], doc_count: usize, wanted: usize) -> Option<std::ops::Range<usize>> {
     let (mut at, mut start, mut length) = (0, 0usize, 0usize);
     for doc in 0..doc_count {
@@ -18,7 +18,8 @@ pub(super) fn document_range(raw: &[u8], doc_count: usize, wanted: usize) -> Opt
     (end <= raw.len()).then_some(start..end)
 }
 
-/// Where the texts of the `doc_count` documents of a block start in its raw content, behind their lengths.
+/// Returns the offset in the raw content of a block at which the texts of its `doc_count` documents start, after their
+/// lengths.
 pub(super) fn lengths_end(raw: &[u8], doc_count: usize) -> Option<usize> {
     let mut at = 0;
     for _ in 0..doc_count {

@@ -17,7 +17,7 @@ const USUAL_RATIO: usize = 16;
 const ROOM_BYTES: usize = 64 << 10;
 /// By how much room grows where it is not enough.
 const ROOM_GROWTH: usize = 4;
-/// What zstd calls that.
+/// Error message of zstd when the room is not enough.
 const NO_ROOM: &str = "Destination buffer is too small";
 
 pub(super) fn failed(code: usize) -> io::Error {

@@ -20,7 +20,7 @@ const SHORT_CODES: u16 = 29;
 /// First of the eight bytes that begin codes of two; UTF-8 has none of them.
 const FIRST_LEAD: u8 = 0xf8;
 pub(in crate::segment) const PIECES_MAX: usize = SHORT_CODES as usize + 8 * 256;
-/// Where a number is wanted: no piece.
+/// Placeholder number: no piece.
 const NONE: u16 = u16::MAX;
 
 /// Pieces by number.
@@ -138,7 +138,7 @@ impl Pieces {
     }
 }
 
-/// Whether the byte begins a code (or is white space that JSON may have).
+/// Reports whether the byte begins a code (or is white space that JSON may have).
 fn is_code(byte: u8) -> bool {
     byte.wrapping_sub(0x20) >= FIRST_LEAD - 0x20
 }
@@ -216,7 +216,8 @@ impl PieceEncoder {
         true
     }
 
-    /// Where the piece ends, if it is the one at `at`, and its value, which is none of the keys of a longer piece.
+    /// Returns the end of the piece and of its value, if the piece is the one at `at` and the value is not a key that
+    /// belongs to a longer piece.
     fn follows(&self, number: u16, json: &[u8], at: usize) -> Option<(usize, (usize, bool))> {
         let piece = self.pieces.get(number)?;
         let end = at + piece.len();
@@ -232,8 +233,8 @@ impl PieceEncoder {
     }
 }
 
-/// Where the piece that starts at `at` ends: before the next value, inside of its quotes. `in_string`: it starts with
-/// the quote that ends a string.
+/// Returns the end of the piece that starts at `at`: before the next value, inside its quotes. `in_string`: the piece
+/// starts with the quote that ends a string.
 fn piece_end(json: &[u8], at: usize, in_string: bool) -> usize {
     let mut at = at + usize::from(in_string);
     while let Some(&byte) = json.get(at) {
@@ -254,7 +255,7 @@ fn piece_end(json: &[u8], at: usize, in_string: bool) -> usize {
     json.len()
 }
 
-/// Where the value that starts at `at`, behind a piece, ends, and whether it is a string.
+/// Returns the end of the value that starts at `at`, after a piece, and whether it is a string.
 fn value_end(json: &[u8], at: usize) -> (usize, bool) {
     if at == json.len() {
         (at, false)
@@ -266,7 +267,7 @@ fn value_end(json: &[u8], at: usize) -> (usize, bool) {
     }
 }
 
-/// Where the quote is that ends the string whose content starts at `at`; the end, if there is none.
+/// Returns the offset of the quote that ends the string whose content starts at `at`, or the end if there is none.
 fn string_end(json: &[u8], mut at: usize) -> usize {
     while let Some(found) = json.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
         at += found;
@@ -278,7 +279,7 @@ fn string_end(json: &[u8], mut at: usize) -> usize {
     json.len()
 }
 
-/// Whether numbers, `true`, `false` or `null` begin with this byte.
+/// Reports whether numbers, `true`, `false` or `null` may begin with this byte.
 fn begins_scalar(byte: u8) -> bool {
     matches!(byte, b'-' | b'0'..=b'9' | b't' | b'f' | b'n')
 }

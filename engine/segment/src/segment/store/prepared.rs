@@ -6,7 +6,7 @@ use super::words::{WordDecoder, is_model};
 use std::io;
 use zstd::dict::DecoderDictionary;
 
-/// What a dictionary is: bytes that zstd knows beforehand, or a model of words.
+/// Dictionary that is ready for use: bytes that zstd knows in advance, or a model of words.
 pub(super) enum Prepared {
     Zstd(DecoderDictionary<'static>),
     Words(Box<WordDecoder>),

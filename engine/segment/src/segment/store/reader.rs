@@ -34,12 +34,12 @@ pub struct Store {
     first_docs: Monotone,
     ends: Monotone,
     ends_at: usize,
-    /// Where the checksums of the blocks are in the index.
+    /// Offset of the checksums of the blocks in the index.
     sums_at: usize,
     dictionaries: Arc<[Dictionary]>,
     no_pieces: Pieces,
     block_bytes_max: Arc<OnceLock<usize>>,
-    /// What documents got since they were written.
+    /// Values that documents received since they were written.
     patches: Option<Arc<Patches>>,
 }
 
@@ -76,7 +76,7 @@ impl LastBlock {
 /// Identities start at 1: 0 marks an empty cache.
 static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(1);
 
-/// What a store is in its file.
+/// Sections of a store in its file.
 pub struct StoreSections<'a> {
     pub blocks: OwnedBytes,
     pub index: OwnedBytes,
@@ -135,7 +135,7 @@ impl Store {
         Store { patches: Some(Arc::clone(patches)), ..self.clone() }
     }
 
-    /// Whether a document of the range got anything since it was written.
+    /// Reports whether a document of the range received any value since it was written.
     pub(super) fn is_patched(&self, docs: &Range<DocId>) -> bool {
         self.patches.as_ref().is_some_and(|patches| patches.touch(docs))
     }
@@ -193,7 +193,7 @@ impl Store {
         Some(writer::Dictionary { bytes: bytes.as_slice().into(), pieces: pieces.clone() })
     }
 
-    /// Whether documents are packed with what others have taught.
+    /// Reports whether documents are packed with a trained dictionary.
     pub(crate) fn has_dictionary(&self) -> bool {
         !self.dictionaries.is_empty()
     }
@@ -325,8 +325,9 @@ impl Store {
         self.get_if(doc, |_| true, out).map(drop)
     }
 
-    /// As [`Store::get`], if `may_read` accepts the bytes of JSON in the block that holds the document, which are at least as
-    /// many as it has: it takes two buffers of so many to read it. Whether it did.
+    /// Works like [`Store::get`], if `may_read` accepts the size of the JSON in the block that contains the document.
+    /// That size is at least that of the document, and reading takes two buffers of it. Returns whether the document
+    /// was read.
     pub fn get_if(
         &self,
         doc: DocId,

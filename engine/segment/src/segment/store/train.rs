@@ -11,10 +11,12 @@ const DICTIONARY_BYTES: usize = 256 * 1024;
 /// A dictionary is at most this share of what it is trained on: the rest of the index may not be much more.
 const DICTIONARY_SHARE: usize = 8;
 
-/// How FASTCOVER ("Effective construction of relative Lempel-Ziv dictionaries", Liao et al., as in zstd) chooses pieces.
+/// Parameters with which FASTCOVER ("Effective construction of relative Lempel-Ziv dictionaries", Liao et al., as in
+/// zstd) selects pieces.
 ///
-/// The library's own choice of them tries five sizes of pieces and packs the samples with each: 0.22 s for 2 MB, on which
-/// catalogue documents are packed to 0.347 and films to 0.375. These take 0.03 s, and on 4 MB 0.04, to 0.343 and 0.366.
+/// The library's own selection tries five sizes of pieces and packs the samples with each: 0.22 s for 2 MB, which packs
+/// catalogue documents to 0.347 and films to 0.375. These parameters take 0.03 s, and on 4 MB 0.04 s, and reach 0.343
+/// and 0.366.
 const PARAMETERS: ZDICT_fastCover_params_t = ZDICT_fastCover_params_t {
     // Bytes of a piece.
     k: 256,

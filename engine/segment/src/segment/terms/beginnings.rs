@@ -5,13 +5,13 @@ use crate::bits::varint::{put_varint, read_varint};
 /// A place in the dictionary: what some terms begin with, or a whole term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beginning {
-    /// Of the node of the fst.
+    /// Address of the node in the fst.
     pub(super) address: usize,
     /// Sum of the outputs on the way to it.
     pub(super) rank: u32,
 }
 
-/// Where terms begin like a word, or like one that is a typo away from it.
+/// Places in the term dictionary at which terms begin like a word, or like one that is a typo away from it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NearBeginnings {
     pub exact: Option<Beginning>,
@@ -38,7 +38,7 @@ impl NearBeginnings {
         })
     }
 
-    /// What is kept in memory for each open segment.
+    /// Returns the memory that it takes for each open segment, in bytes.
     pub fn heap_bytes(&self) -> usize {
         self.near.len()
     }

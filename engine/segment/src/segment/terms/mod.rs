@@ -38,7 +38,7 @@ impl Terms {
         self.fst.len() as u32
     }
 
-    /// Whether there is no term.
+    /// Reports whether there is no term.
     pub fn is_empty(&self) -> bool {
         self.fst.is_empty()
     }
@@ -58,7 +58,7 @@ impl Terms {
         self.descend(self.root(), prefix).map_or(FIRST_TERM..FIRST_TERM, |place| self.range(place))
     }
 
-    /// What all terms begin with.
+    /// Returns the root of the term dictionary, with which all terms begin.
     pub fn root(&self) -> Beginning {
         Beginning { address: self.fst.root().addr(), rank: 0 }
     }

@@ -421,7 +421,8 @@ fn columns_can_be_added() {
     check_segment(&SegmentReader::open(&directory, &meta).unwrap(), &docs.iter().collect::<Vec<_>>());
 }
 
-/// What is made beside the writer and the writer itself give names to files of the same segment.
+/// Checks that threads that add columns to the same segment at the same time get files with different names. The writer
+/// and work done beside it both name files of a segment.
 #[test]
 fn columns_that_are_added_at_the_same_time_get_files_of_their_own() {
     let directory = MemoryDirectory::new();

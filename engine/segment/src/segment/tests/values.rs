@@ -38,7 +38,7 @@ fn values_of(doc: &Doc, field: FieldId) -> Vec<Value> {
     doc.values.iter().filter(|v| v.0 == field).map(|v| v.1.clone()).collect()
 }
 
-/// What documents have, in both directions.
+/// Checks the values of documents in both directions.
 fn check_documents(column: &Column, field: FieldId, docs: &[&Doc]) {
     let ordinal_of = |value: &Value| match value {
         Value::Number(number) => Some(column.find_number(*number).unwrap()),

@@ -11,7 +11,7 @@ pub(super) const CLASS_COUNT: usize = 4;
 const WIDTH_MAX: [u8; 3] = [8, 12, 16];
 const ENTRIES_MAX: usize = (1 << WIDTH_MAX[0]) + (1 << WIDTH_MAX[1]) + (1 << WIDTH_MAX[2]);
 
-/// What stands for one ordinal.
+/// Code of one ordinal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Code {
     pub(super) class: u8,
@@ -118,9 +118,9 @@ pub(super) struct CodeShape {
     /// Added to the value of a class to get an index into the table; for class 3 the length of the table, so that
     /// values at or past the table are ordinals.
     pub(super) starts: [u32; CLASS_COUNT],
-    /// Where the table starts.
+    /// Offset of the table.
     pub(super) table_at: usize,
-    /// Where the bytes behind the table start.
+    /// Offset of the bytes after the table.
     pub(super) end: usize,
 }
 

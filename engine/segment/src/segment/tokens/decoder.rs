@@ -52,10 +52,11 @@ fn load(bytes: &[u8], at: usize) -> u64 {
     }
 }
 
-/// What the four tokens of a byte of classes need, so that their values are found without waiting for each other.
+/// Offsets, masks and starts of the four tokens of a byte of classes, so that their values can be read independently of
+/// each other.
 #[derive(Clone, Copy, Default)]
 struct FourTokens {
-    /// Where each value starts, in bits from the first one, and where the last one ends.
+    /// Offset of each value, in bits from the first one, and the end of the last one.
     offsets: [u8; TOKENS_PER_BYTE + 1],
     masks: [u32; TOKENS_PER_BYTE],
     starts: [u32; TOKENS_PER_BYTE],
@@ -173,7 +174,7 @@ impl Decoder {
         &self.four[usize::from(packed.class_byte(at))]
     }
 
-    /// What a value of a class stands for.
+    /// Returns the ordinal that a value of a class represents.
     #[inline(always)]
     pub(super) fn ordinal(&self, table: &[[u8; 4]], class: u8, value: u32) -> TermOrdinal {
         ordinal(table, value.wrapping_add(self.starts[usize::from(class & 3)]))

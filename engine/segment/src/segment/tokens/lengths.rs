@@ -18,7 +18,7 @@ pub struct FieldLength {
 pub struct FieldLengths(Vec<FieldLength>);
 
 impl FieldLengths {
-    /// Of some documents of a segment. Cost: one look at the token counts of each.
+    /// Sums the field lengths of some documents of a segment. Cost: one look at the token counts of each.
     pub fn of(column: &TokenColumn, docs: impl Iterator<Item = DocId>) -> FieldLengths {
         let mut sums = FieldLengths::default();
         for doc in docs {
@@ -45,7 +45,7 @@ impl FieldLengths {
         FieldId::try_from(self.0.len()).unwrap_or(FieldId::MAX)
     }
 
-    /// Of one field.
+    /// Returns the length of one field.
     pub fn get(&self, field: FieldId) -> FieldLength {
         self.0.get(usize::from(field)).copied().unwrap_or_default()
     }

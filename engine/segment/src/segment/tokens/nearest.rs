@@ -21,7 +21,7 @@ pub struct Nearest {
     filter: u64,
 }
 
-/// Which bit of a filter an ordinal leads to.
+/// Returns the bit of a filter to which an ordinal maps.
 fn bit(ordinal: TermOrdinal) -> u64 {
     1 << (ordinal % u64::BITS)
 }

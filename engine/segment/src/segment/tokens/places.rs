@@ -33,8 +33,9 @@ impl Places {
         self.width
     }
 
-    /// Whether `is_last` accepts any of the word's places among `len` tokens: it gets the place and the bit at which its
-    /// value starts, ascending, until it accepts one. Cost: some nanoseconds for four tokens up to the accepted place.
+    /// Reports whether `is_last` accepts any of the word's places among `len` tokens. It is called with each place and
+    /// the bit at which its value starts, ascending, until it accepts one. Cost: some nanoseconds for every four tokens
+    /// up to the accepted place.
     #[inline]
     pub(super) fn any(
         &self,
@@ -70,7 +71,7 @@ impl Places {
         false
     }
 
-    /// Which of four tokens are the word, as bits; their values start at `start`.
+    /// Returns, as bits, the tokens among four that are the word. Their values start at `start`.
     #[inline]
     fn among_four(&self, decoder: &Decoder, packed: Packed<'_>, classes: u8, start: usize) -> u32 {
         let mut tokens = 0;

@@ -33,7 +33,7 @@ pub struct TokenColumn {
     ordinal_count: u32,
 }
 
-/// Where the tokens of a document are among those of all.
+/// Range of a document's tokens among those of all documents.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Span {
     start: usize,
@@ -110,7 +110,7 @@ impl TokenColumn {
         ordinals.filter(|&ordinal| ordinal != GAP).take(count).collect()
     }
 
-    /// What stands for an ordinal in this column. Cost: one pass over the code table, some entries in a nanosecond.
+    /// Returns the code of an ordinal in this column. Cost: one pass over the code table, some entries in a nanosecond.
     pub(super) fn code_of(&self, ordinal: TermOrdinal) -> Code {
         let table = self.table();
         let is = |entry: &[u8; 4]| u32::from_le_bytes(*entry) == ordinal;
@@ -149,7 +149,7 @@ impl TokenColumn {
         self.doc_at(self.span(doc))
     }
 
-    /// Where a document has its tokens (nowhere past the end).
+    /// Returns the span of a document's tokens, which is empty past the end.
     #[inline]
     fn span(&self, doc: DocId) -> Span {
         let [start, end] = self.offsets_shape.get_two(&self.offsets, doc as usize);
@@ -336,7 +336,7 @@ impl<'a> TokensOfDoc<'a> {
         self.packed().0
     }
 
-    /// Whether the document has no token.
+    /// Reports whether the document has no token.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -375,7 +375,7 @@ impl<'a> TokensOfDoc<'a> {
         self.column.decoder.decode(self.column.table(), packed, 0, tokens);
     }
 
-    /// As [`decode`](Self::decode), but tokens stay codes, of which [`WantedTerms`] has the terms.
+    /// Works like [`decode`](Self::decode), but leaves tokens as codes, of which [`WantedTerms`] has the terms.
     pub fn decode_codes(&self, fields: &mut Vec<(FieldId, u32)>, codes: &mut Vec<u32>) {
         fields.clear();
         let (len, packed) = self.read_counts(|field, end| fields.push((field, end as u32)));
@@ -399,7 +399,7 @@ impl Run<'_> {
         self.len
     }
 
-    /// Whether there is no token (never, for a run of an undamaged file).
+    /// Reports whether there is no token (never true for a run of an undamaged file).
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

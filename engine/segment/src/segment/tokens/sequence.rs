@@ -27,8 +27,8 @@ impl Sequence {
         Sequence { words, gap: column.code_of(GAP), rarest }
     }
 
-    /// Whether the words follow each other in a field of the document that `searched` accepts. Cost: finding the places of
-    /// the rarest word (see [`Places::any`]), and some nanoseconds for each.
+    /// Reports whether the words follow each other in a field of the document that `searched` accepts. Cost: finding
+    /// the places of the rarest word (see [`Places::any`]), and some nanoseconds for each.
     pub fn is_in(&self, doc: &TokensOfDoc<'_>, searched: impl Fn(FieldId) -> bool) -> bool {
         let (len, packed) = doc.packed();
         let decoder = doc.decoder();
@@ -47,8 +47,8 @@ impl Sequence {
         })
     }
 
-    /// Whether a field of the document begins with the words, and `accepts` it and its number of tokens. Cost: some
-    /// nanoseconds for each field that begins with a token of the same class as the first word.
+    /// Reports whether a field of the document begins with the words, and `accepts` returns true for it and its number
+    /// of tokens. Cost: some nanoseconds for each field that begins with a token of the same class as the first word.
     pub fn begins_field(&self, doc: &TokensOfDoc<'_>, accepts: impl Fn(FieldId, usize) -> bool) -> bool {
         let (tokens, packed) = doc.packed();
         let decoder = doc.decoder();
@@ -64,7 +64,7 @@ impl Sequence {
         })
     }
 
-    /// Whether the words from the one numbered `from` on are at a place and behind it, where values start at `bit`.
+    /// Reports whether the words from number `from` on are at a place and after it. Values start at `bit`.
     #[inline]
     fn follow(&self, decoder: &Decoder, packed: Packed<'_>, from: usize, place: usize, mut bit: usize) -> bool {
         self.words[from..].iter().zip(place..).all(|(word, place)| {
@@ -76,7 +76,7 @@ impl Sequence {
         })
     }
 
-    /// Whether the words before the one numbered `to` are before a place, whose value starts at `bit`.
+    /// Reports whether the words before number `to` are before a place, whose value starts at `bit`.
     #[inline]
     fn precede(&self, decoder: &Decoder, packed: Packed<'_>, to: usize, place: usize, mut bit: usize) -> bool {
         self.words[..to].iter().rev().zip((0..place).rev()).all(|(word, place)| {
@@ -92,7 +92,7 @@ impl Sequence {
         word.map_or(code != self.gap, |word| code == word)
     }
 
-    /// Whether the words at a place are all in one field, and in one that `searched` accepts.
+    /// Reports whether the words at a place are all in one field, and `searched` accepts that field.
     fn are_in_field(&self, doc: &TokensOfDoc<'_>, place: usize, searched: impl Fn(FieldId) -> bool) -> bool {
         let mut end = 0;
         // Fields follow each other without a token between them.

@@ -25,7 +25,7 @@ const MISSED_DIVISOR: usize = 200;
 const STRANGE_MISSED_DIVISOR: usize = 100;
 /// Added to what was measured: queries are not documents.
 const REACH_MARGIN: f32 = 0.5;
-/// What is measured is kept within this.
+/// Bounds to which the measured reach is clamped.
 const REACH: std::ops::RangeInclusive<f32> = 2.0..=12.0;
 /// Vectors between two looks at the flag that cancels.
 const ROWS_PER_CHECK: usize = 1024;
@@ -38,7 +38,7 @@ pub(super) struct Centres {
     pub(super) count: usize,
 }
 
-/// How the members of a list lie.
+/// Distribution of the members of a list around its centre.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Spread {
     /// Mean cosine with the centre.
@@ -77,7 +77,7 @@ fn sampled(index: usize, among: usize, vector_count: usize) -> usize {
 pub(super) type Check<'c> = dyn Fn() -> Result<(), SegmentError> + 'c;
 
 impl Centres {
-    /// Of a sample of `rows`.
+    /// Trains the centres on a sample of `rows`.
     pub(super) fn train(rows: &RowSource<'_>, check: &Check<'_>) -> Result<Centres, SegmentError> {
         let count = list_count(rows.len());
         let sample_count = (count * SAMPLED_PER_LIST).min(rows.len());
@@ -240,7 +240,7 @@ impl Probes {
         }
     }
 
-    /// How far a search has to look so that it misses next to no neighbour.
+    /// Returns the reach that a search needs so that it misses next to no neighbour, in standard deviations.
     fn reach(&self, centres: &Centres, spreads: &[Spread], list_of: &[u32]) -> f32 {
         let (mut needed, mut needed_strange) = (Vec::new(), Vec::new());
         let mut cosine = [0.0];
@@ -265,7 +265,7 @@ impl Probes {
     }
 }
 
-/// What is enough for all but one in `divisor` of the needs.
+/// Returns the value that satisfies all but one in `divisor` of the needs.
 fn missing_one_in(divisor: usize, mut needed: Vec<f32>) -> f32 {
     needed.sort_unstable_by(f32::total_cmp);
     let place = needed.len().saturating_sub(1 + needed.len() / divisor);

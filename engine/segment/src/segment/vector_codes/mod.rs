@@ -29,7 +29,7 @@ use super::{ListThresholds, VectorShape};
 /// Shorter vectors are scanned as they are: little is gained, and few dimensions average few errors out.
 pub(crate) const CODED_DIMENSIONS_MIN: u32 = 32;
 
-/// Whether a segment has codes for so many vectors.
+/// Reports whether a segment has codes for `vector_count` vectors.
 pub(crate) fn are_coded(shape: VectorShape, vector_count: usize, thresholds: &ListThresholds) -> bool {
     !shape.binary && shape.dimensions >= CODED_DIMENSIONS_MIN && vector_count >= thresholds.coded_vectors_min
 }

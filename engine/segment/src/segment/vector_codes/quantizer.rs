@@ -69,7 +69,7 @@ impl Quantizer {
 #[derive(Clone, Debug)]
 pub struct CodedQuery {
     numbers: Vec<i8>,
-    /// What a number stands for.
+    /// Scale of the numbers: the value of one unit.
     scale: f32,
     /// Half the sum of all that codes can hold: they count from 0.
     offset: f32,

@@ -93,7 +93,8 @@ impl VectorCodes {
         self.vector_count
     }
 
-    /// How many standard deviations from the centre of a list, towards the query, neighbours are looked for.
+    /// Returns the number of standard deviations from the centre of a list, towards the query, within which neighbours
+    /// are searched.
     pub fn reach(&self) -> f32 {
         self.reach
     }
@@ -239,14 +240,15 @@ impl VectorCodes {
 
 /// Codes of one call of the kernel.
 const RUN_LENGTH_MAX: usize = 256;
-/// How many standard deviations an estimate may be below the last place and the vector still be in it.
+/// Number of standard deviations that an estimate may be below the last place so that the vector is still a candidate
+/// for it.
 const DOUBT: f32 = 3.0;
 /// Candidates are at most so many, or so many for each that is wanted. More come only from vectors that are (nearly) the
 /// same.
 const CANDIDATES_MAX: usize = 1024;
 const CANDIDATES_PER_WANTED: usize = 8;
 
-/// What a search has found so far.
+/// Results of a search so far.
 struct Search<'c> {
     codes: &'c VectorCodes,
     query: CodedQuery,
@@ -289,7 +291,7 @@ impl<'c> Search<'c> {
         }
     }
 
-    /// Whether vectors whose cosine is not above `bound` come too late.
+    /// Reports whether vectors whose cosine is not above `bound` can no longer enter.
     fn is_satisfied(&self, bound: f32) -> bool {
         self.best.len() >= self.count && self.best.peek().is_none_or(|least| least.0.0 >= bound)
     }

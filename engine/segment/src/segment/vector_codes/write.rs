@@ -34,7 +34,7 @@ impl<'e> EarlierLists<'e> {
         self.list_of.get((self.number_of)(row)? as usize)?.checked_sub(1)
     }
 
-    /// Whether its centres are enough for so many vectors.
+    /// Reports whether the earlier centres are enough for `vector_count` vectors.
     fn serves(&self, vector_count: usize) -> bool {
         (self.codes.vector_count() as usize) * 2 >= vector_count
             && self.codes.list_count() * 2 >= list_count(vector_count)

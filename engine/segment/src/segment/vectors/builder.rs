@@ -62,12 +62,12 @@ impl VectorsBuilder {
         &self.name
     }
 
-    /// Whether nothing is known of any document's vectors.
+    /// Reports whether no document has a vector state.
     pub fn is_empty(&self) -> bool {
         !self.entries.iter().any(|entry| entry.state.is_present())
     }
 
-    /// How its vectors are stored.
+    /// Returns the storage format of its vectors.
     pub fn shape(&self) -> VectorShape {
         self.shape
     }
@@ -194,7 +194,7 @@ impl VectorsBuilder {
     }
 }
 
-/// What a vector is to be multiplied with to have the length 1; 0 for the vector of zeros.
+/// Returns the factor by which a vector must be multiplied to have the length 1, or 0 for the zero vector.
 pub(super) fn inverse_norm(vector: &[f32]) -> f32 {
     let squares: f64 = vector.iter().map(|value| f64::from(*value) * f64::from(*value)).sum();
     // Finite also for vectors of nearly nothing: what is multiplied with it stays a number.

@@ -19,7 +19,7 @@ pub use reader::Vectors;
 /// Numbers of a vector, at most.
 pub const DIMENSIONS_MAX: u32 = 65_536;
 
-/// How the vectors of an embedder are stored.
+/// Storage format of the vectors of an embedder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VectorShape {
     /// Numbers of a vector, at least 1.
@@ -64,7 +64,7 @@ impl VectorShape {
     }
 }
 
-/// What is known of the vectors of one document.
+/// State of the vectors of one document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VectorState(u8);
 
@@ -98,22 +98,22 @@ impl VectorState {
         VectorState(self.0 & !Self::REGENERATE)
     }
 
-    /// Whether anything is known.
+    /// Reports whether the document has a vector state.
     pub fn is_present(self) -> bool {
         self.0 & Self::PRESENT != 0
     }
 
-    /// Whether the vectors are replaced when the text changes.
+    /// Reports whether the vectors are replaced when the text changes.
     pub fn regenerates(self) -> bool {
         self.0 & Self::REGENERATE != 0
     }
 
-    /// Whether the vectors came with the document.
+    /// Reports whether the vectors came with the document.
     pub fn is_user_provided(self) -> bool {
         self.0 & Self::USER != 0
     }
 
-    /// Whether the hash of a text is known.
+    /// Reports whether the hash of a text is known.
     pub fn has_hash(self) -> bool {
         self.0 & Self::HASHED != 0
     }
@@ -130,7 +130,7 @@ pub fn fragments_hash(hash: u64, fragments: u32) -> u64 {
 }
 
 impl StoredVectors<'_> {
-    /// Whether the vectors were made of fragments, among them the one at `position`.
+    /// Reports whether the vectors were made from fragments, including the one at `position`.
     pub fn are_of_fragment(&self, position: usize) -> bool {
         let is_made = self.state.has_hash() && !self.state.is_user_provided();
         is_made && position < FRAGMENT_BITS as usize && self.text_hash >> position & 1 == 1
@@ -141,7 +141,7 @@ impl StoredVectors<'_> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StoredVectors<'a> {
     pub state: VectorState,
-    /// Of the text; see [`VectorState::has_hash`].
+    /// Hash of the text; see [`VectorState::has_hash`].
     pub text_hash: u64,
     /// One row after the other.
     pub rows: &'a [u8],

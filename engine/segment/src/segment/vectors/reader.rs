@@ -90,7 +90,7 @@ impl Vectors {
         Ok(())
     }
 
-    /// Whether all that was read is sound. Rows are handed out whatever they are: see [`Vectors::rows`].
+    /// Fails if anything that was read is damaged. Rows are returned even if they are damaged: see [`Vectors::rows`].
     fn check(&self) -> Result<(), SegmentError> {
         self.blocks.as_ref().map_or(Ok(()), |blocks| blocks.check())
     }
@@ -110,7 +110,7 @@ impl Vectors {
         &self.name
     }
 
-    /// How its vectors are stored.
+    /// Returns the storage format of its vectors.
     pub fn shape(&self) -> VectorShape {
         self.shape
     }
@@ -125,7 +125,7 @@ impl Vectors {
         self.vector_count
     }
 
-    /// What is known of a document's vectors.
+    /// Returns the state of a document's vectors.
     #[inline]
     pub fn state(&self, doc: DocId) -> VectorState {
         if doc >= self.doc_count {
@@ -146,7 +146,7 @@ impl Vectors {
         start..end
     }
 
-    /// Whether each document has exactly one vector, which so has the document's number.
+    /// Reports whether each document has exactly one vector, which then has the document's number.
     pub fn is_one_each(&self) -> bool {
         self.one_each
     }
@@ -176,8 +176,8 @@ impl Vectors {
         self.bytes.get(self.rows_at + start..self.rows_at + end).unwrap_or_default()
     }
 
-    /// What the product with a vector is to be multiplied with to count as one with its direction; 0 for the vector
-    /// of zeros. 1 when binary.
+    /// Returns the factor that turns the product with a vector into the product with its direction. It is 0 for the
+    /// zero vector, and 1 if vectors are binary.
     #[inline]
     pub fn inverse_norm(&self, vector: u32) -> f32 {
         if self.shape.binary {
@@ -203,7 +203,7 @@ impl Vectors {
         self.check().map(|()| stored)
     }
 
-    /// Whether the vectors of a document were made of the fragment at `position`.
+    /// Reports whether the vectors of a document were made from the fragment at `position`.
     pub fn are_of_fragment(&self, doc: DocId, position: usize) -> bool {
         let (state, text_hash) = (self.state(doc), self.text_hash(doc));
         StoredVectors { state, text_hash, ..StoredVectors::default() }.are_of_fragment(position)

@@ -22,7 +22,7 @@ pub(super) struct Documents {
     pub(super) store: StoreParts,
 }
 
-/// What was written.
+/// Summary of the documents that were written.
 pub(super) struct WrittenDocuments {
     pub(super) column_fields: Vec<FieldId>,
     pub(super) geo: bool,
@@ -42,7 +42,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Of documents with the same internal id the one that came last stays.
+    /// Computes the order of documents by internal id. Of documents with the same id the one that came last is kept.
     pub(super) fn new(ids: &[u64]) -> Order {
         let mut docs: Vec<u32> = (0..ids.len() as u32).collect();
         if ids.is_sorted_by(|a, b| a < b) {

@@ -19,24 +19,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use text::{SortedText, TextBuilder};
 
-/// What a new segment is to hold.
+/// Options of a new segment.
 #[derive(Clone, Debug, Default)]
 pub struct SegmentWriterOptions {
     /// Recorded in the segment; the caller decides which words it passes.
     pub text_fields: TextFields,
     /// Fields that get a column even when no document has them. A field that receives a value always gets one.
     pub column_fields: Vec<FieldId>,
-    /// Whether the segment gets a geo column even when no document has a point.
+    /// True if the segment gets a geo column even if no document has a point.
     pub geo: bool,
-    /// Whether the segment gets shapes even when no document has one.
+    /// True if the segment gets shapes even if no document has one.
     pub shapes: bool,
     /// Compression dictionary that the segments of the index share.
     pub store_dictionary: StoreDictionary,
-    /// Which lists that save time the segment gets.
+    /// Thresholds for the optional precomputed lists of the segment.
     pub list_thresholds: ListThresholds,
 }
 
-/// How two pieces of work are done at once: this module uses no thread of its own.
+/// Way to run two pieces of work in parallel. This module starts no threads of its own.
 pub trait TwoThreads {
     /// Runs `beside` on another thread while `here` runs on this one, and waits for both. A panic of either is one of the
     /// call.
@@ -197,8 +197,8 @@ impl SegmentWriter {
         }
     }
 
-    /// Whether [`finish_joined`](Self::finish_joined) can take `other`: both together do not exceed a segment, and neither
-    /// has vectors, which may be in files because memory is short.
+    /// Reports whether [`finish_joined`](Self::finish_joined) can take `other`. Both together must not exceed a
+    /// segment, and neither may have vectors, which may be in files because memory is short.
     pub fn can_join(&self, other: &SegmentWriter) -> bool {
         let have_no_vectors = [self, other].iter().all(|writer| writer.documents.vectors.is_empty());
         self.ids.len() + other.ids.len() <= DOCS_MAX as usize && have_no_vectors
@@ -209,7 +209,7 @@ impl SegmentWriter {
         self.finish_unless(&NEVER, directory, id)
     }
 
-    /// As [`finish`](Self::finish), given up between two steps once `cancelled` is set.
+    /// Works like [`finish`](Self::finish), but stops between two steps once `cancelled` is set.
     pub fn finish_unless(
         self,
         cancelled: &AtomicBool,
@@ -219,10 +219,10 @@ impl SegmentWriter {
         self.write_or_remove(None, cancelled, directory, id, None::<&NoThreads>)
     }
 
-    /// As [`finish_unless`](Self::finish_unless), with the documents of another writer with the same options behind those of this one
-    /// ([`can_join`](Self::can_join)), on two threads, in little more than half the time. Of equal internal ids those of
-    /// `other` win. The dictionary and unions are held in memory until the rest is written. What joining costs: one look-up for
-    /// each different word and value of `other`, and a copy of its numbers.
+    /// Works like [`finish_unless`](Self::finish_unless), but appends the documents of another writer with the same
+    /// options ([`can_join`](Self::can_join)). It uses two threads and takes little more than half the time. Of equal
+    /// internal ids those of `other` win. The term dictionary and unions are held in memory until the rest is written.
+    /// Cost of joining: one look-up for each different word and value of `other`, and a copy of its numbers.
     pub fn finish_joined(
         self,
         other: SegmentWriter,
@@ -311,7 +311,7 @@ impl SegmentWriter {
         Some((other.text, other.documents))
     }
 
-    /// Whether it can be written.
+    /// Fails if the segment cannot be written.
     fn check(&mut self) -> Result<(), SegmentError> {
         assert!(self.open.is_none() && !self.ids.is_empty(), "the segment has documents and the last one was ended");
         if let Some(failure) = self.failure.take() {
@@ -366,7 +366,7 @@ impl DocumentHalf<'_> {
     }
 }
 
-/// What was written.
+/// Summary of what was written.
 struct Written {
     documents: WrittenDocuments,
     term_count: u32,

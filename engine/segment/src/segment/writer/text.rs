@@ -16,8 +16,9 @@ use std::sync::Arc;
 /// Distance of the words on both sides of a gap token.
 const GAP_POSITIONS: u32 = 8;
 
-/// What a term takes while the segment is finished, beside its entry: its place in the order of the terms (16 bytes), its
-/// ordinal (4), where its postings are (8 and 16), its frequency (4), its info (16), and the dictionary.
+/// Memory that a term takes while the segment is finished, in bytes, besides its entry: its place in the order of the
+/// terms (16 bytes), its ordinal (4), the location of its postings (8 and 16), its frequency (4), its info (16), and
+/// the term dictionary.
 const FINISHING_BYTES_PER_TERM: usize = 80;
 
 /// Tokens of all documents by local id, in order of arrival.
@@ -175,7 +176,7 @@ impl TextBuilder {
 /// The text of all documents, whose words have their ordinals.
 pub(super) struct SortedText {
     terms: Arc<SortedTerms>,
-    /// As in [`TextBuilder`], but for the tokens, which are ordinals.
+    /// Tokens as in [`TextBuilder`], except that they are ordinals.
     tokens: Vec<TermOrdinal>,
     runs: Vec<(FieldId, u32)>,
     docs: Vec<(usize, usize)>,
@@ -316,7 +317,7 @@ struct Inverter {
 
 #[derive(Clone, Copy)]
 struct OpenTerm {
-    /// Where its next posting goes.
+    /// Index of its next posting.
     next: usize,
     /// The document and field that held it last.
     last: u64,

@@ -32,7 +32,7 @@ struct Slot {
     place: u64,
     /// The length of a short word; that of no word and bits of the hash of a longer one.
     tag: u32,
-    /// Which entry it is, or [`FREE`].
+    /// Index of the entry, or [`FREE`].
     index: u32,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Vocabulary {
     entries: Vec<Entry>,
     arena: Vec<u8>,
     hasher: foldhash::fast::RandomState,
-    /// What places in the table depend on, beside the words.
+    /// Random seed on which the slots of words depend.
     seed: u64,
     /// Empty until there are enough words to pay for it; then [`RECENT_SLOTS`] long.
     recent: Vec<ShortWord>,
@@ -161,7 +161,8 @@ impl Vocabulary {
         FIRST_TERM + index
     }
 
-    /// Where the search for a word starts; `bytes` are those of a short one. Who sends words does not know the seed.
+    /// Returns the slot at which the search for a word starts. `bytes`: those of a short word. Clients who choose the
+    /// words do not know the seed.
     #[inline]
     fn first_slot(&self, tag: u32, bytes: u64) -> usize {
         let mixed =
@@ -290,7 +291,7 @@ impl SortedTerms {
         }
     }
 
-    /// As [`first_bytes`](crate::bits::first_bytes) makes them.
+    /// Returns the first bytes of a term, see [`first_bytes`](crate::bits::first_bytes).
     pub(super) fn first_bytes(&self, rank: usize) -> u64 {
         self.order[rank].0
     }

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Who has to act on an error.
+/// Party that must act on an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorType {
@@ -34,7 +34,7 @@ macro_rules! codes {
             /// The text of the `code` key (snake case).
             pub fn as_str(self) -> &'static str { match self { $(Code::$variant => $name,)* } }
 
-            /// Who has to act.
+            /// Returns the party that must act.
             pub fn error_type(self) -> ErrorType { match self { $(Code::$variant => ErrorType::$type,)* } }
 
             /// The HTTP status of an answer with this code, unless [`ApiError::with_status`] says otherwise.

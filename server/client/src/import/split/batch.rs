@@ -14,12 +14,12 @@ pub(in crate::import) struct Batch {
     /// Between the cells of CSV.
     pub(in crate::import) delimiter: u8,
     pub(in crate::import) place: Place,
-    /// Of the body, before its documents: the header of a CSV file.
+    /// Length of the body before its documents, which is the header of a CSV file.
     pub(super) header_bytes: usize,
     pub(super) documents: Vec<DocumentStart>,
 }
 
-/// Where a document of a body is, in bytes, and where in its file.
+/// Place of a document: offset in the body in bytes, and position in its file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DocumentStart {
     pub(super) offset: usize,

@@ -4,8 +4,8 @@ use std::io::BufRead;
 
 use super::{Batcher, Stop};
 
-/// Where in a row the next byte stands. This and [`Scanner`] know as much of CSV as the server's reader does; a test
-/// compares the two.
+/// State of the scanner before the next byte of a row. This and [`Scanner`] know as much of CSV as the server's
+/// reader does; a test compares the two.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     CellStart,

@@ -5,7 +5,7 @@ use std::io::BufRead;
 use super::{Batcher, Stop};
 use crate::import::ImportError;
 
-/// What may come next outside of documents.
+/// Input that may come next outside of documents.
 #[derive(Clone, Copy)]
 enum Expected {
     Start,
@@ -31,7 +31,8 @@ impl Expected {
         }
     }
 
-    /// What is expected behind `byte`, which may begin a document or stand between them; `None` when it may not.
+    /// Returns the state after `byte`, which may begin a document or separate documents. Returns `None` if `byte` is
+    /// not allowed here.
     fn behind(self, byte: u8) -> Option<Expected> {
         match (self, byte) {
             (expected, b' ' | b'\t' | b'\n' | b'\r') => Some(expected),
@@ -45,14 +46,14 @@ impl Expected {
     }
 }
 
-/// Where the splitting of a text is.
+/// State of the splitter.
 struct Splitter {
     expected: Expected,
     /// The start of an element that goes on in the next buffer.
     element: Vec<u8>,
-    /// What stands between elements, as blanks.
+    /// Separators between elements, replaced by blanks.
     blank: Vec<u8>,
-    /// Of the brackets that are open.
+    /// Number of open brackets.
     depth: u64,
     in_string: bool,
     escaped: bool,
@@ -84,7 +85,8 @@ impl Splitter {
         Ok(())
     }
 
-    /// Whether `byte`, outside of elements, begins one; refused when it may not stand there. `found` starts with it.
+    /// Reports whether `byte`, outside of elements, begins one. Refuses a byte that is not allowed here. `found` starts
+    /// with it.
     #[inline]
     fn is_start(&mut self, byte: u8, found: &[u8], batcher: &mut Batcher) -> Result<bool, Stop> {
         let Some(next) = self.expected.behind(byte) else {
@@ -102,7 +104,7 @@ impl Splitter {
         Ok(true)
     }
 
-    /// Whether `byte`, inside of an element, ends it.
+    /// Reports whether `byte`, inside an element, ends it.
     #[inline]
     fn is_end(&mut self, byte: u8) -> bool {
         if self.in_string {

@@ -18,16 +18,16 @@ use lamina_base::options::ByteSize;
 
 use super::{Format, ImportError, place::Place, source::Source};
 
-/// How much is read in search of the end of one document, unless batches are larger. A server takes no larger request
-/// by default.
+/// Maximum number of bytes read in search of the end of one document, unless batches are larger. By default, a
+/// server accepts no larger request.
 const DOCUMENT_BYTES_MAX: usize = 100_000_000;
 
-/// What bounds the memory.
+/// Limits that bound the memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Of a batch, unless it is a single larger document.
+    /// Maximum size of a batch, unless it is a single larger document.
     batch_bytes: usize,
-    /// Of a document: what is larger ends the reading.
+    /// Maximum size of a document. A larger one ends the reading.
     document_bytes: usize,
 }
 
@@ -74,7 +74,7 @@ pub(super) fn split(source: Source, limits: Limits, mut sink: impl FnMut(Batch) 
     }
 }
 
-/// Why a file is not read further.
+/// Reason why a file is not read further.
 enum Stop {
     /// More serves no purpose.
     Sink,
@@ -122,11 +122,11 @@ struct Batcher<'a> {
     header: Vec<u8>,
     header_lines: u64,
     body: Vec<u8>,
-    /// Where its documents are.
+    /// Places of its documents.
     documents: Vec<DocumentStart>,
-    /// Where what comes next stands in the file.
+    /// Position of the next input in the file.
     next: Position,
-    /// Where the batch begins, and the last line that it holds.
+    /// Position where the batch begins; `last_line` is the last line that it holds.
     start: Position,
     last_line: u64,
     sink: &'a mut dyn FnMut(Batch) -> bool,

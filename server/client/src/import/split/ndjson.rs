@@ -112,9 +112,9 @@ fn read_line(reader: &mut dyn BufRead, line: &mut Vec<u8>, bytes_max: usize) -> 
     Ok(())
 }
 
-/// Whether the line that holds `text` is still of the document, whose last byte is `last`. A line break between two
-/// documents has a `}` before it and a `{` behind it; one inside of a document never has both. What is no object is taken
-/// line by line.
+/// Reports whether the line that holds `text` still belongs to the document, whose last byte is `last`. A line
+/// break between two documents has a `}` before it and a `{` after it; one inside a document never has both. Input
+/// that is not an object is taken line by line.
 fn goes_on(document: &[u8], last: u8, text: &[u8]) -> bool {
     let is_object = document.trim_ascii_start().starts_with(b"{");
     is_object

@@ -44,7 +44,7 @@ fn check(format: Format, text: &str, batch_bytes: usize, expected: &[(&str, u64,
     }
 }
 
-/// What was sent until the input went wrong, and what is said then.
+/// Checks the batches sent before a fault of the input, and the error message for it.
 #[track_caller]
 fn refused(format: Format, text: &str, sent: &[&str], message: &str) {
     for buffer in [1, 5, 1 << 16] {

@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 
 use super::{SHOWN_MAX, Store, StoreError};
 
-/// What the table says, and what of it this program would not have stored.
+/// Aliases in the table, and the rows that this program would not have stored.
 #[derive(Debug, Default)]
 pub struct StoredAliases {
     pub aliases: Aliases,

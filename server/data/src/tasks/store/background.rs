@@ -17,11 +17,11 @@ use crate::tasks::kind::Status;
 /// A batch that has written what it writes.
 #[derive(Clone, Debug)]
 pub struct Written {
-    /// What it comes to, but for the vectors.
+    /// Results of the batch, except for the vectors.
     pub batch: FinishedBatch,
     /// Folder of its index.
     pub folder: FolderName,
-    /// How many processes died while it went on, as they count.
+    /// Number of counted process deaths during the batch.
     pub deaths: u32,
 }
 

@@ -18,7 +18,7 @@ pub struct TaskCounts {
     pub kinds: BTreeMap<String, u64>,
     /// By the uid of an index.
     pub indexes: BTreeMap<String, u64>,
-    /// When the oldest task that is not final was registered.
+    /// Registration time of the oldest task that is not final.
     pub oldest_waiting: Option<Timestamp>,
 }
 

@@ -99,7 +99,7 @@ impl Store {
         Ok(count)
     }
 
-    /// Whether there is room for a task.
+    /// Checks whether there is room for a task.
     ///
     /// # Errors
     /// [`StoreError::Full`]

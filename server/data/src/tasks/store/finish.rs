@@ -16,8 +16,8 @@ use crate::tasks::task::StoredError;
 use crate::tasks::uid_set::UidSet;
 use crate::tasks::work;
 
-/// What a batch did, complete enough to be stored by another process: the engine keeps it with its commit, so that a
-/// crash between that commit and this transaction loses nothing.
+/// Results of a batch, complete enough to be stored by another process. The engine keeps them with its commit, so
+/// that a crash between that commit and this transaction loses nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FinishedBatch {
     /// Uid of the batch.
@@ -26,20 +26,20 @@ pub struct FinishedBatch {
     pub started_at: i64,
     /// Nanoseconds since 1970.
     pub finished_at: i64,
-    /// Why it did not hold more tasks.
+    /// Reason why the batch did not hold more tasks.
     pub strategy: String,
-    /// How each task of the batch ended.
+    /// Outcome of each task of the batch.
     pub tasks: Vec<FinishedTask>,
-    /// What happens to the names of the indexes, in order.
+    /// Changes of the names of the indexes, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub index_changes: Vec<IndexChange>,
-    /// What happens to dynamic search rules, in order.
+    /// Changes of dynamic search rules, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rule_changes: Vec<RuleChange>,
     /// Tasks that the batch cancels, and the cancelation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canceled: Option<(u32, UidSet)>,
-    /// What canceled tasks had done already: their documents were written, and waited for vectors.
+    /// Completed work of canceled tasks: their documents were written, and waited for vectors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub written: Vec<FinishedTask>,
     /// Tasks that the batch deletes, with the deletion each belongs to.
@@ -48,13 +48,13 @@ pub struct FinishedBatch {
     /// The index whose documents are to be embedded before the batch ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embeds: Option<String>,
-    /// How long its steps took, as text; unknown after a crash.
+    /// Durations of its steps, as text; unknown after a crash.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub progress_trace: Map<String, Value>,
     /// Members of its `stats` about what it wrote; unknown after a crash.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub write_stats: Map<String, Value>,
-    /// What became of its requests for vectors, if there were any; unknown after a crash.
+    /// Outcome of its requests for vectors, if there were any; unknown after a crash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embedder_requests: Option<Value>,
 }
@@ -86,11 +86,11 @@ impl FinishedBatch {
 pub struct FinishedTask {
     /// Uid of the task.
     pub uid: u32,
-    /// What came of it.
+    /// Outcome of the task.
     pub result: TaskResult,
 }
 
-/// What came of a task.
+/// Outcome of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum TaskResult {
@@ -101,11 +101,11 @@ pub enum TaskResult {
     /// With the counter of its type, and what is to be reported of embeddings that could not be made. With an error the task
     /// has failed, although what it counts was done.
     Unembedded {
-        /// As in `Succeeded`; `None` also when the entries have it.
+        /// Count as in `Succeeded`; `None` also when the entries have it.
         count: Option<u64>,
         /// Entries of its `details`.
         report: Map<String, Value>,
-        /// Why no text was embedded.
+        /// Reason why no text was embedded.
         error: Option<StoredError>,
     },
     /// It failed with this error.
@@ -142,11 +142,12 @@ impl Store {
         Ok(files)
     }
 
-    /// As [`Store::finish`], for a batch whose end a durable commit of its index remembers: if the power fails, the next start
-    /// stores it again. So the fsync is left to [`Store::sync`], which must be called before that index commits again.
+    /// Stores a batch like [`Store::finish`], if a durable commit of its index remembers its end. After a power
+    /// failure, the next start stores the batch again. Therefore the fsync is left to [`Store::sync`], which must be
+    /// called before that index commits again.
     ///
     /// # Errors
-    /// As [`Store::finish`].
+    /// Same as [`Store::finish`].
     pub fn finish_remembered(&self, batch: &FinishedBatch) -> Result<Vec<PayloadName>, StoreError> {
         let mut writer = self.writer()?;
         writer.set_synced(false)?;

@@ -23,7 +23,8 @@ use crate::tasks::steps::Step;
 use crate::tasks::task::Task;
 use crate::tasks::uid_set::UidSet;
 
-/// How often what is listed is in memory: as it is stored, and as a body, which holds up to twice as much while it grows.
+/// Number of copies of listed data in memory: the stored form, and the body, which takes up to twice as much while
+/// it grows.
 const COPIES: usize = 3;
 /// A batch without its details.
 const BATCH_BYTES: usize = 512;
@@ -33,9 +34,9 @@ const BATCH_BYTES: usize = 512;
 pub struct Page<T> {
     /// In order of the paging.
     pub results: Vec<T>,
-    /// How many there are on all pages.
+    /// Number of results on all pages.
     pub total: u64,
-    /// As asked for.
+    /// Limit as requested.
     pub limit: u64,
     /// Uid of the first result.
     pub from: Option<u32>,
@@ -103,7 +104,7 @@ fn raw(value: &impl Serialize) -> Box<RawValue> {
     serde_json::value::to_raw_value(value).expect("JSON values have text keys")
 }
 
-/// What a phase of the engine is called in public.
+/// Returns the public name of a phase of the engine.
 pub fn step_name(phase: Phase) -> &'static str {
     match phase {
         Phase::Starting => "starting",
@@ -157,7 +158,7 @@ fn steps(live: &LiveBatch) -> Vec<Step> {
     steps
 }
 
-/// What batches count of their tasks.
+/// Counts the tasks of a batch by status, type and index.
 pub fn stats<'a>(tasks: impl Iterator<Item = (Status, Kind, Option<&'a str>)>) -> Value {
     let (mut total, mut statuses, mut kinds, mut indexes) = (0u64, Map::new(), Map::new(), Map::new());
     let count = |map: &mut Map<String, Value>, key: &str| {
@@ -335,7 +336,7 @@ impl Store {
         })
     }
 
-    /// Whether a batch has ended.
+    /// Reports whether a batch has ended.
     pub(crate) fn has_batch(&self, uid: u32) -> Result<bool, StoreError> {
         self.read(|connection| is_stored(connection, uid))
     }

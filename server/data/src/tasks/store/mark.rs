@@ -24,12 +24,12 @@ pub struct Given {
     pub bound: u32,
 }
 
-/// What the line says.
+/// Content of the line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// How far uids of tasks have got.
+    /// Progress of the uids of tasks.
     pub tasks: Given,
-    /// How far uids of batches have got.
+    /// Progress of the uids of batches.
     pub batches: Given,
 }
 
@@ -68,10 +68,10 @@ pub struct MarkFile {
 }
 
 impl MarkFile {
-    /// What `file` says, which is locked; `None` when it says nothing.
+    /// Reads the marks of `file`, which is locked. Returns `None` if it holds none.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Fails with the error of the file system.
     pub fn read(file: &File) -> io::Result<Option<Marks>> {
         let mut line = vec![0; LINE_BYTES];
         match file.read_exact_at(&mut line, 0) {
@@ -100,10 +100,10 @@ impl MarkFile {
         self.allow(|marks| &mut marks.tasks, next)
     }
 
-    /// As [`MarkFile::allow_tasks`], for batches.
+    /// Allows batches like [`MarkFile::allow_tasks`] allows tasks.
     ///
     /// # Errors
-    /// As there.
+    /// Same as there.
     pub(super) fn allow_batches(&mut self, next: u32) -> io::Result<()> {
         self.allow(|marks| &mut marks.batches, next)
     }

@@ -68,7 +68,7 @@ pub use recovery::check_database;
 pub(crate) use recovery::open_to_read;
 pub use rules::RuleChange;
 
-/// Why the store could not do it.
+/// Reason why an operation of the store failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -82,15 +82,15 @@ pub enum StoreError {
         what: &'static str,
         /// The task.
         uid: u32,
-        /// What is wrong with it.
+        /// Fault of the value.
         source: serde_json::Error,
     },
     /// An index with a name or a folder that no index has here: the file comes from somewhere else, or is damaged.
     #[error("task store: the row of the index {uid:?} is damaged: {reason}")]
     Index {
-        /// As stored.
+        /// Uid as stored.
         uid: String,
-        /// What is wrong with it.
+        /// Fault of the row.
         reason: String,
     },
     /// A task that waits, and nothing says for what.
@@ -107,7 +107,7 @@ pub enum StoreError {
         /// Newest version that can be read.
         supported: u32,
     },
-    /// As large as it may be.
+    /// Store that has reached its maximum size.
     #[error(
         "Lamina cannot receive write operations because the limit of the task database has been reached. Please delete \
          tasks to continue performing write operations."
@@ -116,7 +116,7 @@ pub enum StoreError {
     /// A uid was asked for that is given already, or passed over.
     #[error("Received bad task id: {wanted} should be >= to {next}.")]
     UidTaken {
-        /// As asked for.
+        /// Requested uid.
         wanted: u32,
         /// The lowest that can be had.
         next: u32,
@@ -127,7 +127,7 @@ pub enum StoreError {
          the next start may carry the write out: look at `GET /tasks` then, or at what was to change, before sending it again."
     )]
     Unsettled(Box<StoreError>),
-    /// What is listed takes more memory than it may.
+    /// Listing that takes more memory than allowed.
     #[error(transparent)]
     Memory(ApiError),
     /// The task was not accepted where it has to be before it is stored here.
@@ -166,7 +166,8 @@ impl From<StoreError> for ApiError {
 }
 
 impl StoreError {
-    /// Whether the operating system refused something that it may grant in a moment: room, descriptors, memory, a device.
+    /// Reports whether the operating system refused something that it may grant in a moment: disk space, descriptors,
+    /// memory, a device.
     pub fn is_momentary(&self) -> bool {
         use rusqlite::ErrorCode;
         match self {
@@ -186,7 +187,7 @@ impl StoreError {
         }
     }
 
-    /// Whether the disk is full: the same call may succeed once there is room.
+    /// Reports whether the disk is full. The same call may succeed once there is space.
     pub fn is_out_of_space(&self) -> bool {
         match self {
             StoreError::Sqlite(rusqlite::Error::SqliteFailure(failure, _)) => {
@@ -216,7 +217,7 @@ struct Writer {
     next_uid: u32,
     /// `None` in copies, where no uid is given.
     marks: Option<MarkFile>,
-    /// Whether commits wait for the disk: all do, but ends of batches that [`Store::finish_remembered`] stores.
+    /// True if commits wait for the disk. All do, except for ends of batches that [`Store::finish_remembered`] stores.
     is_synced: bool,
     /// The last batch whose end is stored and not yet durable.
     unsynced_batch: Option<u32>,

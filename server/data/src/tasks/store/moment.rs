@@ -6,7 +6,7 @@ use lamina_base::stored_names::FolderName;
 use super::{Store, StoreError, checked, read_aliases, recovery, schedule};
 use crate::tasks::uid_set::UidSet;
 
-/// What belongs together.
+/// Consistent state of the queue at one moment.
 #[derive(Debug)]
 pub struct Moment {
     /// The indexes with their folders.

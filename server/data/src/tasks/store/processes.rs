@@ -12,20 +12,22 @@ use super::{Store, StoreError};
 pub struct Attempt {
     /// Uids of what the batch was carrying out.
     pub tasks: Vec<u32>,
-    /// How many processes in a row died during the same before, and wrote it down.
+    /// Number of consecutive earlier processes that died during the same work, as far as recorded.
     pub deaths: u32,
-    /// How many of them ended themselves, or may have: they aborted, or the kernel killed for lack of memory at that time.
+    /// Number of those that ended themselves, or may have: they aborted, or the kernel killed a process for lack of
+    /// memory at that time.
     pub crashes: u32,
-    /// How often the kernel had killed for lack of memory when it began; `None` where it does not say.
+    /// Number of kills by the kernel for lack of memory when the attempt began; `None` where the kernel does not report
+    /// it.
     pub kills_for_memory: Option<u64>,
-    /// Whether it had been under way for some time.
+    /// True if the attempt had been running for some time.
     pub is_long: bool,
 }
 
 /// A process that did not end by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Died {
-    /// What it was doing, if it wrote that down.
+    /// Work of the process, if it recorded that.
     pub attempt: Option<Attempt>,
 }
 

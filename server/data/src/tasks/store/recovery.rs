@@ -23,14 +23,14 @@ const PASSED_OVER: u32 = 10_000;
 pub(super) const TASKS: &str = "tasks";
 pub(super) const BATCHES: &str = "batches";
 
-/// How the check of a store ended.
+/// Outcome of the check of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Check {
     /// All of it fits together.
     Sound,
     /// It took too long: the store is large.
     Unfinished,
-    /// What is wrong, in SQLite's words.
+    /// Description of the damage, in SQLite's words.
     Damaged(String),
 }
 
@@ -41,7 +41,7 @@ pub(super) fn passed_over(connection: &Connection, kind: &str) -> Result<u32, St
 }
 
 impl StoreError {
-    /// Whether SQLite cannot make sense of the file.
+    /// Reports whether SQLite cannot interpret the file.
     pub fn is_damage(&self) -> bool {
         match self {
             StoreError::Sqlite(rusqlite::Error::SqliteFailure(failure, _)) => {

@@ -48,7 +48,7 @@ impl Room {
     }
 }
 
-/// How large the store is and may become.
+/// Current and maximum size of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// Bytes in use.
@@ -58,7 +58,7 @@ pub struct Sizes {
 }
 
 impl Store {
-    /// How large the store is, as of the last write.
+    /// Returns the sizes of the store, as of the last write.
     pub fn room(&self) -> Sizes {
         Sizes {
             used_bytes: self.room.used_bytes.load(Ordering::Relaxed),

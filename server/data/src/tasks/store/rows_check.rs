@@ -6,7 +6,7 @@ use super::{Store, StoreError, listing, rows};
 use crate::tasks::content::Content;
 use crate::tasks::kind::Status;
 
-/// What the rows say.
+/// Findings in the rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowReport {
     /// Tasks that can be read.
@@ -15,7 +15,7 @@ pub struct RowReport {
     pub waiting: u64,
     /// Batches that can be read.
     pub batches: u64,
-    /// What is wrong with the others.
+    /// Faults of the other rows.
     pub damaged: Vec<String>,
 }
 

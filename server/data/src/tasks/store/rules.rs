@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Store, StoreError};
 
-/// What becomes of one rule, or of all.
+/// Change of one rule, or of all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RuleChange {

@@ -24,7 +24,7 @@ pub struct Queued {
     pub uid: u32,
     /// The index it is about.
     pub index_uid: Option<String>,
-    /// What to do.
+    /// Work of the task.
     pub content: Content,
 }
 
@@ -49,7 +49,7 @@ fn queued(row: &Row<'_>) -> Result<Queued, StoreError> {
 /// Tasks that wait.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Backlog {
-    /// When the oldest was registered; `None` when none waits.
+    /// Registration time of the oldest; `None` when none waits.
     pub oldest: Option<Timestamp>,
     pub count: u64,
 }
@@ -112,7 +112,8 @@ impl Store {
         })
     }
 
-    /// How many tasks are enqueued or under way, and since when. Walks their index, some milliseconds for a hundred thousand.
+    /// Counts the enqueued or running tasks, and returns the time of the oldest. Walks their index, some milliseconds
+    /// for a hundred thousand.
     pub(in crate::tasks) fn waiting(&self) -> Result<Backlog, StoreError> {
         self.read(|connection| {
             let sql = "SELECT enqueued_at FROM tasks WHERE status = 0 ORDER BY uid LIMIT 1";
@@ -144,7 +145,7 @@ impl Store {
         })
     }
 
-    /// Whether an enqueued task is about an index other than `index_uid`, or about none.
+    /// Reports whether an enqueued task is about an index other than `index_uid`, or about none.
     pub fn has_others_enqueued(&self, index_uid: &str) -> Result<bool, StoreError> {
         self.read(|connection| {
             let sql = "SELECT 1 FROM tasks WHERE status = 0 AND index_uid IS NOT ?1 LIMIT 1";
@@ -170,7 +171,7 @@ impl Store {
         })
     }
 
-    /// What a task has to do; `None` once it is final, or when there is no such task.
+    /// Returns the work of a task; `None` once it is final, or if there is no such task.
     pub fn content(&self, uid: u32) -> Result<Option<Content>, StoreError> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached("SELECT content FROM tasks WHERE uid = ?1")?;
@@ -219,7 +220,7 @@ impl Store {
         })
     }
 
-    /// What a batch that begins now is called.
+    /// Returns the uid of a batch that begins now.
     pub fn next_batch_uid(&self) -> Result<u32, StoreError> {
         self.read(|connection| {
             // The highest batch is never deleted: a deletion of tasks leaves its own batch behind.

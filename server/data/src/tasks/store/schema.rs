@@ -103,7 +103,7 @@ pub(super) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Whether commits wait until the log is on the disk.
+/// Sets whether commits wait until the log is on the disk.
 pub(super) fn set_synced(connection: &Connection, is_synced: bool) -> Result<(), StoreError> {
     Ok(connection.pragma_update(None, "synchronous", if is_synced { "FULL" } else { "NORMAL" })?)
 }

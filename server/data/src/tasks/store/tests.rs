@@ -58,7 +58,7 @@ impl Fixture {
     }
 }
 
-/// What a crafted database may hold instead of a name.
+/// Values that a crafted database may hold in place of a name.
 const BAD_NAMES: [&str; 6] = ["", "..", "../../x", "/path/file", "a\\b", "4BC0887A-0E41-4F3B-935D-0C451DCEE9C8"];
 
 fn finished(uid: u32, tasks: &[(u32, TaskResult)]) -> FinishedBatch {
@@ -236,7 +236,7 @@ fn cancelations_end_what_waits_and_nothing_else() {
     assert_eq!(fixture.uids(TaskFilter { canceled_by: Some(vec![by]), ..Default::default() }), [1, 2]);
 }
 
-/// What another program wrote into the file of a store.
+/// Changes the file of a store as another program might.
 fn tampered(fixture: &Fixture, sql: &str, value: &str) {
     let connection = Connection::open(fixture.folder.path().join("tasks.sqlite")).unwrap();
     assert_eq!(connection.execute(sql, [value]).unwrap(), 1);

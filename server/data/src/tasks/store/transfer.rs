@@ -18,9 +18,9 @@ use crate::tasks::work;
 pub struct TransferredTask {
     /// The task; its details, when it is enqueued and they are absent, follow from its content.
     pub task: Task,
-    /// What it has to do; `None` once it is final.
+    /// Work of the task; `None` once it is final.
     pub content: Option<Content>,
-    /// What it did, in the form of dumps; `None` where its details have it.
+    /// Completed work, in the form of dumps; `None` where its details hold it.
     pub work: Option<String>,
 }
 
@@ -29,15 +29,15 @@ pub struct TransferredTask {
 pub struct TransferredBatch {
     /// Uid of the batch.
     pub uid: u32,
-    /// When it started.
+    /// Time at which the batch started.
     pub started_at: Timestamp,
-    /// When it ended.
+    /// Time at which the batch ended.
     pub finished_at: Timestamp,
     /// Merged details of its tasks.
     pub details: Map<String, Value>,
-    /// What `GET /batches` counts.
+    /// Counts for `GET /batches`.
     pub stats: Value,
-    /// Why it stopped growing.
+    /// Reason why the batch stopped growing.
     pub strategy: String,
 }
 

@@ -18,14 +18,14 @@ use super::{OPENED_MAX, batches, device, tokenizer};
 /// A model that could not be loaded is not tried again for so long.
 const FAILED_TIME: Duration = Duration::from_secs(60);
 
-/// Which model runs.
+/// Model, and its revision.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::embedders) struct CrossModel {
     pub(in crate::embedders) model: String,
     pub(in crate::embedders) revision: String,
 }
 
-/// What became of loading a model.
+/// Outcome of loading a model.
 #[derive(Default)]
 enum Loaded {
     #[default]
@@ -59,11 +59,11 @@ impl CrossEncoders {
         CrossEncoders { store, loaded: Mutex::default(), turn: Arc::new(Semaphore::new(1)) }
     }
 
-    /// How well each text answers `query`, from 0 to 1, in order. A model that is not loaded by the deadline serves a later
-    /// search.
+    /// Scores how well each text answers `query`, from 0 to 1, in order. A model that is not loaded by the deadline
+    /// serves a later search.
     ///
     /// # Errors
-    /// When the model can't be had or run, or is late.
+    /// Fails if the model cannot be obtained or run, or is late.
     pub(in crate::embedders) async fn scores(
         &self,
         wanted: CrossModel,

@@ -23,7 +23,7 @@ const HUB: &str = "https://huggingface.co";
 /// The hub puts it into every repository that it makes.
 const ATTRIBUTES: &str = ".gitattributes";
 
-/// Where models are kept and come from.
+/// Store and source of models.
 #[derive(Debug)]
 pub(crate) struct ModelStore {
     folder: PathBuf,
@@ -149,7 +149,7 @@ fn in_cache(cache: &Cache, model: &str, revision: &str, pools: bool) -> Option<M
     ModelFiles::in_folder(&snapshot).filter(is_whole)
 }
 
-/// Whether a name is made of at most so many parts that are plain names of files.
+/// Reports whether a name consists of at most `parts_max` parts that are plain file names.
 fn is_name(name: &str, parts_max: usize) -> bool {
     let is_plain = |part: &str| {
         let is_known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -164,7 +164,7 @@ mod tests {
 
     const MODEL: &str = "tiny/model";
     const COMMITS: [&str; 2] = ["0123456789abcdef0123456789abcdef01234567", "89abcdef0123456789abcdef0123456789abcdef"];
-    /// What makes a model that can be used, and says how.
+    /// Files of a complete model that also declares its pooling.
     const ALL: [&str; 4] = [CONFIG, TOKENIZER, SAFETENSORS, POOLING];
 
     #[test]
@@ -224,7 +224,8 @@ mod tests {
             self.write(&format!("{cache}/models--tiny--model/refs/{revision}"), content);
         }
 
-        /// Where the configuration of a revision is, below the fixture's folder; the reason if it is nowhere.
+        /// Returns the folder of a revision's configuration, relative to the folder of the fixture. Returns the reason if
+        /// there is none.
         fn find(&self, revision: &str) -> Result<String, String> {
             let files = self
                 .store

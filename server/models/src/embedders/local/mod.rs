@@ -35,15 +35,15 @@ const BATCH_TOKENS: usize = 4096;
 
 const DEFAULT_MODEL: &str = "BAAI/bge-base-en-v1.5";
 const DEFAULT_REVISION: &str = "617ca489d9e86b49b8167676d8220688b99db36e";
-/// What a model without a revision is taken from.
+/// Revision of a model for which none is given.
 const MAIN_REVISION: &str = "main";
 
-/// Which model runs, and how.
+/// Model to run, and its pooling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LocalModel {
     pub(super) model: String,
     pub(super) revision: String,
-    /// How the vectors of tokens become one: the setting `pooling`.
+    /// Method that combines the vectors of tokens into one: the setting `pooling`.
     pub(super) pooling: String,
 }
 

@@ -22,7 +22,7 @@ enum Kind {
     ModernBert(modernbert::ModernBert),
 }
 
-/// What all configurations have.
+/// Fields that all configurations have.
 #[derive(Deserialize)]
 struct Common {
     #[serde(default)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use candle_core::{D, Result, Tensor};
 use serde::Deserialize;
 
-/// What makes one vector of those of all tokens.
+/// Method that combines the vectors of all tokens into one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pooling {
     /// The vector of the first token.
@@ -29,10 +29,10 @@ struct Configuration {
 }
 
 impl Pooling {
-    /// As the setting says, which may leave it to the model; a model that says nothing takes the mean.
+    /// Chooses the pooling of the setting, which may leave it to the model. A model that declares none gets the mean.
     ///
     /// # Errors
-    /// When the model's configuration can't be read.
+    /// Fails if the configuration of the model cannot be read.
     pub(super) fn choose(setting: &str, configuration: Option<&Path>) -> std::result::Result<Pooling, String> {
         match (setting, configuration) {
             ("forceCls", _) => Ok(Pooling::Cls),

@@ -17,7 +17,7 @@ use super::search::{filter_parameter, sort_parameter};
 /// parameter, or read them all, know its name.
 pub const CUSTOM_METADATA: &str = "customMetadata";
 
-/// How a payload is sent and how messages call that.
+/// Format of a payload, and its name in messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
     /// For the engine.
@@ -135,7 +135,7 @@ fn csv_delimiter(text: &str) -> Result<u8, String> {
     }
 }
 
-/// Which documents to list, and what of them.
+/// Documents to list, and the parts to show.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListQuery {
     /// Documents skipped.
@@ -144,7 +144,7 @@ pub struct ListQuery {
     pub limit: u64,
     /// Fields shown; `None` shows all.
     pub fields: Option<Vec<String>>,
-    /// Whether `_vectors` is shown.
+    /// True if `_vectors` is shown.
     pub retrieve_vectors: bool,
     /// Only these documents.
     pub ids: Option<Vec<String>>,
@@ -154,7 +154,7 @@ pub struct ListQuery {
     pub sort: Option<Vec<String>>,
     /// The state of the index that is read, if not the present one.
     pub at: Option<State>,
-    /// Whether the other servers of the network are asked too; `None`: nothing was said.
+    /// True if the other servers of the network are queried too; `None`: unspecified.
     pub use_network: Option<bool>,
 }
 
@@ -174,7 +174,7 @@ impl Default for ListQuery {
     }
 }
 
-/// What lists of documents can be asked with.
+/// Fields of a request for a list of documents.
 pub const LIST_FIELDS: [&str; 9] =
     ["offset", "limit", "fields", "retrieveVectors", "ids", "filter", "sort", "useNetwork", "at"];
 
@@ -211,7 +211,7 @@ impl ListQuery {
         Ok(list)
     }
 
-    /// What servers cannot be asked for together.
+    /// Checks for options that cannot be combined with a query to the network.
     fn check_network(&self) -> ApiResult<()> {
         if self.use_network != Some(true) {
             return Ok(());
@@ -226,7 +226,8 @@ impl ListQuery {
         Ok(())
     }
 
-    /// What another server is asked for so many of these documents, from the `offset`-th of its own on.
+    /// Returns the body of a request to another server for `limit` of these documents, from its own position `offset`
+    /// on.
     pub fn of_remote(&self, offset: u64, limit: u64) -> Value {
         let mut body = json!({ "offset": offset, "limit": limit, "retrieveVectors": self.retrieve_vectors });
         if let Some(fields) = &self.fields {
@@ -293,11 +294,11 @@ fn states_are_own() -> ApiError {
 pub struct GetParameters {
     /// `None`: all.
     pub fields: Option<Vec<String>>,
-    /// Whether its vectors are shown.
+    /// True if the vectors of the document are shown.
     pub retrieve_vectors: bool,
     /// The state of the index that is read, if not the present one.
     pub at: Option<State>,
-    /// Whether the other servers of the network are asked for it too; `None`: nothing was said.
+    /// True if the other servers of the network are queried too; `None`: unspecified.
     pub use_network: Option<bool>,
 }
 
@@ -387,7 +388,7 @@ fn not_empty(filter: Value) -> ApiResult<Value> {
 pub struct Edit {
     /// Its text.
     pub function: String,
-    /// What it can read besides the document.
+    /// Values that the function can read besides the document.
     pub context: Option<Map<String, Value>>,
     /// Only documents that match; JSON value of the request.
     pub filter: Option<Value>,

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::wire::json::At;
 
-/// Which rules to list.
+/// Rules to list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListBody {
     /// Passed over.

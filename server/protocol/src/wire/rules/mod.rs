@@ -22,13 +22,13 @@ pub const RULES_UID: &str = ".meili_dsr";
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RulePatch {
-    /// What it is for.
+    /// Purpose of the rule.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "sent")]
     pub description: Option<Option<String>>,
     /// Lower ones come first; those without come last.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "sent")]
     pub precedence: Option<Option<u64>>,
-    /// Whether it may act.
+    /// True if the rule may act.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "sent")]
     pub active: Option<Option<bool>>,
     /// Replaced whole.
@@ -39,17 +39,17 @@ pub struct RulePatch {
     pub actions: Option<Option<Vec<RuleAction>>>,
 }
 
-/// When a rule acts: all of them must be met.
+/// Conditions under which a rule acts: all of them must hold.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Conditions {
     /// Between two instants.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<TimeWindow>,
-    /// What the text of the search says.
+    /// Condition on the text of the search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<QueryCondition>,
-    /// What the filter of the search asks for.
+    /// Condition on the filter of the search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<FilterCondition>,
 }
@@ -70,11 +70,11 @@ pub struct TimeWindow {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Instant(pub OffsetDateTime);
 
-/// What the words of a search must be.
+/// Condition on the words of a search.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct QueryCondition {
-    /// Whether there is no word.
+    /// True if the search must have no words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_empty: Option<bool>,
     /// Words that must all be there.
@@ -82,7 +82,7 @@ pub struct QueryCondition {
     pub words: Option<String>,
 }
 
-/// What values the filter of a search must ask for.
+/// Condition on the values in the filter of a search.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FilterCondition {
@@ -90,10 +90,10 @@ pub struct FilterCondition {
     pub values: Map<String, Value>,
 }
 
-/// What a rule does: it pins a document to a place.
+/// Action of a rule: it pins a document to a position.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleAction {
-    /// Which document.
+    /// Document to pin.
     pub selector: Selector,
     /// To which place.
     pub action: Pin,
@@ -103,7 +103,7 @@ pub struct RuleAction {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Selector {
-    /// Of every index where there is none.
+    /// Index of the document; every index if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index_uid: Option<String>,
     /// Its primary key, as text.
@@ -129,7 +129,7 @@ impl Pin {
     }
 }
 
-/// What was sent, null included.
+/// Reads a value that was sent, null included.
 fn sent<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<T>>, D::Error> {
     Option::<T>::deserialize(deserializer).map(Some)
 }

@@ -7,7 +7,7 @@ use super::parameters::{self, Given, TextField, TextFields};
 use crate::wire::json::At;
 use crate::wire::schema::{exactly, flag, text};
 
-/// What is to be explained.
+/// Hits to explain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExplainQuery {
     /// Beside the hits: why this document is one, or is not.

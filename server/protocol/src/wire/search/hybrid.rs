@@ -15,19 +15,19 @@ pub struct Hybrid {
     pub embedder: String,
     /// From 0 (words only) to 1 (meaning only).
     pub semantic_ratio: f32,
-    /// How both lists are merged; by the strategy when it is not said.
+    /// Method of merging both lists; by default it depends on the strategy.
     pub fusion: Option<Fusion>,
-    /// What the hits of each list score at least.
+    /// Minimum scores of the hits of each list.
     pub thresholds: ArmThresholds,
 }
 
-/// What the hits of each list of a hybrid search score at least, from 0 to 1, where that is not as
-/// `rankingScoreThreshold` says.
+/// Minimum scores of the hits of each list of a hybrid search, from 0 to 1, where they differ from
+/// `rankingScoreThreshold`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ArmThresholds {
-    /// Of those by words.
+    /// Minimum score of hits by words.
     pub words: Option<f64>,
-    /// Of those by nearness: their similarity.
+    /// Minimum similarity of hits by nearness.
     pub vectors: Option<f64>,
 }
 
@@ -50,7 +50,8 @@ impl Hybrid {
     /// Its fields as parameters of a query string.
     pub(super) const TEXT_FIELDS: TextFields = TextFields { fields: &IN_QUERY_STRINGS, join };
 
-    /// How lists are merged: as asked for, else by score, as the protocol has it, and for questions by normalised scores.
+    /// Returns the fusion of the request. By default it is by score, which the protocol prescribes, and for questions
+    /// by normalised scores.
     pub fn fusion_for(&self, strategy: MatchingStrategy) -> Fusion {
         let default = if strategy == MatchingStrategy::Any { Fusion::Relative } else { Fusion::Score };
         self.fusion.unwrap_or(default)

@@ -4,7 +4,7 @@ use lamina_base::error::{ApiError, ApiResult, Code};
 
 use super::{ArmThresholds, Hybrid, SearchQuery};
 
-/// What decides about hits and their order.
+/// Criterion of the hits and their order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SearchKind<'a> {
     /// Words, or nothing at all (a placeholder search).
@@ -16,8 +16,8 @@ pub enum SearchKind<'a> {
 }
 
 impl SearchQuery {
-    /// What hits by words score at least, or all hits of a search by meaning alone; and what those by nearness do where
-    /// there are both.
+    /// Returns two minimum scores. The first is that of hits by words, or of all hits of a search by meaning alone. The
+    /// second is that of hits by nearness, where there are both.
     pub fn score_thresholds(&self) -> [Option<f64>; 2] {
         let of_arms = self.hybrid.as_ref().map_or(ArmThresholds::default(), |hybrid| hybrid.thresholds);
         let of_all = self.ranking_score_threshold;

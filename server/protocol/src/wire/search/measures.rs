@@ -19,13 +19,13 @@ const FIELDS: [&str; 5] = ["facet", "origin", "ranges", "histogram", "statistics
 /// A facet whose values are measured, and how it was asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FacetMeasure {
-    /// What the engine is asked.
+    /// Measure to compute in the engine.
     pub measure: Measure,
     /// The object as it was written.
     pub written: Value,
 }
 
-/// What an object says, before its parts are held against each other.
+/// Parts of an object, before they are checked against each other.
 #[derive(Default)]
 struct Parts {
     facet: Option<String>,
@@ -101,14 +101,14 @@ impl FacetMeasure {
         self.written.get("ranges").and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether both ask for the same, with the same labels.
+    /// Reports whether both request the same, with the same labels.
     pub fn is_same(&self, other: &FacetMeasure) -> bool {
         self.measure == other.measure && self.written_ranges() == other.written_ranges()
     }
 }
 
 impl Parts {
-    /// Which values are measured, or why the parts do not go together.
+    /// Returns the type of the measured values, or the reason why the parts do not fit together.
     fn scale(&self, facet: &str) -> Result<Scale, String> {
         if self.ranges.is_empty() && self.histogram.is_none() && self.statistics.is_none() {
             return Err(format!("Ask for `ranges`, a `histogram` or `statistics` of `{facet}`"));

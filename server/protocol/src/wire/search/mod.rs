@@ -56,9 +56,9 @@ pub struct SearchQuery {
     pub q: Option<String>,
     /// A query vector, used instead of embedding `q`.
     pub vector: Option<Vec<f32>>,
-    /// What the search fragments of the embedder read beside `q`.
+    /// Data that the search fragments of the embedder read besides `q`.
     pub media: Option<Value>,
-    /// Which embedder takes part, and how much.
+    /// Embedder to use, and its weight.
     pub hybrid: Option<Hybrid>,
     /// Hits skipped (outside page mode).
     pub offset: usize,
@@ -70,7 +70,7 @@ pub struct SearchQuery {
     pub hits_per_page: Option<usize>,
     /// `None`: all that are displayed.
     pub attributes_to_retrieve: Option<Vec<String>>,
-    /// Whether hits show their vectors.
+    /// True if hits show their vectors.
     pub retrieve_vectors: bool,
     /// `attr`, `attr:length` or `*`.
     pub attributes_to_crop: Option<Vec<String>>,
@@ -78,13 +78,13 @@ pub struct SearchQuery {
     pub crop_length: usize,
     /// Names or `*`.
     pub attributes_to_highlight: Option<Vec<String>>,
-    /// Whether hits show where they match.
+    /// True if hits show the positions of their matches.
     pub show_matches_position: bool,
-    /// Whether hits show their score.
+    /// True if hits show their score.
     pub show_ranking_score: bool,
-    /// Whether hits show how their score came about.
+    /// True if hits show the details of their score.
     pub show_ranking_score_details: bool,
-    /// Whether the answer says how long each step took.
+    /// True if the response reports the duration of each step.
     pub show_performance_details: bool,
     /// An expression or arrays of them; its syntax is the engine's.
     pub filter: Option<Value>,
@@ -106,7 +106,7 @@ pub struct SearchQuery {
     pub highlight_post_tag: String,
     /// Put where a text was cut.
     pub crop_marker: String,
-    /// What to do when not all words are in a document; `None`: what the index says.
+    /// Treatment of documents that lack some of the words; `None`: the setting of the index.
     pub matching_strategy: Option<MatchingStrategy>,
     /// Names or patterns of attributes; `None`: all that are searchable.
     pub attributes_to_search_on: Option<Vec<String>>,
@@ -114,13 +114,13 @@ pub struct SearchQuery {
     pub ranking_score_threshold: Option<f64>,
     /// Languages of `q`; empty: found out.
     pub locales: Vec<Language>,
-    /// Whether the answer names a query that finds more or better hits.
+    /// True if the response suggests a query that finds more or better hits.
     pub did_you_mean: bool,
     /// Another order for the first hits.
     pub rerank: Option<Rerank>,
     /// Explain why hits are hits.
     pub explain: Option<ExplainQuery>,
-    /// Whether all servers of the network are asked.
+    /// True if all servers of the network are queried.
     pub use_network: bool,
     /// The state of the index that was there then.
     pub at: Option<State>,
@@ -172,7 +172,7 @@ impl Default for SearchQuery {
     }
 }
 
-/// Which part of the hits is asked for, and how the answer speaks of it.
+/// Range of hits to return, and its form in the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
     /// `offset` and `limit`; totals are estimates.
@@ -186,7 +186,7 @@ pub enum Window {
     Page {
         /// From 1; 0 shows nothing.
         page: usize,
-        /// How many each page shows.
+        /// Number of hits per page.
         hits_per_page: usize,
     },
 }
@@ -266,7 +266,7 @@ pub fn strategy_names() -> Vec<&'static str> {
     MATCHING_STRATEGIES.iter().map(|(name, _)| *name).collect()
 }
 
-/// How many hits each value of the distinct attribute may have.
+/// Reads the number of hits that each value of the distinct attribute may have.
 fn distinct_limit(at: &At<'_>) -> ApiResult<u32> {
     let number = at.positive_integer()?;
     let limit = u32::try_from(number).ok().filter(|limit| (1..=DISTINCT_LIMIT_MAX).contains(limit));
@@ -279,7 +279,7 @@ fn component(number: f64) -> Result<f32, String> {
     if small.is_finite() { Ok(small) } else { Err(format!("`{number:e}` is too large for 32 bits")) }
 }
 
-/// Why a number from 0 to 1 is refused.
+/// Explains the refusal of a number that is not from 0 to 1.
 pub(in crate::wire) fn out_of_range(name: &str) -> String {
     format!("the value of `{name}` is invalid, expected a float between `0.0` and `1.0`.")
 }

@@ -14,9 +14,9 @@ use crate::wire::schema::{exactly, or_null, text};
 pub struct Rerank {
     /// Name of a reranker of the index.
     pub reranker: String,
-    /// How many hits it orders, from the first one on.
+    /// Number of hits to reorder, from the first one on.
     pub limit: usize,
-    /// How long it may take.
+    /// Maximum time of the reranking.
     pub timeout: Duration,
 }
 

@@ -54,7 +54,7 @@ pub(super) fn words(at: &At<'_>) -> ApiResult<()> {
     texts(at)
 }
 
-/// Of the dictionary, and separators of one kind.
+/// Checks the bounds of the dictionary, and of separators of one kind.
 pub(super) fn dictionary(at: &At<'_>) -> ApiResult<()> {
     count(at, "words", elements(at.value()), DICTIONARY_WORDS_MAX)?;
     texts(at)
@@ -97,19 +97,19 @@ pub(super) fn faceting(at: &At<'_>) -> ApiResult<()> {
     texts(at)
 }
 
-/// What is inside is read by the embedder's own rules.
+/// Checks the number and the names. The rules of embedders check the content.
 pub(super) fn embedders(at: &At<'_>) -> ApiResult<()> {
     count(at, "embedders", members(at.value()), EMBEDDERS_MAX)?;
     names(at)
 }
 
-/// As [`embedders`].
+/// Checks the same as [`embedders`].
 pub(super) fn rerankers(at: &At<'_>) -> ApiResult<()> {
     count(at, "rerankers", members(at.value()), RERANKERS_MAX)?;
     names(at)
 }
 
-/// Of one attribute.
+/// Checks the bounds of one attribute.
 pub(super) fn attribute(at: &At<'_>) -> ApiResult<()> {
     texts(at)
 }
@@ -153,7 +153,7 @@ pub(super) fn merged_embedders(merged: &Settings) -> ApiResult<()> {
     }
 }
 
-/// As [`merged_embedders`].
+/// Checks the same as [`merged_embedders`].
 ///
 /// # Errors
 /// `invalid_settings_rerankers`

@@ -15,7 +15,7 @@ use crate::wire::schema::{anything, at_least, exactly, list, one_of, or_null, sh
 use crate::wire::search::{MATCHING_STRATEGIES, SearchQuery};
 
 const FIELDS: [&str; 4] = ["description", "documentTemplate", "documentTemplateMaxBytes", "searchParameters"];
-/// What a search of a model may have beside its words and its filter.
+/// Parameters that a search of a model may have besides its words and its filter.
 const PARAMETERS: [&str; 7] =
     ["hybrid", "limit", "sort", "distinct", "matchingStrategy", "attributesToSearchOn", "rankingScoreThreshold"];
 /// Those of them that are texts.
@@ -74,12 +74,12 @@ pub fn check_route(kind: Option<&SettingKind>, is_on: IsOn<'_>) -> ApiResult<()>
     }
 }
 
-/// What the model learns of an index; empty unless it is set.
+/// Returns the description of an index for the model; empty unless it is set.
 pub fn description(settings: &Settings) -> &str {
     settings.chat.get("description").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// What its searches have beside words and filter.
+/// Returns the parameters of its searches besides words and filter.
 pub fn search_parameters(settings: &Settings) -> Map<String, Value> {
     settings.chat.get("searchParameters").and_then(Value::as_object).cloned().unwrap_or_default()
 }
@@ -91,16 +91,17 @@ pub fn document_template(settings: &Settings) -> (&str, usize) {
     (text, bytes_max.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(DEFAULT_TEMPLATE_BYTES_MAX))
 }
 
-/// What it reads of a document.
+/// Returns the template of a document for the model.
 ///
 /// # Errors
-/// Why the template cannot be read. The setting was checked, so only one of another version has any.
+/// Returns the reason why the template cannot be read. The setting was checked, so only one of another version can
+/// fail.
 pub fn template(settings: &Settings) -> Result<TextTemplate, String> {
     let (text, bytes_max) = document_template(settings);
     TextTemplate::with_bare_fields(text, bytes_max).map_err(|error| error.to_string())
 }
 
-/// As clients see it, with its defaults.
+/// Returns the settings as clients see them, with defaults.
 fn shown(chat: Option<&Map<String, Value>>) -> Value {
     let of = |field: &str| chat.and_then(|chat| chat.get(field)).cloned();
     let default = |field: &str| match field {

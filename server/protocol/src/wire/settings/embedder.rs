@@ -19,7 +19,7 @@ use super::values::words;
 use crate::wire::json::At;
 use crate::wire::schema::{anything, at_least, exactly, flag, map_of, named, one_of, or_null, share, text};
 
-/// Where vectors come from.
+/// Source of vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     OpenAi,
@@ -50,7 +50,7 @@ impl Source {
     }
 }
 
-/// How a model's tokens become one vector.
+/// Methods of combining the vectors of a model's tokens into one.
 const POOLINGS: [(&str, ()); 3] = [("useModel", ()), ("forceMean", ()), ("forceCls", ())];
 
 /// The words of `source`.
@@ -58,7 +58,7 @@ pub(super) fn sources() -> Vec<&'static str> {
     words(&SOURCES)
 }
 
-/// Whether a source has a field.
+/// Presence of a field in a source.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Presence {
     Mandatory,
@@ -434,7 +434,7 @@ fn default_of(field: &str, source: Source, stored: &Map<String, Value>) -> Optio
     }
 }
 
-/// Which of the fields belong depends on the source; `docs/semantic-search.md` has the table.
+/// Returns the schema. The source determines the permitted fields; `docs/semantic-search.md` has the table.
 pub fn schema() -> Value {
     exactly(FIELDS.into_iter().map(|name| (name, or_null(field_schema(name)))), &[])
 }

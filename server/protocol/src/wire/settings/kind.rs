@@ -18,7 +18,7 @@ pub enum WriteVerb {
     Patch,
 }
 
-/// When a setting is part of the settings object.
+/// Condition for a setting to be part of the settings object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
     /// With its default when it is not set.
@@ -34,7 +34,7 @@ pub enum Presence {
 pub enum Figure {
     /// The largest counts.
     Max(usize),
-    /// Whether it was ever so.
+    /// True if it was ever true.
     Any(bool),
     /// The last value counts.
     Last(Value),
@@ -45,13 +45,13 @@ pub enum Figure {
 /// Figures by their dotted names.
 pub type Figures = Vec<(&'static str, Figure)>;
 
-/// Whether an experimental feature is on.
+/// Function that reports whether an experimental feature is on.
 pub type IsOn<'f> = &'f dyn Fn(Feature) -> bool;
 
 /// The line of the reference page, beside names, default and cost, which are known elsewhere.
 #[derive(Clone, Copy, Debug)]
 pub struct Reference {
-    /// What it is for.
+    /// Purpose of the setting.
     pub purpose: &'static str,
     /// The type of its JSON.
     pub value: &'static str,
@@ -62,17 +62,17 @@ pub struct Reference {
 /// One setting on the wire. Most have nothing to say of some of it: they take it from [`SettingKind::PLAIN`].
 #[derive(Debug)]
 pub struct SettingKind {
-    /// Which one.
+    /// Id of the setting.
     pub id: SettingId,
     /// Key of the settings object.
     pub key: &'static str,
     /// Last segment of its own route.
     pub route: &'static str,
-    /// How its own route is written to.
+    /// HTTP verb for writes to its own route.
     pub verb: WriteVerb,
-    /// When it is shown.
+    /// Condition for the setting to be shown.
     pub presence: Presence,
-    /// Of its refusals.
+    /// Error code of its refusals.
     pub(super) code: Code,
     /// Refuses a value that holds too much.
     pub(super) bounds: fn(&At<'_>) -> ApiResult<()>,
@@ -80,11 +80,11 @@ pub struct SettingKind {
     pub(super) read: fn(At<'_>, &mut SettingsPatch) -> ApiResult<()>,
     /// The value as clients write it, with its secrets and without defaults of its parts.
     pub(super) written: fn(&Settings) -> Value,
-    /// What clients see of a written value.
+    /// Converts a written value into the form that clients see.
     pub(super) shown: fn(Value) -> Value,
-    /// What of a written or sent value every server of the protocol knows.
+    /// Returns the part of a written or sent value that every server of the protocol knows.
     pub(super) portable: fn(Value) -> Value,
-    /// What a task shows of a change, if it shows any: null for a reset, no secrets.
+    /// Returns the value that a task shows of a change, if any: null for a reset, without secrets.
     pub(super) sent: fn(&SettingsPatch) -> Option<Value>,
     /// Refuses what belongs to a feature that is off.
     pub(super) check_features: fn(&Value, IsOn<'_>) -> ApiResult<()>,
@@ -92,14 +92,14 @@ pub struct SettingKind {
     pub(super) check_merged: fn(&SettingsPatch, &Settings, &Settings) -> ApiResult<()>,
     /// The JSON schema of a value that is set.
     pub schema: fn() -> Value,
-    /// What telemetry gets of a change.
+    /// Returns the figures of a change for telemetry.
     pub figures: fn(&SettingsPatch) -> Figures,
     /// Its line of the reference page.
     pub reference: Reference,
 }
 
 impl SettingKind {
-    /// What settings have in common unless they say otherwise.
+    /// Default for all fields of a setting.
     pub(super) const PLAIN: SettingKind = SettingKind {
         id: SettingId::DisplayedAttributes,
         key: "",
@@ -120,7 +120,7 @@ impl SettingKind {
         reference: Reference { purpose: "", value: "", example: "" },
     };
 
-    /// What a change costs, beside the change itself.
+    /// Returns the cost of a change, besides the change itself.
     pub fn cost(&self) -> &'static str {
         match self.id.effect() {
             Effect::SearchOnly => "none, it applies at search time",
@@ -160,7 +160,7 @@ impl SettingKind {
         }
     }
 
-    /// Whether the settings object has it, its value being `value`.
+    /// Reports whether the settings object includes the setting, if its value is `value`.
     pub(super) fn is_present(&self, value: &Value, is_on: IsOn<'_>) -> bool {
         match self.presence {
             Presence::Always => true,

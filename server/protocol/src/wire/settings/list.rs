@@ -8,7 +8,7 @@ use super::{
     pagination, ranking_rules, rerankers, searching, synonyms, typo_tolerance, word_forms, words,
 };
 
-/// What the protocol has of a setting.
+/// Returns the description of a setting in the protocol.
 fn kind_of(setting: SettingId) -> &'static SettingKind {
     match setting {
         SettingId::DisplayedAttributes => &attributes::DISPLAYED,

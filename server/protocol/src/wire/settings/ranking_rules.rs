@@ -101,7 +101,7 @@ fn read(at: At<'_>) -> ApiResult<Vec<RankingRule>> {
     Ok(rules)
 }
 
-/// What filters of boosts read has to be filterable, now and after later changes.
+/// Checks that the fields in filters of boosts are filterable, now and after later changes.
 fn check_merged(patch: &SettingsPatch, _: &Settings, after: &Settings) -> ApiResult<()> {
     if patch.ranking_rules.is_unset() && patch.filterable_attributes.is_unset() {
         return Ok(());
@@ -134,7 +134,7 @@ fn rule(at: At<'_>) -> ApiResult<RankingRule> {
     })
 }
 
-/// Why a name with a meaning elsewhere is no ranking rule.
+/// Returns the refusal of a ranking rule whose name has another meaning elsewhere.
 fn reserved(name: &str) -> Option<String> {
     let field = name.strip_suffix(":asc").or_else(|| name.strip_suffix(":desc")).unwrap_or(name);
     let refusal = format!("`{field}` is a reserved keyword and thus can't be used as a ranking rule.");

@@ -19,7 +19,7 @@ use super::values::{map, sent, setting};
 use crate::wire::json::At;
 use crate::wire::schema::{anything, exactly, map_of, one_of, or_null, text};
 
-/// Where an order comes from.
+/// Sources of an order.
 const SOURCES: [(&str, ()); 2] = [(REST, ()), (HUGGING_FACE, ())];
 
 /// The fields of a configuration, in the order in which they are listed and shown.
@@ -34,7 +34,7 @@ const FIELDS: [&str; 9] = [
     "documentTemplate",
     "documentTemplateMaxBytes",
 ];
-/// Of them, those of one source only.
+/// Fields that only one source has.
 const OF_ONE_SOURCE: [(&str, &str); 5] =
     [("url", REST), ("apiKey", REST), ("headers", REST), ("request", REST), ("revision", HUGGING_FACE)];
 

@@ -285,7 +285,7 @@ fn localized_attributes() {
     assert_eq!(message(json!({"locales": []})), "Missing field `attributePatterns` inside `.localizedAttributes[0]`");
 }
 
-/// What is refused of an embedder without a feature.
+/// Returns the refusal of an embedder without a feature.
 fn without(off: Feature, body: Value) -> Result<(), Code> {
     check_features(None, &json!({"embedders": {"e": body}}), &|feature| feature != off).map_err(|error| error.code)
 }

@@ -1,6 +1,6 @@
 //! What schedules have met.
 
-/// What happened in a schedule, or in many.
+/// Counts of events in a schedule, or in many.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     pub(super) roots: u64,

@@ -12,7 +12,7 @@ use super::store::Store;
 use crate::chain::{Chain, Setback};
 use crate::journal::{Appended, Journal, Ledger};
 
-/// What the writer knows of the journal, beside where it adds to it.
+/// Knowledge of the writer about the journal, besides the position where it appends.
 pub(super) struct Desk {
     journal: Journal<Store>,
     ledger: Rc<RefCell<Ledger>>,

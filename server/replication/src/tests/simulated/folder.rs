@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::before::Old;
 use super::counts::Counts;
 
-/// What a manifest is here.
+/// Manifest in the simulation.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Manifest {
     pub(super) generation: u64,
@@ -64,13 +64,13 @@ struct File {
     tasks: Rc<BTreeSet<u32>>,
 }
 
-/// What a folder of an index holds. The newest manifest is the index.
+/// Content of the folder of an index. The newest manifest is the index.
 #[derive(Clone, Default)]
 pub(super) struct Folder {
     files: BTreeMap<String, File>,
     manifests: BTreeMap<u64, Manifest>,
     pub(super) kept: Vec<Manifest>,
-    /// What long readers have: files by name and identity, some of which no state has any more.
+    /// Files that long readers hold, by name and identity. Some of them belong to no state any more.
     readers: Vec<BTreeMap<(String, u64), bool>>,
     identities: u64,
 }

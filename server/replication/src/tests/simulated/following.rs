@@ -8,7 +8,7 @@ use crate::known::newest_to_follow;
 use crate::root::{PublishedIndex, Root};
 use crate::store::{ObjectError, Objects};
 
-/// What a follower knows of the newest root.
+/// Knowledge of a follower about the newest root.
 struct Look {
     /// It, once all of it is here.
     last: Option<Root>,

@@ -36,7 +36,7 @@ const KINDS: usize = 32;
 /// Calls of the store that are each the only one to fail, in schedules that are otherwise the same.
 const CALLS: u64 = 160;
 
-/// What can happen in a schedule.
+/// Kind of a schedule: the events that can happen in it.
 struct Kind {
     /// From which all that is drawn comes.
     chance: u64,

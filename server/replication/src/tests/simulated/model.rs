@@ -22,7 +22,7 @@ pub(super) struct Index {
     folders: BTreeMap<FolderName, Folder>,
     /// Folders that this process has begun to fill, by where the state is published.
     filling: BTreeMap<FolderName, FolderName>,
-    /// Where a published index is, and in which state it was followed.
+    /// Local folder of each published index, and the state in which it was followed.
     followed: BTreeMap<FolderName, (FolderName, PublishedManifest)>,
     /// An attempt to follow has failed, and nothing was followed before.
     is_left: bool,
@@ -43,7 +43,7 @@ pub(super) struct Indexes {
     pub(super) is_damaged: bool,
 }
 
-/// Whether a task is about books.
+/// Reports whether a task is about books.
 pub(super) fn is_of_books(task: u32) -> bool {
     task % 3 == 2
 }
@@ -290,7 +290,7 @@ impl Index {
         }
     }
 
-    /// Of the index, and of its clone, in the order in which they are put.
+    /// Returns the states of the index and of its clone, in the order in which they are put.
     pub(super) fn states(&self) -> Vec<State> {
         let clone = self.clone.iter().map(|clone| {
             let shared = clone.here().present().files.iter().map(|(name, ..)| (name.clone(), self.folder.clone()));

@@ -8,7 +8,7 @@ use lamina_engine::index::NamedFile;
 use super::folder::Manifest;
 use crate::root::Root;
 
-/// What a manifest names.
+/// Returns the files that a manifest names.
 pub(super) fn names(manifest: &[u8]) -> Option<Vec<NamedFile>> {
     Some(serde_json::from_slice::<Manifest>(manifest).ok()?.named_files())
 }

@@ -38,7 +38,7 @@ pub(super) struct Actor {
     pub(super) future: Pin<Box<dyn Future<Output = ()>>>,
 }
 
-/// What outlives a process.
+/// State that outlives a process.
 pub(super) struct Disk {
     pub(super) uid: Uuid,
     pub(super) followed: Option<u64>,
@@ -69,7 +69,7 @@ pub(super) struct Group {
     pub(super) spawned: Rc<RefCell<Vec<Actor>>>,
 }
 
-/// What is given once in a schedule.
+/// Counters of values that are given once in a schedule.
 #[derive(Default)]
 pub(super) struct Shared {
     nonces: Cell<u64>,
@@ -308,13 +308,13 @@ impl Process {
         }
     }
 
-    /// What the present state of the disk covers.
+    /// Returns the position that the current state of the disk covers.
     pub(super) fn position(&self, ledger: &Ledger) -> Position {
         let disk = self.disk.borrow();
         ledger.position(disk.next_task, disk.queue.keys().copied().collect())
     }
 
-    /// What a root covers that holds books back, or none.
+    /// Returns the position that a root covers, whether or not it holds books back.
     fn covered(&self, ledger: &Ledger, last: &Root, holds_back: bool) -> Position {
         let now = self.position(ledger);
         if !holds_back {

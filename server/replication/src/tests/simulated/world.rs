@@ -18,10 +18,10 @@ use crate::journal::{Record, record_key, record_number};
 use crate::root::{ROOTS, Root, root_number};
 use crate::store::ObjectError;
 
-/// What the clock of a server jumps by at most, in milliseconds, and how far from its beginning it is.
+/// Maximum jump of a server's clock, in milliseconds. `FAR` is the distance of a clock from its beginning.
 const JUMP_MAX: u64 = 36 * 3_600_000;
 const FAR: u64 = 1000 * 24 * 3_600_000;
-/// Of objects, one of which cannot be read at a time.
+/// Number of classes of objects. One class at a time can be unreadable.
 const CLASSES: u64 = 6;
 
 /// A root that was the newest one.
@@ -40,13 +40,13 @@ pub(super) enum Effect {
     Remove(String),
 }
 
-/// Whether a server has its store.
+/// Access of a server to its store.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mount {
     /// For all that the server knows, any store is the one.
     Unknown,
     There,
-    /// What is at its address is another folder.
+    /// Address leads to another folder.
     Away,
 }
 
@@ -65,15 +65,15 @@ pub(super) struct World {
     base: Instant,
     now: Cell<u64>,
     seed: Cell<u64>,
-    /// How far the clock of each server is ahead, in milliseconds; `None` where all clocks are right.
+    /// Advance of the clock of each server, in milliseconds; `None` where all clocks are right.
     clocks: Option<RefCell<Vec<i64>>>,
-    /// When the actor that runs wants to run again.
+    /// Time at which the running actor wants to run again.
     pub(super) wake: Cell<u64>,
     objects: RefCell<BTreeMap<String, Vec<u8>>>,
     pub(super) late: RefCell<Vec<(u64, bool, Effect)>>,
     /// By server, where stores go away.
     mounts: Option<RefCell<Vec<Mount>>>,
-    /// What servers find whose store is away; it takes objects if it has the folders of a store.
+    /// Objects that servers find while their store is away. It accepts objects if it has the folders of a store.
     bare: RefCell<BTreeMap<String, Vec<u8>>>,
     has_bare_folders: Cell<bool>,
     /// Objects of this class cannot be read by who follows, until then.
@@ -85,16 +85,16 @@ pub(super) struct World {
     pub(super) old: &'static [Old],
     pub(super) address: StoreAddress,
     valid: RefCell<Vec<Valid>>,
-    /// Whether writes are acknowledged when they are in the journal.
+    /// True if writes are acknowledged when they are in the journal.
     pub(super) is_journaled: bool,
     /// Histories get long: nothing takes hours.
     pub(super) is_long: bool,
     /// Tasks that were acknowledged, and are in no root yet.
     acknowledged: RefCell<BTreeSet<u32>>,
-    /// What the number of a state of an index has meant, on any server.
+    /// Tasks that each state number of an index stands for, on any server.
     meanings: RefCell<BTreeMap<(&'static str, u64), BTreeSet<u32>>>,
     pub(super) counts: RefCell<Counts>,
-    /// Whether what happens is printed.
+    /// True if events are printed.
     is_traced: bool,
 }
 
@@ -261,7 +261,7 @@ impl World {
         .await;
     }
 
-    /// How long a part of a request takes: mostly little, seldom longer than objects remain.
+    /// Returns the duration of a part of a request: mostly short, rarely longer than objects remain.
     pub(super) fn delay(&self) -> u64 {
         match self.below(100) {
             0..=89 => 1 + self.below(40),
@@ -346,7 +346,7 @@ impl World {
         valid.push(Valid { root, keys, tasks, superseded_at: None });
     }
 
-    /// What was acknowledged is in the newest root, or in the journal where who takes over from it reads on.
+    /// Checks that acknowledged tasks are in the newest root, or in the journal from where a successor reads on.
     fn is_kept(&self, root: &Root, tasks: &BTreeSet<u32>, objects: &BTreeMap<String, Vec<u8>>) {
         let mut acknowledged = self.acknowledged.borrow_mut();
         acknowledged.retain(|task| !tasks.contains(task));
@@ -395,7 +395,7 @@ impl World {
         self.is_kept(&newest.root, &newest.tasks, &self.objects.borrow());
     }
 
-    /// What the newest root names stays, and what others named stays for a while.
+    /// Checks that objects named by the newest root stay, and that those of other roots stay for a while.
     fn is_removed(&self, key: &str) {
         let recently = |at: u64| self.now.get() - at < REMAINS.as_millis() as u64;
         for valid in self.valid.borrow().iter().rev() {
@@ -417,7 +417,7 @@ impl World {
         assert!(is_valid, "{root:?} is believed to be published");
     }
 
-    /// Whether the newest root names `key`.
+    /// Reports whether the newest root names `key`.
     pub(super) fn is_named(&self, key: &str) -> bool {
         self.valid.borrow().last().is_some_and(|valid| valid.keys.contains(key))
     }

@@ -12,12 +12,12 @@ use crate::answer::search::answer::{paging, report_degraded};
 use crate::answer::search::multi::Written;
 use crate::answer::search::{Context, Metadata, total_of};
 
-/// What the request asks for beside its queries.
+/// Parts of the request besides its queries.
 #[derive(Clone, Copy)]
 pub(super) struct Around<'a> {
     pub(super) federation: &'a Federation,
     pub(super) context: &'a Context,
-    /// Whether the answer says what it is about.
+    /// True if the response carries its metadata.
     pub(super) with_metadata: bool,
 }
 
@@ -102,7 +102,7 @@ fn put_vectors(ran: &[Ran<'_>], fields: &mut Map<String, Value>) {
     }
 }
 
-/// How long each step of each query took.
+/// Returns the duration of each step of each query.
 fn steps(ran: &[Ran<'_>]) -> Map<String, Value> {
     let steps = ran.iter().enumerate().flat_map(|(position, one)| {
         let named = move |(step, took): &(&str, std::time::Duration)| {

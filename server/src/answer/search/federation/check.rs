@@ -61,7 +61,7 @@ pub(super) fn query(asked: &IndexQuery, federation: &Federation, position: usize
     Ok(())
 }
 
-/// Where the facets of a query belong, if it has any.
+/// Returns a hint to the right place for the facets of a query, if it has any.
 fn facets_hint(asked: &IndexQuery) -> Option<String> {
     if !asked.query.measures.is_empty() {
         return Some(format!(

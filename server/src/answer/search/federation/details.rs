@@ -43,7 +43,7 @@ pub(super) fn put(
     Ok(())
 }
 
-/// What the indexes ask for, in their order; what several ask for once.
+/// Returns the measures that the indexes request, in their order, each once.
 pub(crate) fn different(federation: &Federation) -> Vec<&FacetMeasure> {
     let mut asked: Vec<&FacetMeasure> = Vec::new();
     for one in federation.measures_by_index.values().flatten() {
@@ -54,7 +54,7 @@ pub(crate) fn different(federation: &Federation) -> Vec<&FacetMeasure> {
     asked
 }
 
-/// What is measured of one index, or of all that ask for it.
+/// Returns a measure of one index, or of all indexes that request it.
 fn measured(
     snapshots: &Snapshots,
     federation: &Federation,

@@ -15,7 +15,8 @@ pub(crate) struct DistinctValues {
 }
 
 impl DistinctValues {
-    /// Whether none of the values of a document was used; they are used then. Documents without a value always pass.
+    /// Reports whether none of the values of a document is in use, and marks them as used. Documents without a value
+    /// always pass.
     pub(crate) fn admit(&mut self, values: Vec<String>) -> bool {
         if values.iter().any(|value| self.seen.contains(value)) {
             return false;

@@ -10,7 +10,7 @@ use super::merge::{Merged, Place};
 /// its own list by their ids.
 pub(crate) const EXPLAINED: &str = "explained";
 
-/// Where the document is that a query asks to explain, if it is there.
+/// Returns the place of the document that a query asks to explain, if it exists.
 fn asked<'a>(one: &Ran<'a>) -> Option<Place<'a>> {
     let id = one.query.explain.as_ref()?.document_id.as_deref()?;
     Some((one.target.uid, one.target.snapshot.find(id)?))
@@ -38,7 +38,7 @@ pub(super) fn explanations(ran: &[Ran<'_>], merged: &Merged<'_>) -> Vec<Value> {
         .collect()
 }
 
-/// What becomes of the document at `place`, which is the `nth` hit of `one`.
+/// Returns the fate of the document at `place`, which is the `nth` hit of `one`.
 fn reason(ran: &[Ran<'_>], merged: &Merged<'_>, one: &Ran<'_>, place: Option<Place<'_>>, nth: u64) -> &'static str {
     let Some(place) = place else { return on_page(&one.found, nth) };
     let is_shown = merged.hits.iter().any(|hit| {

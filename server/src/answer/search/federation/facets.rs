@@ -15,17 +15,17 @@ use super::at_facets;
 use super::merge::Candidates;
 use crate::answer::points_in_time::Snapshots;
 
-/// How many values of each facet a server wants from the others, to merge them with its own.
+/// Number of values of each facet that a server wants from the others, to merge them with its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ValuesWanted {
-    /// As many as each index lists by its settings.
+    /// Number that the settings of each index define.
     AsSet,
     /// This many.
     UpTo(usize),
 }
 
 impl ValuesWanted {
-    /// What a federated search that is spread over servers wants of each.
+    /// Returns the number that a federated search over several servers wants from each.
     pub(crate) fn of(federation: &Federation) -> ValuesWanted {
         federation.merge_facets.map_or(ValuesWanted::AsSet, |merge| ValuesWanted::UpTo(merge.values_max()))
     }
@@ -34,11 +34,11 @@ impl ValuesWanted {
 /// The facets of an index.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Counted {
-    /// As the request names it.
+    /// Name of the index in the request.
     pub(crate) name: String,
-    /// Which index it is, on which server: two names may be of one.
+    /// Server and uid of the index: two names may mean the same one.
     pub(crate) index: (usize, String),
-    /// How the index lists them.
+    /// Settings by which the index lists them.
     pub(crate) faceting: Faceting,
     pub(crate) facets: Facets,
 }
@@ -87,7 +87,7 @@ pub(super) fn count_by_index(
     Ok(counted)
 }
 
-/// What is added to the error of an index that no query searches.
+/// Returns a note for the error of an index that no query searches.
 pub(super) fn unused_note(uid: &str) -> String {
     format!("\n - Note: index `{uid}` is not used in queries")
 }
@@ -130,7 +130,7 @@ impl Counted {
         json!({ "distribution": self.facets.distribution(), "stats": self.facets.stats() })
     }
 
-    /// As [`Counted::shown`], with what a server needs that merges it with others.
+    /// Returns the same as [`Counted::shown`], with additional data for a server that merges it with others.
     pub(super) fn to_be_merged(&self) -> Value {
         let mut shown = self.shown();
         let lists = self.facets.0.iter().map(|facet| {

@@ -147,7 +147,8 @@ fn with<'a>(mut candidates: Candidates<'a>, places: &[Place<'a>]) -> Candidates<
     candidates
 }
 
-/// How many hits each index gives, whatever the number of its queries; no entry where no total stops there.
+/// Returns the maximum number of hits of each index, regardless of the number of its queries. An index without such
+/// a maximum has no entry.
 fn left_of_each<'a>(ran: &[Ran<'a>], window: Window) -> HashMap<&'a str, u64> {
     let bound = |one: &Ran<'a>| {
         let left = total_of(window, one.target.snapshot.settings.pagination, u64::MAX);
@@ -178,7 +179,7 @@ impl<'a> Kept<'a> {
     }
 }
 
-/// Of `candidates`, in the order of indexes and documents, those whose values no one before had.
+/// Returns those of `candidates` whose values no earlier one had, in the order of indexes and documents.
 fn first_of_each<'a>(ran: &[Ran<'a>], mut candidates: Candidates<'a>, attribute: &str) -> Candidates<'a> {
     let mut used = UsedValues::default();
     for (uid, segments) in &mut candidates {

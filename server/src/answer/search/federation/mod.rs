@@ -15,7 +15,7 @@ use lamina_engine::rank::ScoreDetail;
 use lamina_engine::search::Hit;
 use serde_json::json;
 
-/// What merging the answers of several servers needs of merging those of several queries.
+/// Items that merging across servers shares with merging across queries.
 pub(crate) mod federated {
     pub(crate) use super::super::answer::paging;
     pub(crate) use super::super::explanation::{HIT, NOT_DISTINCT, OUTSIDE};
@@ -60,15 +60,15 @@ const KEY_BYTES: usize = size_of::<Hit>() + size_of::<Weighted>() + 1;
 struct Ran<'a> {
     target: Target<'a>,
     query: &'a SearchQuery,
-    /// Where it stood in the request that this one may be a part of.
+    /// Position of the query in the original request, if this request is a part of it.
     position: Option<usize>,
     weight: f64,
     found: Found,
-    /// What each hit is compared by; pinned ones, which come behind the others, are not compared.
+    /// Sort keys of the hits. Pinned hits, which come after the others, have none.
     weighted: Vec<Weighted>,
-    /// Whether its list is all that the query matches.
+    /// True if the list holds all that the query matches.
     is_complete: bool,
-    /// Of each hit, whether it was found by its vectors.
+    /// Flag for each hit: true if its vectors found it.
     semantic: Vec<bool>,
 }
 
@@ -146,7 +146,7 @@ fn run_each<'a>(
     Ok((ran, candidates))
 }
 
-/// What writes the hits of each query.
+/// Creates the writers for the hits of each query.
 fn writers<'a>(ran: &mut [Ran<'a>], context: &Context) -> ApiResult<Vec<HitWriter<'a>>> {
     let writer = |one: &mut Ran<'a>| {
         HitWriter::new(one.target, one.query, &mut one.found, &context.budget).with_foreign(context)
@@ -273,7 +273,7 @@ fn at_facets(error: ApiError, uid: &str, is_used: bool) -> ApiError {
     if error.code == Code::IndexNotFound { error.with_status(400) } else { error }
 }
 
-/// Whether a hit is one by its vectors: they gave it more than its words.
+/// Reports whether a hit counts as found by its vectors: they contributed more than its words.
 fn is_by_vectors(detail: &ScoreDetail) -> bool {
     match detail {
         ScoreDetail::Vector(_) => true,

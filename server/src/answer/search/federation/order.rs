@@ -8,7 +8,7 @@ use lamina_engine::rank::{
 use lamina_engine::search::Hit;
 use serde_json::{Value, json};
 
-/// What a hit is compared by, best first: relevancy as numbers times the weight of its query, sorts as their values.
+/// Sort key of a hit, best first: relevancy as numbers times the weight of its query, sorts as their values.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Weighted {
     values: Vec<WeightedValue>,
@@ -87,7 +87,7 @@ impl Weighted {
         self.values.iter().map(value).collect()
     }
 
-    /// What another server sent; one that says nothing of it is compared by the score alone.
+    /// Reads the sort key that another server sent. Without one, the score alone decides.
     pub(crate) fn from_json(values: Option<&Value>, score: f64) -> Weighted {
         let value = |value: &Value| {
             let ascending = value["ascending"].as_bool().unwrap_or(true);

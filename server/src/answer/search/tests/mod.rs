@@ -389,7 +389,7 @@ fn facet_searches() {
     assert_eq!(search(hybrid).unwrap_err().code, Code::InvalidSearchEmbedder);
 }
 
-/// What a search leaves out is not counted among the values either, even with an exhaustive count.
+/// Checks that documents outside the hits do not count among the values either, even with an exhaustive count.
 #[test]
 fn facet_searches_count_hits() {
     let settings = json!({

@@ -36,7 +36,7 @@ fn searches_one_by_one() {
     assert_eq!(error.code, Code::InvalidMultiSearchFederationOptions);
 }
 
-/// What has not begun when the time of a request is over finds nothing, and says so.
+/// Checks that a search that has not begun when the time of the request is over has no hits, and reports that.
 #[test]
 fn late_searches_have_no_hits() {
     let snapshots = states([("animals", animals())]);

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 /// For all embedders of a dump together, until they can be used: models are loaded, providers say how long their vectors are.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How much longer the import waits.
+/// Remaining time that the import waits.
 #[derive(Debug)]
 pub(super) struct Patience {
     left: Cell<Duration>,
@@ -55,7 +55,7 @@ pub(super) fn apply(index: &Index, operations: &[Operation], cancelled: &AtomicB
     results.into_iter().find_map(Result::err).map_or(Ok(()), |error| Err(Refusal::Operation(error)))
 }
 
-/// Why an index cannot be imported.
+/// Reason why an index cannot be imported.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refusal {
     #[error(transparent)]
@@ -91,7 +91,8 @@ pub(super) fn apply_settings(
     Ok(Some(SettingsPatch { embedders, ..SettingsPatch::default() }))
 }
 
-/// What makes the vectors that documents of an index wait for: a change of its embedders that changes nothing.
+/// Returns a change of settings that makes the vectors for which documents of an index wait. It names all
+/// embedders, and changes nothing.
 pub(super) fn of_waiting(index: &Index) -> Option<SettingsPatch> {
     let snapshot = index.snapshot();
     let same = |name: &String| (name.clone(), Setting::Set(Value::Object(Map::new())));

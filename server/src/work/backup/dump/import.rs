@@ -40,7 +40,7 @@ use super::unpack::{UnpackError, unpack};
 /// Unpacked here, inside of the database folder, so that it is on the same disk.
 const UNPACKED: &str = "dump-import";
 
-/// Why a dump cannot be imported.
+/// Reason why a dump cannot be imported.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DumpError {
@@ -50,7 +50,7 @@ pub enum DumpError {
     /// Another layout.
     #[error("the dump has version {found}, this program reads {VERSION}")]
     OtherVersion {
-        /// As the dump says.
+        /// Version in the dump.
         found: String,
     },
     /// A file or a line of it makes no sense.
@@ -60,7 +60,7 @@ pub enum DumpError {
         file: String,
         /// From 1.
         line: Option<usize>,
-        /// What is wrong.
+        /// Description of the fault.
         reason: String,
     },
     /// The documents or settings of an index are refused.
@@ -68,7 +68,7 @@ pub enum DumpError {
     Index {
         /// The index.
         uid: String,
-        /// What is wrong, in words for the operator.
+        /// Description of the fault for the operator.
         reason: String,
     },
     /// The database folder cannot be used.
@@ -80,7 +80,7 @@ pub enum DumpError {
     /// The file system says no.
     #[error("{path:?}: {source}")]
     Io {
-        /// What was read or written.
+        /// Path that was read or written.
         path: PathBuf,
         /// The error of the file system.
         source: io::Error,
@@ -162,7 +162,7 @@ struct Line<T> {
     value: T,
 }
 
-/// What a line is about.
+/// Subject of a line.
 #[derive(Deserialize)]
 struct Uid {
     uid: u32,

@@ -27,7 +27,8 @@ pub(super) const RULES: &str = "indexes/.meili_dsr";
 pub(super) const INDEX_METADATA: &str = "metadata.json";
 pub(super) const SETTINGS: &str = "settings.json";
 pub(super) const DOCUMENTS: &str = "documents.jsonl";
-/// What other programs do not know is here and not among what they read, or here as a whole and there in part. What is here counts.
+/// Folder of data that other programs do not know: it is missing in the files that they read, or only a part of it
+/// is there. The data here takes precedence.
 pub(super) const OWN: &str = "lamina";
 pub(super) const OWN_TASKS: &str = "lamina/tasks.jsonl";
 pub(super) const OWN_BATCHES: &str = "lamina/batches.jsonl";
@@ -36,7 +37,7 @@ pub(super) const FOLDERS: [&str; 5] = [INDEXES, "tasks", PAYLOADS, "batches", CH
 
 /// The version of the layout that is written, and the only one that is read.
 pub(super) const VERSION: &str = "V6";
-/// What this program writes as `generator`.
+/// Value of `generator` that this program writes.
 pub(super) const GENERATOR: &str = "lamina";
 /// The layout of its own dumps that this program writes.
 pub(super) const LAYOUT: u32 = 1;

@@ -19,7 +19,7 @@ use super::task_details;
 /// The work of a finished task of another server is kept up to this many bytes.
 const WORK_BYTES_MAX: usize = 64 << 10;
 
-/// How much an export sends at a time where its task does not say.
+/// Default size of the pieces of an export whose task names none.
 const PIECE_BYTES: u64 = 20 << 20;
 
 /// A line of `tasks/queue.jsonl`.
@@ -150,7 +150,7 @@ fn kind(name: &str) -> Option<Kind> {
     })
 }
 
-/// What is still to be done. The documents of an addition are placed by the caller.
+/// Returns the remaining work of a task. The caller sets the place of the documents of an addition.
 fn content(name: &str, data: &Value) -> Option<Content> {
     let text = |field: &str| data.get(field).and_then(Value::as_str).map(str::to_owned);
     let switch = |field: &str| data.get(field).and_then(Value::as_bool).unwrap_or(false);

@@ -16,7 +16,7 @@ const ENTRIES_MAX: u64 = 4_000_000;
 /// No path of the layout is longer: a name of an index has at most 400 bytes.
 const PATH_BYTES_MAX: usize = 512;
 
-/// Why an archive is not unpacked.
+/// Reason why an archive cannot be unpacked.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(in crate::work::backup) enum UnpackError {

@@ -146,7 +146,7 @@ fn add_features(archive: &mut Archive, folder: &Path) -> Result<(), BackupError>
     }
 }
 
-/// Where an index is kept: under its uid, unless that is longer than file systems take. `~` is in no uid.
+/// Returns the folder of an index: its uid, unless that is too long for file systems. No uid contains `~`.
 fn index_folder(uid: &str, number: usize) -> String {
     if uid.len() <= NAME_BYTES_MAX {
         return format!("{INDEXES}/{uid}");
@@ -210,7 +210,7 @@ fn add_index(
     added.map_err(|error| of_index(uid, error))
 }
 
-/// What the archive says of a document that could not be read is about the index, not about the archive.
+/// Assigns an archive error about an unreadable document to its index, not to the archive.
 fn of_index(uid: &str, error: BackupError) -> BackupError {
     let BackupError::Io { path, source } = error else { return error };
     match source.downcast::<IndexError>() {

@@ -12,16 +12,16 @@ use lamina_data::tasks::content::{Content, Upsert};
 use lamina_data::tasks::kind::Kind;
 use lamina_data::tasks::store::Queued;
 
-/// What the tasks find when the batch starts.
+/// State of the index when the batch starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct IndexFacts {
-    /// Whether there is an index of that name.
+    /// True if there is an index of that name.
     pub(super) exists: bool,
     /// The field that ids are read from; `None` while no document has been there.
     pub(super) primary_key: Option<String>,
 }
 
-/// How large a batch may become. The first task always fits.
+/// Limits on the size of a batch. The first task always fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
     /// Most tasks.
@@ -30,13 +30,13 @@ pub(crate) struct Limits {
     pub bytes: u64,
     /// Most bytes of documents that are held in memory.
     pub inline_bytes: u64,
-    /// Whether the queue deletes its oldest tasks when it holds very many.
+    /// True if the queue deletes its oldest tasks when it holds very many.
     pub cleans_up: bool,
     /// Nothing is carried out: another server writes, or may do so.
     pub is_held: bool,
 }
 
-/// Why a batch holds no more tasks; shown to clients.
+/// Reason why a batch holds no more tasks; shown to clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Strategy {
     /// Nothing else is enqueued.
@@ -121,7 +121,7 @@ impl fmt::Display for Strategy {
 }
 
 impl Strategy {
-    /// Of a batch that a task ended which goes not with those before it.
+    /// Formats the reason for a batch that ended before a task that does not fit the earlier ones.
     fn fmt_stopped(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Strategy::KeyOfIndex { uid, named, current } => write!(
@@ -174,7 +174,7 @@ impl Strategy {
     }
 }
 
-/// What a batch consists of so far: the rows of the table of growth rules.
+/// Content of a batch so far: the rows of the table of growth rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     /// Additions, perhaps with deletions.
@@ -203,14 +203,14 @@ pub(super) struct Growing<'a> {
     named_key: Option<String>,
     /// A member relies on inference.
     infers_key: bool,
-    /// Whether members may create the index; `None` when no member could.
+    /// True if members may create the index; `None` if no member could.
     may_create: Option<bool>,
     count: usize,
     bytes: u64,
     inline_bytes: u64,
 }
 
-/// Whether an offered task joined.
+/// Answer to an offered task: it joined or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Offer {
     /// It is a member; offer the next one.

@@ -47,7 +47,7 @@ fn queued(uid: u32, content: Content) -> Queued {
     Queued { uid, index_uid: Some("x".into()), content }
 }
 
-/// How many of the tasks share the first batch, and why no more.
+/// Returns the number of tasks that share the first batch, and the reason why no more do.
 fn grow(names: &[&str], facts: &IndexFacts, limits: Limits) -> (usize, Option<Strategy>) {
     let tasks: Vec<Queued> =
         names.iter().enumerate().map(|(uid, name)| queued(u32::try_from(uid).unwrap(), content(name))).collect();

@@ -26,7 +26,7 @@ use super::indexes::{check_no_alias, may_create_index};
 use super::record::Record;
 use super::{Context, Done, failed, reported, succeeded};
 
-/// What is known of a task before the engine ran: its end, or the operation that decides it.
+/// Plan of a task before the engine runs: its final result, or the operation that determines it.
 #[derive(Clone, Debug)]
 enum PlannedTask {
     Decided(FinishedTask),
@@ -38,13 +38,13 @@ enum PlannedTask {
     },
 }
 
-/// What becomes a [`FinishedBatch`](lamina_data::tasks::store::FinishedBatch) once the engine's results are known. Also made
-/// inside the commit, so that it survives a crash right after it.
+/// Draft of a [`FinishedBatch`](lamina_data::tasks::store::FinishedBatch), completed by the results of the engine.
+/// The draft is also completed inside the commit, so that the batch survives a crash right after it.
 #[derive(Clone, Debug)]
 struct BatchDraft {
     index_uid: String,
     record: Record,
-    /// Whether vectors may have to be made.
+    /// True if vectors may have to be made.
     embeds: bool,
     prospects: Vec<PlannedTask>,
     changes: Vec<IndexChange>,
@@ -141,8 +141,8 @@ fn done(outline: &BatchDraft, tasks: &[FinishedTask], created: Vec<(FolderName, 
     Done { created, ..Done::from(outline.finish(tasks)) }
 }
 
-/// Whether a task brings documents that embedders may have to embed, or speaks of embedders, which is also how documents
-/// that could not be embedded are tried again.
+/// Reports whether a task brings documents that embedders may have to embed, or changes embedders. Such a change is
+/// also the way to retry documents that could not be embedded.
 fn asks_for_vectors(content: &Content) -> bool {
     match content {
         Content::Upsert(_) => true,

@@ -36,7 +36,7 @@ pub(super) fn run(context: Context<'_>, uid: &str, task: u32, edit: &Edit) -> Op
     Some(done)
 }
 
-/// Why nothing was stored.
+/// Reason why nothing was stored.
 enum Failure {
     GivenUp,
     /// The message says it all.
@@ -57,7 +57,7 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-/// What the function made of the documents, before any of it is stored.
+/// Changes that the function made to the documents, before any of them is stored.
 struct Changes {
     lines: Spill,
     changed_count: u64,

@@ -116,7 +116,7 @@ struct TaskFailures<'e> {
 struct Reporting<'a> {
     context: Context<'a>,
     index_uid: &'a str,
-    /// As it is after vectors were made.
+    /// Snapshot after the vectors were made.
     snapshot: &'a Snapshot,
     embedded: &'a Embedded,
     /// By document and embedder.
@@ -244,7 +244,7 @@ fn for_each_line(payload: &Payload, mut f: impl FnMut(&[u8])) -> io::Result<()> 
 }
 
 impl TaskFailures<'_> {
-    /// As clients see it.
+    /// Returns the report as clients see it.
     fn report(&self) -> Value {
         let document = |failed: &&DocumentFailure| {
             let id = serde_json::from_str(&failed.document_id).unwrap_or(Value::Null);

@@ -216,7 +216,7 @@ fn swap_changes(exists: &dyn Fn(&str) -> bool, task: u32, swaps: &[Swap]) -> Api
     Ok(swaps.iter().map(change).collect())
 }
 
-/// Whether a task makes its index, where there is none.
+/// Reports whether a task creates its index if it is absent.
 pub(super) fn may_create_index(content: &Content) -> bool {
     match content {
         // An index that is not there has no mark.
@@ -228,7 +228,7 @@ pub(super) fn may_create_index(content: &Content) -> bool {
     }
 }
 
-/// Whether an index may be called so, as far as aliases go: none hides an index.
+/// Checks that an index may have this name: no alias may hide an index.
 pub(super) fn check_no_alias(context: Context<'_>, uid: &str) -> ApiResult<()> {
     match context.instance.aliases().get(uid) {
         Some(_) => Err(aliases::already_exists(uid)),

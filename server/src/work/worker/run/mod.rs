@@ -60,7 +60,7 @@ impl Done {
     }
 }
 
-/// What a batch may use.
+/// Resources of a batch.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
     pub(super) instance: &'a Instance,

@@ -6,7 +6,7 @@ use lamina_data::tasks::store::Queued;
 use super::super::batch::Strategy;
 use super::{Plan, Worker};
 
-/// How many tasks of an index go together after a batch of it was refused.
+/// Limit on the number of tasks of an index in a batch, after a batch of it was refused.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Apart {
     index_uid: Option<String>,
@@ -32,7 +32,7 @@ impl Apart {
 }
 
 impl Worker {
-    /// Whether tasks are to be carried out again, with fewer at once.
+    /// Reports whether the tasks must be executed again, in smaller batches.
     pub(super) fn is_refused_together(&mut self, tasks: &[Queued]) -> bool {
         let Some(apart) = Apart::after(tasks) else { return false };
         let count = tasks.len();

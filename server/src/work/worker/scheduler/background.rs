@@ -30,7 +30,7 @@ const JOBS_MAX: usize = 256;
 /// Batches of an index that may wait for vectors: documents that come later wait in the queue.
 const WRITTEN_MAX: usize = 500;
 
-/// Why embedders that a change of settings names cannot be reached.
+/// Errors of unreachable embedders that a change of settings names.
 pub(super) type Unreached = BTreeMap<String, EmbedFailure>;
 
 /// Batches that go on.
@@ -38,7 +38,7 @@ pub(super) type Unreached = BTreeMap<String, EmbedFailure>;
 pub(super) struct Background {
     /// Their documents are written.
     pub(super) written: Vec<Waiting>,
-    /// What they did is done, and ends once it is published.
+    /// Batches whose work is done, and that end once it is published.
     pub(super) unpublished: Vec<Waiting>,
     /// Changes of settings that have no effect yet.
     pub(super) preparing: Vec<Preparing>,
@@ -65,7 +65,7 @@ pub(super) struct Preparing {
     is_of_embedders: bool,
 }
 
-/// What came of it.
+/// Outcome of the preparation.
 pub(super) struct Prepared {
     pub(super) live: Arc<LiveBatch>,
     pub(super) unreached: Unreached,
@@ -90,7 +90,7 @@ pub(super) enum Work {
     Look,
 }
 
-/// How a thread ended.
+/// Outcome of a thread.
 pub(super) enum Came {
     Embedded(Result<Embedded, IndexError>),
     Prepared(Result<Unreached, ApiError>),

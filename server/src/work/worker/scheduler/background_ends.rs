@@ -228,7 +228,7 @@ impl Worker {
         self.store_background(&live, &[task], batch);
     }
 
-    /// What was found out about a change of settings before it was carried out is part of what came of it.
+    /// Adds the findings of the preparation to the result of a change of settings.
     pub(super) fn note_prepared(&mut self, live: &LiveBatch, done: &mut Done) {
         for task in &mut done.batch.tasks {
             if let Some(Prepared { live: before, unreached }) = self.background.prepared.remove(&task.uid) {

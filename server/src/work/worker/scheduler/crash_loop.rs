@@ -29,7 +29,7 @@ const CRASHES_MAX: u32 = 2;
 /// that leaves no sign ends all the same.
 const DEATHS_MAX: u32 = 8;
 
-/// What is watched after a death.
+/// State of the crash-loop guard after a death.
 #[derive(Debug)]
 pub(super) struct CrashLoopGuard {
     /// Tasks from this uid on came later.
@@ -69,13 +69,13 @@ impl CrashLoopGuard {
         Ok(Some(CrashLoopGuard { until, alone_left: ALONE_AT_FIRST, suspects, attempt }))
     }
 
-    /// As if many tasks had been carried out alone.
+    /// Sets the state after many tasks have been executed alone.
     #[cfg(test)]
     pub(super) fn separates_only_suspects(&mut self) {
         self.alone_left = 0;
     }
 
-    /// Whether the first task of a batch should be carried out alone.
+    /// Reports whether the first task of a batch must be executed alone.
     fn separates(&mut self, tasks: &[Queued]) -> bool {
         if tasks.len() < 2 {
             return false;
@@ -88,7 +88,7 @@ impl CrashLoopGuard {
         is_alone
     }
 
-    /// What is written down before a batch.
+    /// Returns the record to write before a batch.
     fn attempt(&self, tasks: &[Queued]) -> Attempt {
         let tasks: Vec<u32> = tasks.iter().map(|task| task.uid).collect();
         let same = self.attempt.as_ref().filter(|before| before.tasks == tasks);
@@ -97,8 +97,8 @@ impl CrashLoopGuard {
     }
 }
 
-/// Whether the kernel has killed a process for lack of memory since the attempt began, as far as it says: it may have been
-/// this one.
+/// Reports whether the kernel has killed a process for lack of memory since the attempt began, as far as it is
+/// known. That process may have been this server.
 fn may_have_lacked_memory(attempt: &Attempt) -> bool {
     match (attempt.kills_for_memory, kills_for_memory()) {
         (Some(before), Some(now)) => before != now,
@@ -163,7 +163,7 @@ impl Worker {
         note(&self.queue, None);
     }
 
-    /// What was written down of a batch that is watched. The batch may have become smaller.
+    /// Records the attempt of a batch under observation, and returns it. This may reduce the batch.
     pub(super) fn prepare(&mut self, plan: &mut Plan) -> Option<Attempt> {
         let care = self.care.as_mut()?;
         if plan.tasks.iter().all(|task| task.uid >= care.until) {

@@ -40,9 +40,10 @@ impl Worker {
         }
     }
 
-    /// Whether a durable commit of the batch's index holds its end, all of it, so that [`Worker::recover`] stores it again. A batch
-    /// that makes an index, or gives it another name, is never remembered so: what leads to the index is stored with the end of
-    /// the batch. Nor is one with texts that were not embedded: that is known after its commit.
+    /// Reports whether a durable commit of the batch's index holds the complete end of the batch, so that
+    /// [`Worker::recover`] stores it again. A batch that creates or renames an index is never remembered this way,
+    /// because the name of the index is stored with the end of the batch. Nor is a batch with texts that were not
+    /// embedded, which is known only after its commit.
     pub(super) fn is_remembered(&self, live: &LiveBatch, done: &Done) -> bool {
         let batch = &done.batch;
         let is_of_documents =
@@ -55,7 +56,7 @@ impl Worker {
         is_of_documents && !is_of_others && self.is_committed(live, is_noted)
     }
 
-    /// Whether the last commit of the batch's index is that of the batch, and it and its note are `right`.
+    /// Reports whether the last commit of the batch's index belongs to the batch, and `right` accepts it and its note.
     fn is_committed(&self, live: &LiveBatch, right: impl FnOnce(&Snapshot, &[u8]) -> bool) -> bool {
         let Some(snapshot) = live.index_uid.as_ref().and_then(|uid| self.instance.state(uid).ok()) else {
             return false;

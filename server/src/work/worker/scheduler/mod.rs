@@ -39,13 +39,13 @@ use plan::Plan;
 /// Pause before something that failed for a reason outside of the task is tried again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// How often a batch that waits for payloads on their way is looked at.
+/// Interval at which a batch that waits for arriving payloads is checked.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// A batch that took longer may have needed much memory.
 const SHORT: Duration = Duration::from_millis(100);
 
-/// Why the scheduler did not start.
+/// Reason why the scheduler did not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
@@ -60,15 +60,15 @@ pub enum StartError {
     Index {
         /// The index.
         uid: String,
-        /// Why it cannot be opened.
+        /// Reason why the index cannot be opened.
         error: ApiError,
     },
-    /// What an index remembers of its last batch makes no sense.
+    /// Unreadable note of an index about its last batch.
     #[error("index `{uid}` remembers a batch that cannot be read: {source}")]
     Note {
         /// The index.
         uid: String,
-        /// What the parser says.
+        /// Error of the parser.
         source: serde_json::Error,
     },
     /// No thread.
@@ -160,7 +160,7 @@ struct Worker {
     background: Background,
     retention: Retention,
     patience: Patience,
-    /// Whether much memory was freed that has not been given back.
+    /// True if much memory was freed and not given back yet.
     holds_memory: bool,
     /// After a process that died.
     care: Option<CrashLoopGuard>,

@@ -29,7 +29,7 @@ impl Plan {
 }
 
 impl Worker {
-    /// What comes next, if anything.
+    /// Plans the next batch, if there is one.
     pub(super) fn plan(&mut self) -> Result<Option<Plan>, StoreError> {
         if self.limits.is_held {
             return Ok(None);

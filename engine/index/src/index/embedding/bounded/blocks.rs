@@ -14,7 +14,7 @@ use super::Keep;
 use super::loops::Loop;
 use super::meter::{Meter, Output};
 
-/// How deep the blocks of the template are nested that this thread parses.
+/// Nesting depth of the blocks of the template that this thread parses.
 pub(super) mod nesting {
     use std::cell::Cell;
 
@@ -33,7 +33,7 @@ pub(super) mod nesting {
         IS_EXCEEDED.set(false);
     }
 
-    /// Whether blocks of the template were too deep. A comment does not hide it.
+    /// Reports whether the blocks of the template were nested too deep, even if a comment contains them.
     pub(in super::super) fn was_exceeded() -> bool {
         IS_EXCEEDED.get()
     }
@@ -126,7 +126,7 @@ impl ParseTag for Counted {
     }
 }
 
-/// What is rendered after a step was counted.
+/// Renderable part that counts a step before it is rendered.
 #[derive(Debug)]
 struct Step(Box<dyn Renderable>);
 

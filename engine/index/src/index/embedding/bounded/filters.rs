@@ -9,7 +9,7 @@ use liquid_lib::stdlib;
 
 use super::meter::Meter;
 
-/// What a piece of a list costs.
+/// Cost of one element of a list, in bytes.
 const PIECE_BYTES: u64 = 64;
 
 macro_rules! filters {

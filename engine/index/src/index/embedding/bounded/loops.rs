@@ -42,7 +42,7 @@ impl BlockReflection for Loop {
     }
 }
 
-/// What it goes through, and how.
+/// Sequence that a loop iterates over, and its options.
 #[derive(Debug)]
 struct Head {
     variable: KString,
@@ -133,7 +133,7 @@ impl ParseBlock for Loop {
     }
 }
 
-/// What a loop goes through: a range is never made a list.
+/// Items that a loop iterates over. A range is never expanded into a list.
 enum Items<'v> {
     Values(Vec<ValueCow<'v>>),
     Counted { start: i64, count: usize },
@@ -210,7 +210,7 @@ impl Head {
         self.range.evaluate(runtime).trace_with(|| self.to_string().into())
     }
 
-    /// How many items of so many to skip, and how many to go through after that.
+    /// Returns how many of `total` items to skip, and how many to visit after that.
     fn part(&self, total: usize, runtime: &dyn Runtime) -> Result<(usize, usize)> {
         let limit = number(self.limit.as_ref(), runtime)?;
         let offset = number(self.offset.as_ref(), runtime)?.unwrap_or(0).min(total);
@@ -272,7 +272,7 @@ impl Renderable for For {
     }
 }
 
-/// What `forloop` is inside of a `for`.
+/// Value of `forloop` inside a `for`.
 #[derive(Clone, Debug, liquid_core::model::ValueView, liquid_core::model::ObjectView)]
 struct ForLoop<'p> {
     length: i64,
@@ -342,7 +342,7 @@ impl Renderable for TableRow {
     }
 }
 
-/// What `tablerow` is inside of a `tablerow`.
+/// Value of `tablerow` inside a `tablerow`.
 #[derive(Clone, Debug, liquid_core::model::ValueView, liquid_core::model::ObjectView)]
 struct TableRowObject {
     length: i64,

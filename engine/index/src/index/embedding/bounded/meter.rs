@@ -12,10 +12,10 @@ use super::{DOCUMENT_FACTOR, Keep, OUTPUT_BYTES_MAX, STEPS_MAX, WORK_BYTES_MAX};
 
 /// Bytes of a pass of a loop that are one step: even if the whole template is the loop and made of the shortest tags.
 const BYTES_PER_STEP: usize = 128;
-/// What a value costs besides its text.
+/// Cost of a value besides its text, in bytes.
 const VALUE_BYTES: u64 = 32;
 
-/// What the renderings for one input may cost together: however many templates are rendered for a document, they share one.
+/// Limit on the total cost of the renderings for one input. All templates that are rendered for a document share it.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Allowance(Rc<Counters>);
 
@@ -72,7 +72,7 @@ impl Allowance {
 }
 
 impl Meter {
-    /// Of a template with so many bytes.
+    /// Creates the meter of a template of `source_bytes` bytes.
     pub(super) fn new(allowance: &Allowance, source_bytes: usize) -> Meter {
         let steps_of_pass = 1 + (source_bytes / BYTES_PER_STEP) as u64;
         Meter { counters: Rc::clone(&allowance.0), steps_of_pass }
@@ -155,7 +155,7 @@ impl Meter {
     }
 }
 
-/// As deep as documents are nested, which is bounded.
+/// Adds the size of a value to `bytes`. Recurses as deep as documents are nested, which is bounded.
 fn weigh(value: &dyn ValueView, most: u64, bytes: &mut u64) {
     *bytes = bytes.saturating_add(VALUE_BYTES);
     if *bytes > most {
@@ -179,7 +179,7 @@ fn weigh(value: &dyn ValueView, most: u64, bytes: &mut u64) {
     }
 }
 
-/// Where a rendering writes.
+/// Destination of a rendering.
 #[derive(Debug)]
 pub(super) struct Output {
     meter: Meter,
@@ -192,7 +192,7 @@ impl Output {
         Output { meter, bytes: Vec::new(), keep }
     }
 
-    /// What was written, up to the last whole character that is kept.
+    /// Returns the written text up to the last whole character that is kept.
     pub(super) fn into_text(self) -> String {
         let mut bytes = self.bytes;
         if let Err(error) = std::str::from_utf8(&bytes) {

@@ -34,7 +34,7 @@ const NESTING_MAX: usize = 64;
 const STEPS_MAX: u64 = 1_000_000;
 /// Most bytes that are read and made for one input. For large documents more: see [`DOCUMENT_FACTOR`].
 const WORK_BYTES_MAX: u64 = 16 << 20;
-/// How many times its own size a document may cost beyond [`WORK_BYTES_MAX`].
+/// Factor by which the size of a document raises its allowance above [`WORK_BYTES_MAX`].
 const DOCUMENT_FACTOR: u64 = 16;
 /// Longest text that is made for one input where nothing cuts it.
 const OUTPUT_BYTES_MAX: usize = 16 << 20;
@@ -47,7 +47,7 @@ const RENDER_STACK_BYTES: usize = 1 << 20;
 /// The stack that a rendering gets otherwise.
 const RENDER_STACK_GROWN_BYTES: usize = 4 << 20;
 
-/// What happens to text beyond a limit.
+/// Handling of text beyond a limit.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Keep {
     /// The first so many bytes are the text.

@@ -23,7 +23,7 @@ impl<'g, R: Runtime> Root<'g, R> {
         Root { base, globals, assigned: RefCell::default(), meter }
     }
 
-    /// What was assigned may change while it is held, so it is copied.
+    /// Copies a value, because an assigned one may change while it is held.
     fn copy(&self, found: ValueCow<'_>) -> Result<Value> {
         self.meter.value(found.as_view())?;
         Ok(found.into_owned())

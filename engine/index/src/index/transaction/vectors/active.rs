@@ -26,7 +26,7 @@ pub(in super::super) struct ActiveEmbedder {
     pub(super) maker: Option<Maker>,
 }
 
-/// When vectors are made.
+/// Time at which vectors are made.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum When {
     Now,
@@ -156,7 +156,7 @@ impl ActiveEmbedder {
     }
 }
 
-/// Of an embedder that has not said yet how long its vectors are.
+/// Placeholder for the dimensions of an embedder that has not reported them yet.
 const UNKNOWN_DIMENSIONS: u32 = 0;
 
 /// Fragments take the place of a template.

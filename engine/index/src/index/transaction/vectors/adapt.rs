@@ -24,7 +24,7 @@ use super::active::{ActiveEmbedder, When, stored_dimensions};
 use super::document_vectors::{DocumentVectors, VectorTarget, check_log};
 use super::missing::Missing;
 
-/// What a change of settings means for the vectors of one embedder.
+/// Effect of a change of settings on the vectors of one embedder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
     /// They stay as they are.
@@ -218,7 +218,7 @@ fn stored<'r>(
     stored.map_err(|error: SegmentError| IndexError::from(error))
 }
 
-/// Whether stored vectors stay, whatever the document says.
+/// Reports whether stored vectors are kept, whatever the document says.
 fn stays(embedder: &ActiveEmbedder, work: Work, stored: &StoredVectors<'_>, shape: VectorShape) -> bool {
     // What is made anew makes all vectors of one size: those that came with the document go if they have another.
     let is_anew = work.makes();
@@ -246,7 +246,7 @@ fn set_aside(
     beside.vectors(embedder.name(), embedder.shape).set::<&[f32]>(doc, VectorState::supplied(false), 0, &[]);
 }
 
-/// What the text of `_vectors` says of an embedder; the last of repeated names counts.
+/// Returns the entry of an embedder in the text of `_vectors`. Of repeated names the last one counts.
 fn named<'v>(vectors: &'v str, embedder: &ActiveEmbedder) -> Option<&'v RawValue> {
     let entries = embedders_of(vectors).ok()?;
     entries.into_iter().rev().find(|(name, _)| name == embedder.name()).map(|(_, json)| json)

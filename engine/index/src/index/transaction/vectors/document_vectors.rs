@@ -27,7 +27,7 @@ use super::missing::{Missing, WithoutVectors};
 const PENDING_COUNT_MAX: usize = 1024;
 const PENDING_BYTES_MAX: usize = 1 << 20;
 
-/// Where vectors go: a segment in the making, or a file beside one.
+/// Destination of vectors: a segment being built, or a file beside a segment.
 pub(in super::super) trait VectorTarget {
     fn vectors(&mut self, embedder: &str, shape: VectorShape) -> &mut VectorsBuilder;
 }
@@ -65,9 +65,9 @@ struct Pending {
 /// A document without the vectors that go elsewhere.
 #[derive(Debug)]
 pub(in super::super) struct Taken<'j> {
-    /// What is stored of it.
+    /// JSON of the document that is stored.
     pub(in super::super) json: Cow<'j, [u8]>,
-    /// What it says about its vectors, by name.
+    /// Vectors that the document supplies, by name of the embedder.
     supplied: Vec<(String, &'j RawValue)>,
 }
 
@@ -169,7 +169,7 @@ impl<'a> DocumentVectors<'a> {
         if many || self.pending_bytes >= PENDING_BYTES_MAX { self.flush(target) } else { Ok(()) }
     }
 
-    /// What the document says of the vectors of embedder `number` counts.
+    /// Applies what the document says about the vectors of embedder `number`.
     fn settle_supplied(
         &mut self,
         target: &mut dyn VectorTarget,
@@ -239,7 +239,7 @@ impl<'a> DocumentVectors<'a> {
         Ok(())
     }
 
-    /// What to say of a document without vectors that no embedder can make.
+    /// Builds the error details for a document without vectors that no embedder can make.
     fn without_vectors(&self, taken: &Taken<'_>, embedder: &str) -> WithoutVectors {
         let is_like = |name: &str, meant: &str| {
             let typos = TypoPattern::new(meant, false, TYPOS_MAX).typos_of(name);
@@ -391,7 +391,7 @@ pub(in super::super) fn check_log(log: &EmbeddingLog, embedders: &[ActiveEmbedde
     Ok(())
 }
 
-/// What the document before has for `embedder`; nothing when its vectors have another size.
+/// Returns the vectors of the previous document for `embedder`, or nothing if they have another size.
 fn earlier<'s>(
     origin: Origin<'s>,
     embedder: &str,

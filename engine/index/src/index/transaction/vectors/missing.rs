@@ -21,7 +21,7 @@ struct Noted {
     count: u64,
 }
 
-/// What an error says of a document.
+/// Details of a document for an error.
 #[derive(Debug)]
 pub(super) struct WithoutVectors {
     /// The document's id as JSON: a number or a quoted text.

@@ -16,7 +16,7 @@ pub(super) use complete::embed_waiting;
 pub(super) use document_vectors::{DocumentVectors, check_log};
 pub(super) use missing::Missing;
 
-/// What a written document takes the place of.
+/// Previous document, if any, that a written document replaces.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Origin<'s> {
     /// No document: its id is new.

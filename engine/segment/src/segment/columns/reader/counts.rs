@@ -4,7 +4,8 @@ use super::*;
 use crate::bits::kernels::common_bits;
 
 impl Column {
-    /// How many of `docs` have the value. Cost: the documents of the value, or the words of two bitsets.
+    /// Counts the documents of `docs` that have the value. Cost: the documents of the value, or the words of two
+    /// bitsets.
     pub fn count_in(&self, ordinal: u32, docs: &DocSet) -> u32 {
         let few = || self.docs_of(ordinal).filter(|&doc| docs.contains(doc)).count() as u32;
         let DocSet::Bitset { words, .. } = docs else {

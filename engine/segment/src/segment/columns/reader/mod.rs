@@ -29,7 +29,7 @@ pub struct Column {
     inverted_width: u8,
     is_multi: bool,
     is_plain: bool,
-    /// Where each part starts and, last, where they end.
+    /// Offsets of the parts in the section; the last one is the end of the last part.
     parts: [usize; PART_COUNT + 1],
     numbers: Numbers,
     strings: Monotone,
@@ -50,7 +50,7 @@ const SETS: usize = 8;
 
 /// Counters of a value.
 const COUNTED_BESIDE: usize = 4;
-/// Of 64 documents, all values are unpacked where at least so many are counted.
+/// Number of counted documents, of 64, from which all 64 values are unpacked.
 const UNPACKED_FROM: u32 = 24;
 
 /// Ordinal and number of documents.
@@ -132,12 +132,12 @@ impl Column {
         self.bytes.as_slice().get(self.parts[index]..self.parts[index + 1]).unwrap_or_default()
     }
 
-    /// What the column takes where it is in memory and not mapped.
+    /// Returns the size of the column in bytes, which it takes if it is in memory and not mapped.
     pub fn bytes_len(&self) -> usize {
         self.bytes.as_slice().len()
     }
 
-    /// Whether the field of each document that has a number here is that number, as it is read from JSON.
+    /// Reports whether the field of each document that has a number here is that number, as it is read from JSON.
     pub fn is_plain(&self) -> bool {
         self.is_plain
     }
@@ -193,12 +193,12 @@ impl Column {
         }
     }
 
-    /// Whether no document has more than one value.
+    /// Reports whether no document has more than one value.
     pub fn is_single_valued(&self) -> bool {
         !self.is_multi
     }
 
-    /// Where the ordinals of a document are in the forward part.
+    /// Returns the range of a document's ordinals in the forward part.
     #[inline]
     fn forward_range(&self, doc: DocId) -> Range<usize> {
         let offsets = self.part(FORWARD_OFFSETS);
@@ -276,7 +276,8 @@ impl Column {
         Some((read_u32(bytes, low * DENSE_ENTRY_BYTES + 4)?, bytes.get(at..at + bitset_bytes)?))
     }
 
-    /// Where the documents of a range of ordinals are in the inverted part; dense values have none there.
+    /// Returns the range in the inverted part of the documents of a range of ordinals. Dense values have no documents
+    /// there.
     fn inverted_range(&self, ordinals: Range<u32>) -> Range<usize> {
         let offsets = self.part(INVERTED_OFFSETS);
         let start = self.inverted_offsets.get(offsets, ordinals.start.min(self.value_count) as usize) as usize;

@@ -11,7 +11,7 @@ const EXCEPT: u8 = 254;
 const PLACE_BITS: u8 = 7;
 const _: () = assert!(1 << PLACE_BITS == BLOCK_LEN);
 
-/// How the codes of a block are stored.
+/// Encoding of the codes of a block.
 #[derive(Clone, Copy)]
 pub(super) enum Codes {
     All(u32),

@@ -30,7 +30,8 @@ const DENSE: u8 = 255;
 const ZONE_BITS: u8 = 2;
 /// A list with one document in this many is a bitset.
 const DENSE_SHARE: u32 = 8;
-/// Of documents alone, one document in this many: a bitset that is larger than the blocks would not pay.
+/// Divisor like [`DENSE_SHARE`], for lists of documents alone: with one document in this many, a list is a bitset. A
+/// bitset that is larger than the blocks would not pay.
 const DENSE_SHARE_PLAIN: u32 = 5;
 /// Small segments never use bitsets: rounding up to 64 documents would cost more than it gains.
 const DENSE_DOCS_MIN: u32 = 1024;
@@ -43,16 +44,16 @@ const ZONES_SHARE: u32 = 64;
 /// One decoded block.
 type Block = [u32; BLOCK_LEN];
 
-/// Whether a list of `doc_freq` postings has zones.
+/// Reports whether a posting list of `doc_freq` postings has zones.
 pub(super) fn has_zones(doc_freq: usize, doc_count: u32) -> bool {
     doc_count < ZONES_FOR_ALL_DOCS_MAX || doc_freq as u64 * u64::from(ZONES_SHARE) >= u64::from(doc_count)
 }
 
-/// What a list has besides documents and codes.
+/// Parts of a posting list besides documents and codes.
 #[derive(Clone, Copy)]
 struct Form {
     has_zones: bool,
-    /// Whether full blocks can be left out.
+    /// True if full blocks can be skipped.
     has_entries: bool,
     /// With one document in this many it is a bitset.
     dense_share: u32,

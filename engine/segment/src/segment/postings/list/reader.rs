@@ -22,7 +22,7 @@ pub(crate) struct List<'a> {
     form: Form,
 }
 
-/// Where a block is and how it is packed.
+/// Location and encoding of a block.
 struct Layout<'a> {
     docs: &'a [u8],
     doc_width: u8,
@@ -55,7 +55,7 @@ impl<'a> List<'a> {
         self.doc_freq / BLOCK_LEN
     }
 
-    /// Where the first block is.
+    /// Returns the offset of the first block.
     fn blocks_at(&self) -> usize {
         if self.full_blocks() == 0 || !self.form.has_entries { 0 } else { 1 + self.full_blocks() * ENTRY_BYTES }
     }
@@ -314,7 +314,7 @@ impl<'a> List<'a> {
         });
     }
 
-    /// Whether the list is as the format says: ascending, inside the segment, as many as announced.
+    /// Reports whether the posting list is valid: ascending, inside the segment, and as long as announced.
     pub(crate) fn is_valid(&self, code_count: u32) -> bool {
         let (mut count, mut next, mut valid) = (0, 0, true);
         self.for_each(|doc, code, _| {

@@ -13,10 +13,10 @@ const TEXT_BYTES_MAX: usize = 8 << 20;
 /// A phrase of up to so many bytes is copied by one instruction, with what lies behind it.
 const COPIED: usize = 16;
 
-/// What a code stands for.
+/// Meaning of a code.
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Where the JSON of the phrase is, with a space before it where it begins with a word.
+    /// Offset of the JSON of the phrase. It has a space before it if the phrase begins with a word.
     start: u32,
     length: u16,
     kind: Kind,

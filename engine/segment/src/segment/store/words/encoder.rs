@@ -122,7 +122,8 @@ fn fold(mixed: u64, eight: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// Of the length and the first and last eight bytes, the first ones as [`first_eight`] has them: few tokens are longer.
+/// Computes the hash of the length and of the first and last eight bytes. Few tokens are longer. `eight`: the first
+/// bytes, as [`first_eight`] returns them.
 #[inline]
 fn hash(token: &[u8], eight: u64) -> u64 {
     let start = fold(token.len() as u64 + 1, eight);

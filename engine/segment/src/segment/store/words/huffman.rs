@@ -44,7 +44,7 @@ fn unlimited(counts: &[u64]) -> Vec<u8> {
     depths
 }
 
-/// Whether each symbol has a code of at most `bits_max`, and any sequence of bits is one of codes.
+/// Reports whether each symbol has a code of at most `bits_max` bits and any sequence of bits can be decoded.
 pub(super) fn is_complete(lengths: &[u8], bits_max: u8) -> bool {
     let have_codes = lengths.iter().all(|length| (1..=bits_max).contains(length));
     have_codes && lengths.iter().map(|length| 1_u64 << (BITS_MAX as u8 - length)).sum::<u64>() == 1 << BITS_MAX

@@ -40,10 +40,10 @@ const LENGTH_BITS: u8 = 6;
 const SPELLED_MAX: usize = (1 << LENGTH_BITS) - 1;
 /// Bits of a number of one digit, two, and so on.
 const NUMBER_BITS: [u8; DIGITS_MAX] = [4, 7, 10, 14, 17, 20, 24, 27, 30, 34, 37, 40, 44, 47, 50, 54, 57];
-/// Where a phrase has none before its last token.
+/// Placeholder for the parent of a phrase that consists of its last token alone.
 const NO_PHRASE: u32 = u32::MAX;
 
-/// What is known of documents. A phrase is another one, or nothing, and a token.
+/// Model of the documents. A phrase is another phrase, or nothing, followed by a token.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Model {
     /// By phrase the one that it continues.
@@ -116,7 +116,7 @@ impl Model {
     }
 }
 
-/// Whether these are the bytes of a model, not those of a dictionary of zstd.
+/// Reports whether these are the bytes of a model, not of a zstd dictionary.
 pub(super) fn is_model(dictionary: &[u8]) -> bool {
     dictionary.starts_with(&MAGIC)
 }

@@ -9,7 +9,7 @@ const OTHER_MAX: usize = 8;
 /// First byte that begins a code of two.
 const FIRST_LEAD: u8 = 0xf8;
 
-/// What a token consists of.
+/// Class of the bytes of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     /// Letters, and bytes of characters beyond ASCII. Between two words that follow each other is one space.
@@ -37,7 +37,7 @@ const CLASSES: [Class; 256] = {
     classes
 };
 
-/// Of a token that begins with this byte.
+/// Returns the class of a token that begins with this byte.
 pub(super) const fn class_of(byte: u8) -> Class {
     CLASSES[byte as usize]
 }
@@ -85,7 +85,7 @@ impl<'a> Tokens<'a> {
         Tokens { text, at: 0, is_behind_word: false }
     }
 
-    /// Where the word that starts at `at` ends.
+    /// Returns the end of the word that starts at `at`.
     #[inline]
     fn word_end(&self, mut at: usize) -> usize {
         while let Some(eight) = self.text[at..].first_chunk::<8>() {
@@ -99,7 +99,7 @@ impl<'a> Tokens<'a> {
         at + rest.iter().position(|&byte| class_of(byte) != Class::Word).unwrap_or(rest.len())
     }
 
-    /// Where the word that starts at `start` ends, and its first eight bytes.
+    /// Returns the end of the word that starts at `start`, and its first eight bytes.
     #[inline]
     fn word(&self, start: usize) -> (usize, u64) {
         let Some(chunk) = self.text[start..].first_chunk::<8>() else {

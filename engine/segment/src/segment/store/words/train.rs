@@ -19,10 +19,11 @@ const SAVED_BITS_MIN: f64 = 60.0;
 const SHARE: usize = 8;
 /// Bytes of a phrase beside those of its token.
 const PHRASE_BYTES: usize = 5;
-/// What is kept back of the samples, to see how well the others stand for documents.
+/// Divisor of the number of samples: one part in this many is held out, to test how well the others represent
+/// documents.
 const TEST_SHARE: usize = 32;
 
-/// Where a sequence of tokens has no number.
+/// Placeholder for a sequence of tokens without a number.
 const NONE: u32 = u32::MAX;
 
 /// The tokens of samples.
@@ -210,7 +211,7 @@ impl<'a> Trainer<'a> {
     }
 }
 
-/// How many of so many documents a model is not trained on.
+/// Returns the number of documents, of so many, that are held out of the training of a model.
 pub(in super::super) fn kept_back(documents: usize) -> usize {
     documents / TEST_SHARE
 }

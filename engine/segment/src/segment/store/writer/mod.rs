@@ -34,7 +34,8 @@ const COPIED_BYTES_MIN: usize = BLOCK_BYTES / 2;
 /// Codes of a document that take more than this many eighths of its JSON are no good: the model knows other words.
 const GOOD_EIGHTHS: usize = 6;
 
-/// What blocks are packed with: `bytes` that zstd knows beforehand or a model of words, and the pieces that have a number.
+/// Dictionary with which blocks are packed: `bytes` that zstd knows in advance or a model of words, and the numbered
+/// pieces.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Dictionary {
     pub(super) bytes: Box<[u8]>,
@@ -56,7 +57,7 @@ impl Dictionary {
         Dictionary::choose(&texts, &text_lengths, pieces, &Samples { json: samples, lengths })
     }
 
-    /// What packs the last documents smaller: a model of words, or zstd with a dictionary.
+    /// Chooses the dictionary that packs the last documents smaller: a model of words, or one for zstd.
     fn choose(texts: &[u8], text_lengths: &[usize], pieces: Pieces, samples: &Samples<'_>) -> Option<Dictionary> {
         let with = |bytes: Vec<u8>| Arc::new(Dictionary { bytes: bytes.into(), pieces: pieces.clone() });
         let learned = text_lengths.len() - words::kept_back(text_lengths.len());
@@ -131,7 +132,7 @@ impl StoreDictionary {
         dictionary
     }
 
-    /// Whether another thread is training it now: it will be there in a moment.
+    /// Reports whether another thread is training the dictionary now, so that it will be available soon.
     fn is_nearly_there(&self) -> bool {
         self.trained.get().is_none() && self.is_in_training.swap(true, Ordering::Relaxed)
     }
@@ -142,7 +143,7 @@ impl StoreDictionary {
     }
 }
 
-/// Where finished blocks go.
+/// Destination of finished blocks.
 pub(crate) trait BlockSink {
     fn write_block(&mut self, bytes: &[u8]) -> Result<(), SegmentError>;
 }
@@ -153,7 +154,7 @@ impl BlockSink for SectionWriter {
     }
 }
 
-/// What comes before the frame of a block.
+/// Header of a block, before its frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BlockHead {
     /// 0: none.
@@ -200,7 +201,7 @@ pub(crate) struct StoreBuilder {
     packer: Option<Packer>,
     /// Texts of the documents of the open block.
     raw: Vec<u8>,
-    /// Of these texts.
+    /// Lengths of these texts.
     lengths: Vec<usize>,
     /// JSON of the open block.
     open_json_bytes: usize,
@@ -216,7 +217,7 @@ pub(crate) struct StoreBuilder {
     frame: Vec<u8>,
 }
 
-/// What turns documents into blocks with one dictionary.
+/// Encoder and method that turn documents into blocks with one dictionary.
 #[derive(Debug)]
 struct Packer {
     encoder: PieceEncoder,
@@ -317,7 +318,7 @@ impl StoreBuilder {
         }
     }
 
-    /// Whether blocks are packed with a dictionary from now on.
+    /// Reports whether blocks are packed with a dictionary from now on.
     fn has_dictionary(&self) -> bool {
         self.current != 0
     }
@@ -429,8 +430,8 @@ impl StoreBuilder {
         Some(number)
     }
 
-    /// Whether a block is worth copying now, rather than packing its documents anew: it is not small, a dictionary would
-    /// not pack it better, and no small open block would have to be closed for it.
+    /// Reports whether it pays to copy a block instead of repacking its documents: it is not small, a dictionary would
+    /// not pack it better, and no small open block has to be closed for it.
     pub(super) fn takes_block(&self, head: BlockHead) -> bool {
         let cuts_small = self.open_json_bytes > 0 && self.open_json_bytes < COPIED_BYTES_MIN;
         let packs_better = head.dictionary == 0 && self.has_dictionary();

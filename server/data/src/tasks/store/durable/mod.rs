@@ -23,7 +23,7 @@ pub struct Durable {
     connection: Connection,
     /// Open from the start, so that a lack of descriptors is no hindrance. `None` where there is no log: in memory.
     log: Option<Arc<File>>,
-    /// Whether a commit failed and what it wrote may still be in the log.
+    /// True if a commit failed and its data may still be in the log.
     has_leftover: bool,
 }
 

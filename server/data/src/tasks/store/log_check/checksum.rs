@@ -13,7 +13,7 @@ pub(super) enum Order {
 pub(super) struct Sum(u32, u32);
 
 impl Sum {
-    /// As stored, whatever the order of the words that were summed.
+    /// Reads a stored checksum. Its byte order does not depend on that of the summed words.
     pub(super) fn stored(bytes: &[u8]) -> Sum {
         let word = |start: usize| u32::from_be_bytes(bytes[start..start + 4].try_into().expect("four bytes"));
         Sum(word(0), word(4))
@@ -26,7 +26,7 @@ impl Sum {
         bytes
     }
 
-    /// How many bytes of the two would have to change for one to be the other.
+    /// Returns the number of bytes in which the two checksums differ.
     pub(super) fn differing_bytes(self, other: Sum) -> usize {
         self.to_bytes().iter().zip(other.to_bytes()).filter(|(one, other)| **one != *other).count()
     }

@@ -31,10 +31,10 @@ const SALT: std::ops::Range<usize> = 8..16;
 const FRAME_SUM: usize = 16;
 const MAGIC: u32 = 0x377f_0682;
 const VERSION: u32 = 3_007_000;
-/// What SQLite uses unless it is asked for something else, which this program does not do.
+/// Default page size of SQLite, which this program does not change.
 const PAGE_BYTES_DEFAULT: usize = 4096;
 
-/// What state a log is in.
+/// State of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogCondition {
     /// There is none, or nothing is in it.
@@ -52,7 +52,7 @@ pub(super) fn end_of(frames: u64, page_bytes: u64) -> u64 {
     HEADER_BYTES as u64 + frames * (FRAME_HEADER_BYTES as u64 + page_bytes)
 }
 
-/// What was found in a log.
+/// Findings in a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogReport {
     /// The state once `repairs` are made.
@@ -84,7 +84,7 @@ impl LogReport {
         }
     }
 
-    /// Whether a byte of the log is not what it was written as.
+    /// Reports whether a byte of the log differs from the one that was written.
     pub fn is_damaged(&self) -> bool {
         self.condition == LogCondition::Cut || !self.repairs.is_empty()
     }
@@ -148,7 +148,7 @@ pub fn check_log(log: &Path) -> io::Result<LogReport> {
     }
 }
 
-/// What the header says.
+/// Content of the header.
 #[derive(Clone, Copy, Debug)]
 struct Header {
     order: Order,
@@ -256,12 +256,12 @@ impl Frame {
     }
 }
 
-/// Whether a transaction ends with the frame of this header.
+/// Reports whether a transaction ends with the frame of this header.
 fn commits(header: &[u8; FRAME_HEADER_BYTES]) -> bool {
     header[4..FRAME_SUMMED] != [0; 4]
 }
 
-/// As it is written.
+/// Returns the page number as stored.
 fn page_number(header: &[u8; FRAME_HEADER_BYTES]) -> [u8; 4] {
     header[..4].try_into().expect("four bytes")
 }
@@ -286,7 +286,7 @@ struct Scan {
     pages: HashMap<[u8; 4], u64>,
 }
 
-/// How a walk ended.
+/// Outcome of a walk.
 enum Scanned {
     Report(LogReport),
     /// A frame that could be put right in several ways, and is the last of its page.
@@ -419,7 +419,7 @@ impl Scan {
         self.report.repairs.push((position, bytes));
     }
 
-    /// Where a frame starts.
+    /// Returns the offset of a frame.
     fn position(&self, frame: u64) -> u64 {
         end_of(frame, self.log.page_bytes as u64)
     }

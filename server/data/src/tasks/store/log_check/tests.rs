@@ -43,7 +43,7 @@ impl Left {
         check_log(&self.log).unwrap()
     }
 
-    /// What SQLite reads of database and log.
+    /// Returns the number of rows that SQLite reads from database and log.
     fn rows(&self) -> u32 {
         let copy = tempfile::tempdir().unwrap();
         let database = copy.path().join("tasks.sqlite");

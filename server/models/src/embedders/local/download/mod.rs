@@ -22,7 +22,7 @@ use super::file_names::{CONFIG, PICKLE, POOLING, SAFETENSORS, TOKENIZER};
 
 /// Longest file, in bytes. Small models have a tenth of a gigabyte, large ones two.
 const FILE_BYTES_MAX: u64 = 8 << 30;
-/// Of one try.
+/// Maximum time of one try.
 const DOWNLOAD_TIME: Duration = Duration::from_secs(60 * 60);
 /// Tries in a row that bring nothing new.
 const FRUITLESS_TRIES_MAX: u32 = 3;
@@ -33,7 +33,7 @@ const COMMIT_HEADER: &str = "x-repo-commit";
 /// The version of a file that is kept elsewhere.
 const LINKED_ETAG_HEADER: &str = "x-linked-etag";
 
-/// Where models come from.
+/// Source of models.
 #[derive(Debug)]
 pub(super) struct Hub {
     /// Without a slash at the end.
@@ -44,14 +44,14 @@ pub(super) struct Hub {
     pause: Duration,
 }
 
-/// What became of a file that was asked for.
+/// Outcome of the request for a file.
 enum Fetched {
     /// It is there; which commit it is from, as far as the hub says.
     Found(Option<String>),
     Missing,
 }
 
-/// Why a try brought no file.
+/// Reason why a try brought no file.
 struct Trouble {
     reason: String,
     /// Another try may do better.
@@ -208,13 +208,13 @@ async fn piece(answer: &mut Response) -> Result<Option<bytes::Bytes>, Trouble> {
     answer.chunk().await.map_err(|error| Trouble::passing(error.without_url().to_string()))
 }
 
-/// Whether a partial answer begins there.
+/// Reports whether a partial response begins at `start`.
 fn starts_at(headers: &HeaderMap, start: u64) -> bool {
     let range = headers.get(CONTENT_RANGE).and_then(|range| range.to_str().ok());
     range.is_some_and(|range| range.starts_with(&format!("bytes {start}-")))
 }
 
-/// Whether this is the whole name of a commit.
+/// Reports whether `name` is the full hash of a commit.
 pub(super) fn is_commit(name: &str) -> bool {
     name.len() == 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -26,7 +26,7 @@ impl Seen {
     }
 }
 
-/// What it does next, before all else.
+/// Behavior of the hub at the next request, with precedence over everything else.
 #[derive(Clone, Debug)]
 enum Mood {
     Status(u16),
@@ -44,7 +44,7 @@ struct Inner {
     moods: HashMap<String, Vec<Mood>>,
     /// The commit that `main` names; files of a commit are below its name.
     commit: Option<&'static str>,
-    /// What it will name as soon as something was asked for.
+    /// Commit that `main` names after the next request.
     commit_then: Option<&'static str>,
     needs_token: bool,
     seen: Vec<Seen>,
@@ -184,7 +184,7 @@ impl Fixture {
         assert_eq!(self.unfinished(), [""; 0]);
     }
 
-    /// What is left of a download.
+    /// Returns the remains of a download.
     fn unfinished(&self) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.model().with_file_name(".main")) else { return Vec::new() };
         let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();

@@ -33,7 +33,7 @@ pub(super) enum Form {
 pub(super) struct Own {
     /// In words.
     pub(super) kind: &'static str,
-    /// Of a value in a body, null included.
+    /// Schema of a value in a body, null included.
     pub(super) schema: fn() -> Value,
     /// Reads a value that is not null.
     pub(super) read: fn(&mut SearchQuery, At<'_>) -> ApiResult<()>,

@@ -22,7 +22,7 @@ use form::Form;
 use text::InQueryStrings;
 
 pub(super) use form::share;
-pub(in crate::wire) use lists::FEDERATION_FIELDS;
+pub use lists::FEDERATION_FIELDS;
 #[cfg(test)]
 pub(super) use lists::of_page;
 pub use lists::{COMPLETION_FIELDS, FIELDS, PARAMETERS, SELECTING, SIMILAR_FIELDS};
@@ -101,6 +101,9 @@ pub struct Reference {
     pub cost: &'static str,
 }
 
+/// A figure of telemetry with its name, read from a search.
+type NamedFigure = (&'static str, fn(&SearchQuery) -> Option<Figure>);
+
 /// A parameter of a search.
 #[derive(Debug)]
 pub struct SearchParameter {
@@ -120,7 +123,7 @@ pub struct SearchParameter {
     merged: Merged,
     cached: Cached,
     /// The figures of telemetry, by dotted names; none where a search has nothing to add.
-    figures: &'static [(&'static str, fn(&SearchQuery) -> Option<Figure>)],
+    figures: &'static [NamedFigure],
     /// `None`: another page explains it.
     pub reference: Option<Reference>,
 }
@@ -225,7 +228,7 @@ impl SearchQuery {
         parameter.read(parameter.code_in(request), self, field)
     }
 
-    /// As [`SearchQuery::read_field_of`], for a query string.
+    /// Works like [`SearchQuery::read_field_of`], for a query string.
     pub(in crate::wire) fn read_text_of(&mut self, request: Place, name: &str, text: Parameter<'_>) -> ApiResult<()> {
         let parameter = named(name);
         parameter.read_text(parameter.code_in(request), self, text)

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What a folder holds after the power fails: all of it, but the log of the store only as it was, when it was synced last.
+/// Copies a folder as a power failure would leave it: all of it, but the log of the store only up to its last sync.
 fn after_a_loss_of_power(folder: &Path, log: &[u8]) -> tempfile::TempDir {
     fn copy(from: &Path, to: &Path) {
         std::fs::create_dir_all(to).unwrap();
