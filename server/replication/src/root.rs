@@ -62,7 +62,8 @@ pub(super) struct Root {
     pub(super) next_batch: u32,
     pub(super) indexes: Vec<PublishedIndex>,
     pub(super) keys: Vec<KeyLine>,
-    /// Mark by which servers show that they have the same master key as that process: [`KeyStore::master_key_mark`](lamina_data::access::KeyStore::master_key_mark).
+    /// Mark by which servers see whether they have the same master key as that process:
+    /// [`KeyStore::master_key_mark`](lamina_data::access::KeyStore::master_key_mark).
     /// `None` in the root of `lamina build`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) master_key_mark: Option<String>,
