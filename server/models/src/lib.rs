@@ -16,3 +16,8 @@
 pub mod edition;
 pub mod embedders;
 pub mod rerankers;
+
+// Functions are stopped by what their thread holds, which this allocator counts.
+#[cfg(test)]
+#[global_allocator]
+static ALLOCATOR: lamina_base::memory::Counting<mimalloc::MiMalloc> = lamina_base::memory::Counting(mimalloc::MiMalloc);

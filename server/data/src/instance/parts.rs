@@ -129,7 +129,7 @@ mod tests {
     /// `UPDATE=1` writes it.
     #[test]
     fn the_page_has_the_list() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../database-format.md");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../database-format.md");
         let page = std::fs::read_to_string(path).unwrap();
         let mut table = String::new();
         for part in PARTS {

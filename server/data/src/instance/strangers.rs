@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn what_the_page_names_is_ours() {
-        let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../database-format.md")).unwrap();
+        let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../database-format.md")).unwrap();
         let folder = page.split("```text\n").nth(1).and_then(|block| block.split("```").next()).unwrap();
         let names: Vec<&str> = folder.lines().filter_map(|line| line.split([' ', '/', ',']).next()).collect();
         assert!(names.len() > 15, "{names:?}");

@@ -236,7 +236,7 @@ mod tests {
         let upsert = |method, primary_key: Option<&str>| {
             let text = json!({
                 "do": "upsert", "method": method, "primaryKey": primary_key, "skipCreation": false,
-                "mayCreateIndex": true, "received": 2, "payload": "inline", "payloadBytes": 9,
+                "mayCreateIndex": true, "received": 2, "payload": "inline", "payloadBytes": 9, "payloadChecksum": 7,
             });
             kept(&serde_json::from_value(text).unwrap())
         };
