@@ -319,7 +319,11 @@ impl Forged {
         let mut root: Value = serde_json::from_slice(&self.sound_root).unwrap();
         root.as_object_mut().unwrap().remove("checksum");
         root["indexes"][0]["manifest"]["checksum"] = crc.sum().into();
-        fs::write(&self.root, root.to_string()).unwrap();
+        let text = root.to_string();
+        let mut crc = flate2::Crc::new();
+        crc.update(text.as_bytes());
+        let others = text.strip_suffix('}').unwrap();
+        fs::write(&self.root, format!("{others},\"checksum\":\"{:08x}\"}}", crc.sum())).unwrap();
     }
 }
 
