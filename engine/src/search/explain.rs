@@ -418,7 +418,7 @@ fn spelt(query: &SegmentQuery<'_>, words: &[TermOrdinal]) -> String {
     words.join(" ")
 }
 
-/// Returns the way in which a word of a document alone matches a query word, if it does. The flags tell whether
+/// Returns the way in which a word of a document alone matches a query word, if it does. The flags say whether
 /// misspelt words count, and whether other forms do.
 fn kind_of(
     query: &SegmentQuery<'_>,

@@ -13,7 +13,7 @@ use super::seen::Seen;
 
 const FILE: &str = "replica.json";
 
-/// State of a replica.
+/// Progress that a replica keeps over a restart.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ReplicaState {

@@ -77,7 +77,7 @@ async fn accept(listeners: &[TcpListener]) -> io::Result<TcpStream> {
 /// Time for which all places must be taken before connections are asked to make room.
 const CROWDED_TIME: Duration = Duration::from_secs(1);
 
-/// Limits of connections.
+/// Limits of number and time that connections are held to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConnectionLimits {
     /// For the head of a request, the first one or the next, and to read more of an answer.

@@ -103,7 +103,7 @@ struct Free {
     at_rest: usize,
 }
 
-/// Reason for a merge.
+/// Reason why segments are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MergeReason {
     /// There are too many of them, or the caller asked for it.

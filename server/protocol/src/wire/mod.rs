@@ -33,6 +33,7 @@ pub mod similar;
 mod suggest;
 pub mod task_names;
 pub mod tasks;
+mod text_fields;
 pub mod value_updates;
 pub mod wait;
 pub mod webhooks;

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::json::At;
 use super::schema::{count, exactly, or_null, text};
-use super::search::parameters::{self, Given, TextField, TextFields};
+use crate::wire::text_fields::{self, Given, TextField, TextFields};
 
 /// Default time for which a view is kept after its last use.
 const KEEP_ALIVE: Duration = Duration::from_secs(60);
@@ -77,7 +77,7 @@ const IN_QUERY_STRINGS: [TextField; 2] = [
     TextField {
         name: "pointInTimeKeepAliveMs",
         code: Code::InvalidSearchPointInTime,
-        of_text: parameters::count,
+        of_text: text_fields::count,
         check: |_| Ok(()),
         schema: count,
     },

@@ -30,7 +30,7 @@ use manifests::{Found, find};
 use rebuild::{Rebuild, Rebuilt};
 pub use report::{LostVectors, ManifestFound, RepairReport, SegmentRepair};
 
-/// Options of a repair.
+/// Choices of the person who repairs.
 #[derive(Clone, Copy)]
 pub struct RepairOptions<'a> {
     /// Folder for damaged files, on the same file system; it is created. `None`: nothing is changed, and the report

@@ -10,7 +10,7 @@ use crate::segment::error::Damage;
 use crate::segment::format::SectionKind;
 use crate::segment::{ListThresholds, SegmentError, SegmentReader, TextFields};
 
-/// Options of a merge.
+/// Settings that a merged segment is written with.
 #[derive(Default)]
 pub struct MergeOptions<'a> {
     /// Set from another thread to give up soon: the merge answers [`SegmentError::Cancelled`] and removes its file.

@@ -3,9 +3,9 @@
 use lamina_base::error::{ApiResult, Code};
 use serde_json::{Value, json};
 
-use super::parameters::{self, Given, TextField, TextFields};
 use crate::wire::json::At;
 use crate::wire::schema::{exactly, flag, text};
+use crate::wire::text_fields::{self, Given, TextField, TextFields};
 
 /// Hits to explain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,14 +53,14 @@ const IN_QUERY_STRINGS: [TextField; 2] = [
     TextField {
         name: "explain",
         code: Code::InvalidSearchExplain,
-        of_text: parameters::flag,
+        of_text: text_fields::flag,
         check: |_| Ok(()),
         schema: flag,
     },
     TextField {
         name: "explainDocumentId",
         code: Code::InvalidSearchExplain,
-        of_text: parameters::text,
+        of_text: text_fields::text,
         check: |_| Ok(()),
         schema: text,
     },

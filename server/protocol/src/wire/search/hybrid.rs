@@ -4,9 +4,10 @@ use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_engine::search::{DEFAULT_RRF_K, Fusion, MatchingStrategy};
 use serde_json::{Value, json};
 
-use super::parameters::{self, Given, TextField, TextFields, share};
+use super::out_of_range;
 use crate::wire::json::{At, required};
 use crate::wire::schema::{self, exactly, or_null, text};
+use crate::wire::text_fields::{self, Given, TextField, TextFields};
 
 /// The part of an embedder in a search.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,42 +131,42 @@ const IN_QUERY_STRINGS: [TextField; 6] = [
     TextField {
         name: "hybridEmbedder",
         code: Code::InvalidSearchEmbedder,
-        of_text: parameters::text,
+        of_text: text_fields::text,
         check: |_| Ok(()),
         schema: text,
     },
     TextField {
         name: "hybridSemanticRatio",
         code: Code::InvalidSearchSemanticRatio,
-        of_text: parameters::number,
+        of_text: text_fields::number,
         check: |at| share(&at).map(drop),
         schema: schema::share,
     },
     TextField {
         name: "hybridFusion",
         code: Code::InvalidSearchHybridQuery,
-        of_text: parameters::text,
+        of_text: text_fields::text,
         check: |at| at.one_of(&Hybrid::FUSIONS).map(drop),
         schema: fusion_schema,
     },
     TextField {
         name: "hybridRrfK",
         code: Code::InvalidSearchHybridQuery,
-        of_text: parameters::number,
+        of_text: text_fields::number,
         check: |at| rrf_k(at).map(drop),
         schema: rrf_k_schema,
     },
     TextField {
         name: "hybridThresholdsWords",
         code: Code::InvalidSearchHybridQuery,
-        of_text: parameters::number,
+        of_text: text_fields::number,
         check: |at| share(&at).map(drop),
         schema: schema::share,
     },
     TextField {
         name: "hybridThresholdsVectors",
         code: Code::InvalidSearchHybridQuery,
-        of_text: parameters::number,
+        of_text: text_fields::number,
         check: |at| share(&at).map(drop),
         schema: schema::share,
     },
@@ -204,4 +205,10 @@ fn rrf_k_schema() -> Value {
 
 fn fusion_schema() -> Value {
     schema::one_of(&Hybrid::FUSIONS.map(|(name, _)| name))
+}
+
+/// Reads a number from 0 to 1.
+pub(in crate::wire::search) fn share(at: &At<'_>) -> ApiResult<f64> {
+    let number = at.number()?;
+    if (0.0..=1.0).contains(&number) { Ok(number) } else { Err(at.invalid(out_of_range(at.name()))) }
 }

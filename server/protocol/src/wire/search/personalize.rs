@@ -3,9 +3,9 @@
 use lamina_base::error::{ApiError, ApiResult, Code};
 use serde_json::Value;
 
-use super::parameters::{TextField, TextFields};
 use crate::wire::json::{At, required};
 use crate::wire::schema::text;
+use crate::wire::text_fields::{TextField, TextFields};
 
 /// Its field as a parameter of a query string.
 pub(super) const TEXT_FIELDS: TextFields = TextFields {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use lamina_base::error::{ApiResult, Code};
 use serde_json::{Value, json};
 
-use super::parameters::{self, Given, TextField, TextFields};
 use crate::wire::json::{At, required};
 use crate::wire::schema::{exactly, or_null, text};
+use crate::wire::text_fields::{self, Given, TextField, TextFields};
 
 /// Another order for the first hits of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,21 +64,21 @@ const IN_QUERY_STRINGS: [TextField; 3] = [
     TextField {
         name: "rerank",
         code: Code::InvalidSearchRerank,
-        of_text: parameters::text,
+        of_text: text_fields::text,
         check: |_| Ok(()),
         schema: text,
     },
     TextField {
         name: "rerankLimit",
         code: Code::InvalidSearchRerank,
-        of_text: parameters::count,
+        of_text: text_fields::count,
         check: |at| up_to(&at, LIMIT_MAX).map(drop),
         schema: limit_schema,
     },
     TextField {
         name: "rerankTimeoutMs",
         code: Code::InvalidSearchRerank,
-        of_text: parameters::count,
+        of_text: text_fields::count,
         check: |at| up_to(&at, TIMEOUT_MS_MAX).map(drop),
         schema: timeout_schema,
     },

@@ -3,11 +3,12 @@
 use lamina_base::error::ApiResult;
 use serde_json::{Value, json};
 
-use super::super::{MARK_BYTES_MAX, SearchQuery, out_of_range};
+use super::super::hybrid::share;
+use super::super::{MARK_BYTES_MAX, SearchQuery};
 use super::text;
 use crate::wire::json::At;
 use crate::wire::query_string::Parameter;
-use crate::wire::schema;
+use crate::wire::{schema, text_fields};
 
 type Get<T> = fn(&SearchQuery) -> &T;
 type GetMut<T> = fn(&mut SearchQuery) -> &mut T;
@@ -90,11 +91,11 @@ impl Form {
     /// The JSON that a text of a query string stands for.
     pub(super) fn of_text(&self, parameter: &Parameter<'_>) -> ApiResult<Value> {
         match self {
-            Form::Flag(..) => text::flag(parameter),
-            Form::Count(..) | Form::OptionalCount(..) => text::count(parameter),
+            Form::Flag(..) => text_fields::flag(parameter),
+            Form::Count(..) | Form::OptionalCount(..) => text_fields::count(parameter),
             Form::Texts(..) => text::texts(parameter),
-            Form::Share(..) => text::number(parameter),
-            Form::Text(..) | Form::Mark(..) | Form::Own(_) => text::text(parameter),
+            Form::Share(..) => text_fields::number(parameter),
+            Form::Text(..) | Form::Mark(..) | Form::Own(_) => text_fields::text(parameter),
         }
     }
 
@@ -142,10 +143,4 @@ fn mark(at: &At<'_>) -> ApiResult<String> {
         return Err(at.invalid(format!("it has {} bytes, and may have at most {MARK_BYTES_MAX}.", mark.len())));
     }
     Ok(mark)
-}
-
-/// A number from 0 to 1.
-pub(in crate::wire::search) fn share(at: &At<'_>) -> ApiResult<f64> {
-    let number = at.number()?;
-    if (0.0..=1.0).contains(&number) { Ok(number) } else { Err(at.invalid(out_of_range(at.name()))) }
 }

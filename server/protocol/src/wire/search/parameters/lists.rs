@@ -1,7 +1,7 @@
 //! The names that each request may have, in the order in which messages list them. The compiler makes the lists of the table.
 
-use super::text::{InQueryStrings, TextField};
 use super::{Place, SearchParameter, TOPICS};
+use crate::wire::text_fields::{InQueryStrings, TextField};
 
 /// All parameters.
 pub(super) const TABLE: &[&SearchParameter] = &table::<{ parameter_count() }>();

@@ -8,6 +8,7 @@ use super::super::{DEFAULT_CROP_MARKER, DEFAULT_POST_TAG, DEFAULT_PRE_TAG, MATCH
 use super::form::{Form, Own};
 use super::{Figure, InQueryStrings, Place, Reference, SearchParameter, text};
 use crate::wire::schema::{self, list, named, one_of, or_null};
+use crate::wire::text_fields;
 
 pub(super) const PARAMETERS: &[SearchParameter] = &[
     SearchParameter {
@@ -42,7 +43,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         )
     },
     SearchParameter {
-        in_query_strings: InQueryStrings::Read(text::text, || one_of(&strategy_names())),
+        in_query_strings: InQueryStrings::Read(text_fields::text, || one_of(&strategy_names())),
         also_in: &[Place::FacetSearch],
         figures: &[("matching_strategy.most_used_strategy", |query| {
             Some(Figure::Most(strategy_name(query.matching_strategy.unwrap_or(MatchingStrategy::Last))))

@@ -18,17 +18,15 @@ use serde_json::Value;
 use super::SearchQuery;
 use crate::wire::json::At;
 use crate::wire::query_string::Parameter;
+use crate::wire::text_fields::InQueryStrings;
 use form::Form;
-use text::InQueryStrings;
 
-pub(super) use form::share;
 pub use lists::FEDERATION_FIELDS;
 #[cfg(test)]
 pub(super) use lists::of_page;
 pub use lists::{COMPLETION_FIELDS, FIELDS, PARAMETERS, SELECTING, SIMILAR_FIELDS};
 pub use text::parameter_schema;
-pub(in crate::wire) use text::{Given, TextField, TextFields, count, filter, sort, text};
-pub(super) use text::{flag, number};
+pub(in crate::wire) use text::{filter, sort};
 
 /// The parameters by the topics of their definitions, in the order in which messages list the fields of a body.
 const TOPICS: [&[SearchParameter]; 5] =
@@ -104,7 +102,7 @@ pub struct Reference {
 /// A figure of telemetry with its name, read from a search.
 type NamedFigure = (&'static str, fn(&SearchQuery) -> Option<Figure>);
 
-/// A parameter of a search.
+/// Definition of a parameter: its name, type, places and effects.
 #[derive(Debug)]
 pub struct SearchParameter {
     /// The name in bodies.

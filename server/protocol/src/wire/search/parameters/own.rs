@@ -8,6 +8,7 @@ use super::form::{Form, Own};
 use super::{Cached, Figure, InQueryStrings, Merged, Place, Reference, SearchParameter, text};
 use crate::wire::point_in_time::PointInTime;
 use crate::wire::schema::{self, list, or_null};
+use crate::wire::text_fields;
 use crate::wire::{boosts, generations};
 
 pub(super) const PARAMETERS: &[SearchParameter] = &[
@@ -130,7 +131,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
     },
     SearchParameter {
         in_query_strings: InQueryStrings::Read(
-            text::count,
+            text_fields::count,
             || json!({ "type": "integer", "minimum": 1, "maximum": DISTINCT_LIMIT_MAX }),
         ),
         before: &[(Place::Page, "boosts")],
