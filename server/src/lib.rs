@@ -8,9 +8,15 @@
 //! use clap::Parser;
 //! use lamina_base::options::Options;
 //!
+//! #[derive(Parser)]
+//! struct Line {
+//!     #[command(flatten)]
+//!     options: Options,
+//! }
+//!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let options = Options::parse_from(["lamina", "--db-path", "data.lamina", "--no-analytics"]);
-//! lamina_server::run::serve(options, None)?;
+//! let line = Line::parse_from(["lamina", "--db-path", "data.lamina", "--no-analytics"]);
+//! lamina_server::run::serve(line.options, None)?;
 //! # Ok(())
 //! # }
 //! ```
