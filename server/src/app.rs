@@ -127,7 +127,7 @@ impl AppState {
     /// answers have taken what is left, it waits for its share, and runs again.
     ///
     /// # Errors
-    /// As [`SearchPool::run`], and those of `work`.
+    /// The errors of [`SearchPool::run`], and those of `work`.
     pub(crate) async fn answer<T: Send + 'static>(
         &self,
         budget: &AnswerBudget,

@@ -270,7 +270,7 @@ fn what_only_the_writer_could_do_is_there_after_a_takeover() {
     assert_eq!(second.get("/indexes/plays/documents").ok()["results"], json!([{"id": 7}]));
 }
 
-/// It is carried out, and its client does not see it end before the store has it.
+/// A restore is carried out, and its client does not see it end before the store has it.
 #[test]
 fn a_restore_waits_for_the_store_and_holds_up_no_end_of_its_server() {
     let store = tempfile::tempdir().unwrap();
@@ -303,7 +303,7 @@ fn a_restore_waits_for_the_store_and_holds_up_no_end_of_its_server() {
     assert_eq!(ids(&mut first), Some(vec![1, 3]));
 }
 
-/// Its indexes have applied batches that its queue does not know. What it needs is at the others.
+/// The indexes of a former writer have applied batches that its queue does not know. What it needs is at the others.
 #[test]
 fn a_former_writer_with_an_older_queue_follows_and_may_write_again() {
     let store = tempfile::tempdir().unwrap();

@@ -58,7 +58,7 @@ fn end_of(server: &Server, stream: &Receiver<String>) -> String {
     unreachable!()
 }
 
-/// Some seconds from now, as `date` writes it.
+/// Returns an instant some seconds from now, as `date` writes it.
 fn soon(format: &str) -> String {
     let output = std::process::Command::new("date").args(["-u", "-d", "6 seconds", format]).output().expect("runs");
     String::from_utf8(output.stdout).expect("a date").trim().to_owned()

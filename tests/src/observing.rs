@@ -17,7 +17,7 @@ const FAMILIES: &str = "http_requests_total http_response_time_seconds degraded_
     last_finished_batches_progress_trace_ms last_indexed_documents_count last_indexed_documents_duration_ms \
     scrubbed_bytes_total scrub_due_bytes index_damaged_sections chat_searches_total chat_prompt_tokens_total chat_completion_tokens_total chat_tokens_total";
 
-/// Those of a server that publishes or follows, as `replication.rs` finds them.
+/// Metrics of a server that publishes or follows, as `replication.rs` finds them.
 const OF_REPLICATION: &str =
     "replication_lag_seconds replication_generation replication_failing replication_failures_total";
 

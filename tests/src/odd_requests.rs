@@ -108,7 +108,7 @@ const SEEDS: [&str; 6] = [
     "DELETE http://localhost/indexes/films HTTP/1.0\r\nX-Request-Id: 1\r\nIf-None-Match: \"x\"\r\nRange: bytes=0-\r\n\r\n",
 ];
 
-/// Some bytes of a request changed, taken away, doubled, or taken from another one.
+/// Changes, removes or doubles bytes of a request, or takes them from another one.
 fn mutated(numbers: &mut Numbers) -> Vec<u8> {
     let mut bytes = SEEDS[numbers.below(SEEDS.len())].as_bytes().to_vec();
     for _ in 0..=numbers.below(4) {

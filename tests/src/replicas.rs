@@ -128,7 +128,7 @@ fn a_replica_passes_writes_on_if_it_is_to() {
     assert_eq!(answer.json::<Value>().unwrap()["code"], "replica_takes_no_writes");
 }
 
-/// Those that may write to the store say how far they are; one that stops is gone, one that is killed is silent.
+/// Servers that may write to the store say how far they are; one that stops is gone, one that is killed is silent.
 #[test]
 fn replicas_are_listed_with_their_lag() {
     let group = Group::new();

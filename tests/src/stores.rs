@@ -28,7 +28,7 @@ fn segments(server: &Server) -> (usize, BTreeSet<u64>) {
     (folders.len(), segments.filter_map(|file| Some(file.metadata().ok()?.ino())).collect())
 }
 
-/// It follows the other history, with the files that both have.
+/// The writer follows the other history, with the files that both have.
 #[test]
 fn a_writer_that_was_overtaken_keeps_what_is_common() {
     let group = Group::new();

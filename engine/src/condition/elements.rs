@@ -59,7 +59,7 @@ enum Ready<'t> {
 }
 
 impl ElementQuestion {
-    /// Those of `docs` that pass. Cost: reading each of them.
+    /// Returns the documents of `docs` that pass. Cost: reading each of them.
     ///
     /// # Errors
     /// When the time is up.

@@ -59,9 +59,9 @@ struct Sorted<'n> {
     /// A few look-ups each.
     pending: Vec<Pending>,
     others: Vec<&'n Node>,
-    /// They read documents.
+    /// Conditions that read documents.
     elements: Vec<(&'n ElementQuestion, Option<&'n Node>)>,
-    /// They read all strings of a column, unless few documents are left to look at.
+    /// Conditions that read all strings of a column, unless few documents are left to look at.
     scans: Vec<(Column, &'n ValueQuestion)>,
     /// One of them holds for no document of the segment.
     has_empty: bool,

@@ -6,10 +6,10 @@ use memchr::memmem::Finder;
 
 /// Texts of one automaton. Building one of very many takes more than linear time.
 const TEXTS_MAX: usize = 1000;
-/// Their bytes: an automaton takes some tens of bytes for each.
+/// Bytes of the texts: an automaton takes some tens of bytes for each.
 const BYTES_MAX: usize = 128 << 10;
 
-/// Some of the texts to look for.
+/// Texts to look for, in a form that finds all of them at once.
 #[derive(Clone, Debug)]
 pub(super) enum Needles {
     One(Box<Finder<'static>>),

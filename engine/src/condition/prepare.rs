@@ -41,7 +41,7 @@ impl PreparedFilter {
 /// Checks that the settings allow a filter, independently of the fields that documents have.
 ///
 /// # Errors
-/// Those of [`PreparedFilter::new`].
+/// The errors of [`PreparedFilter::new`].
 pub fn check_filter(filter: &Filter, settings: &Settings) -> Result<(), ConditionError> {
     PreparedFilter::new(filter, settings, &FieldMapSnapshot::default()).map(drop)
 }

@@ -10,7 +10,7 @@ use super::time_limit::{OutOfTime, TimeLimit};
 /// Documents that are read between two looks at the clock.
 const DOCS_BETWEEN_LOOKS: usize = 128;
 
-/// Those of `docs` whose JSON text `passes`. Cost: reading each of them.
+/// Returns the documents of `docs` whose JSON text `passes`. Cost: reading each of them.
 ///
 /// # Errors
 /// When the time is up.

@@ -166,7 +166,7 @@ impl Area {
 /// Condition on the shapes of documents.
 #[derive(Clone, Debug)]
 pub enum ShapeRegion {
-    /// They touch an area.
+    /// The segments touch an area.
     Area(Area),
     /// One of their positions is not farther than `radius_m` metres from `center`: for circles larger than half of the
     /// globe.

@@ -41,7 +41,7 @@ enum Place {
     On,
     /// The way to the north pole crosses the side.
     South,
-    /// It does not.
+    /// The point is elsewhere.
     Elsewhere,
 }
 

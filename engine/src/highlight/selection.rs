@@ -6,9 +6,9 @@
 pub enum Selection {
     /// `*`
     All,
-    /// These names.
+    /// Attributes with these names.
     These(Vec<String>),
-    /// None of them, as when the list is absent.
+    /// No attribute, as when the list is absent.
     #[default]
     Nothing,
 }

@@ -53,7 +53,7 @@ impl Level {
 
     /// Ways to cover the kept terms, as node lists, single words first, and whether these are all.
     pub(crate) fn tilings(&self, graph: &QueryGraph) -> (Vec<Vec<usize>>, bool) {
-        /// Their number doubles with each word that can be joined; answers say when there are more.
+        /// Bound on ways to join words. Their number doubles with each word that can be joined; answers say when there are more.
         const TILINGS_MAX: usize = 256;
         let mut out = Vec::new();
         let mut stack = vec![(0, Vec::new())];

@@ -38,7 +38,7 @@ pub struct QueryOptions {
 /// Options for other forms of words.
 #[derive(Clone, Debug, Default)]
 pub struct FormOptions {
-    /// None: words count as they are.
+    /// True if typos are allowed; words count as they are otherwise.
     pub enabled: bool,
     /// Languages whose stems are looked for: terms that share the stem of a word count as forms of it.
     pub languages: Vec<Language>,

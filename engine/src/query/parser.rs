@@ -189,7 +189,7 @@ pub fn parse_query(text: &str, tokenizer: &Tokenizer, options: &ParseOptions<'_>
 /// Parser state: the effect of the text read so far on the rest.
 struct Parser {
     out: ParsedQuery,
-    /// That is open.
+    /// Phrase that is open.
     phrase: Option<PhraseBuilder>,
     after_space: bool,
     /// True if `-` stands before the next term; for `is_required`, if `+` does.

@@ -137,7 +137,7 @@ struct CostTable(Vec<[PackedBound; ZONE_COUNT]>);
 enum Costs {
     /// `attributeRank` and `wordPosition` of any word.
     Any,
-    /// Those of the word of the query itself, and of `exactness`.
+    /// Costs of the word of the query itself, and of `exactness`.
     Exact,
     /// Cost of `exactness` alone.
     ExactnessOnly,

@@ -18,7 +18,7 @@ pub(super) struct RankedLevel {
     pub(super) max_typos: u32,
     /// Maximum proximity cost of documents in which no words are joined.
     pub(super) max_proximity: u32,
-    /// That match it and no earlier one.
+    /// Number of documents that match it and no earlier one.
     pub(super) documents: u32,
     /// Number of these that need no typo; `None` if the search did not need it.
     pub(super) without_typo: Option<u32>,

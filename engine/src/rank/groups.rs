@@ -16,7 +16,7 @@ const FIRST_LISTED: usize = 512;
 /// Each further pass lists so many times as many.
 const PASS_GROWTH: usize = 4;
 
-/// Some documents of a level.
+/// Documents of a level, with the least of their keys.
 pub(crate) struct Base {
     /// The smallest key of any of them.
     pub(crate) bound: Key,

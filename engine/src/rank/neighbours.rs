@@ -19,7 +19,7 @@ use crate::rank::rules::{GraphRule, Match};
 const LOOKED_UP_MAX: usize = 4;
 /// Words of a node that are looked into one by one.
 const WORDS_MAX: usize = 4096;
-/// Those of them that are in no pairs may be in one of so many documents, together.
+/// Words in no pairs may be in one of so many documents, together.
 const RARE_SHARE: u64 = 2;
 
 /// The words of a level that cost least when they are next to each other.
@@ -31,7 +31,7 @@ pub(super) struct Neighbours {
 struct Neighbour {
     /// The word, or the completions of a prefix.
     words: Range<TermOrdinal>,
-    /// Its synonyms and forms, and misspelt words if those count; of one of several words that which is nearer.
+    /// Synonyms and forms of the word, and misspelt words if those count; of one of several words, the nearer one.
     others: Vec<TermOrdinal>,
 }
 

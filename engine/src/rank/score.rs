@@ -13,9 +13,9 @@ use crate::sort::{SegmentSort, SortTarget};
 /// Degree to which the start of an attribute equals the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ExactMatch {
-    /// Some attribute is exactly the query.
+    /// An attribute is exactly the query.
     Exact,
-    /// Some attribute starts with the query.
+    /// An attribute starts with the query.
     Starts,
     /// Neither.
     None,

@@ -50,7 +50,7 @@ pub struct Explanation {
 pub struct Stage {
     pub name: &'static str,
     pub took: Duration,
-    /// That it left, for steps that have some.
+    /// Number of documents that the step left, for steps that have some.
     pub documents: Option<u64>,
 }
 
@@ -221,16 +221,16 @@ pub enum Standing {
     Excluded {
         words: Vec<String>,
     },
-    /// It lacks words that the matching strategy asks for.
+    /// The document lacks words that the matching strategy asks for.
     MissingWords {
         words: Vec<String>,
     },
     BelowThreshold,
     /// A better hit has the same value of the distinct attribute.
     NotDistinct,
-    /// It matches, but the time budget ended before it was ranked.
+    /// The document matches, but the time budget ended before it was ranked.
     NotRanked,
-    /// It is a hit: so many are before it.
+    /// The document is a hit: so many are before it.
     Hit {
         place: u64,
     },

@@ -36,7 +36,7 @@ pub struct HybridResult {
 /// `vector` is asked for the query's vector only when it is needed, and may have none.
 ///
 /// # Errors
-/// As [`search`] and [`search_semantic`].
+/// The errors of [`search`] and [`search_semantic`].
 pub fn search_hybrid(
     snapshot: &Snapshot,
     request: &SearchRequest,
@@ -137,7 +137,7 @@ impl Reading {
 
 /// The merged list, as far as it was gone through.
 struct List {
-    /// Those of the page.
+    /// Hits of the page.
     hits: Vec<Hit>,
     /// Hits that came by their nearness.
     semantic_hit_count: usize,

@@ -56,7 +56,7 @@ fn boosted_by_vectors(
 /// The documents nearest to the one at `address`, without it.
 ///
 /// # Errors
-/// As [`search_semantic`].
+/// The errors of [`search_semantic`].
 pub fn search_similar(
     snapshot: &Snapshot,
     request: &SearchRequest,

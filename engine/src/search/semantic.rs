@@ -105,7 +105,7 @@ struct Candidates {
 }
 
 impl Candidates {
-    /// Those that the filter and excluded words leave.
+    /// Prepares the documents that the filter and excluded words leave.
     fn new(
         snapshot: &Snapshot,
         request: &SearchRequest,

@@ -34,7 +34,7 @@ pub struct Completion {
 /// with something else than a word.
 ///
 /// # Errors
-/// As [`search`](super::search).
+/// The errors of [`search`](super::search).
 pub fn complete(snapshot: &Snapshot, request: &SearchRequest, limit: usize) -> Result<Vec<Completion>, SearchError> {
     of_sound(snapshot, || completions(snapshot, request, limit))
 }
@@ -43,7 +43,7 @@ pub fn complete(snapshot: &Snapshot, request: &SearchRequest, limit: usize) -> R
 /// where nothing is.
 ///
 /// # Errors
-/// As [`search`](super::search).
+/// The errors of [`search`](super::search).
 pub fn corrected(snapshot: &Snapshot, request: &SearchRequest) -> Result<Option<String>, SearchError> {
     of_sound(snapshot, || correction(snapshot, request))
 }
@@ -51,7 +51,7 @@ pub fn corrected(snapshot: &Snapshot, request: &SearchRequest) -> Result<Option<
 /// Counts the documents that visibly contain all words of the query as they are written.
 ///
 /// # Errors
-/// Those of [`search`](super::search).
+/// The errors of [`search`](super::search).
 pub fn documents_with(snapshot: &Snapshot, request: &SearchRequest) -> Result<u64, SearchError> {
     of_sound(snapshot, || {
         let mut words = Words::new(snapshot, request)?;

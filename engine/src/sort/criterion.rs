@@ -31,7 +31,7 @@ pub struct SortCriterion {
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SortError {
-    /// It does not end by `:asc` or `:desc`.
+    /// The criterion does not end by `:asc` or `:desc`.
     #[error("`{found}` has no direction")]
     MissingDirection { found: String },
     /// A name with a meaning in filters.
@@ -39,7 +39,7 @@ pub enum SortError {
     ReservedGeo { name: String },
     #[error("`_geoDistance` cannot be sorted by")]
     ReservedGeoDistance,
-    /// It begins like a point.
+    /// The criterion begins like a point.
     #[error("`{found}` names no point")]
     BadGeoPoint { found: String },
     #[error(transparent)]

@@ -8,7 +8,7 @@ fn doc_of(texts: [&str; FIELDS.len()]) -> Doc {
     Doc { texts, number: 0, deleted: false }
 }
 
-/// These documents, each so many times.
+/// Returns a corpus of these documents, each so many times.
 fn corpus_of<const N: usize>(docs: [(Doc, usize); N]) -> Corpus {
     let (docs, copies) = docs.into_iter().unzip();
     Corpus { docs, copies, synonyms: &[], beginnings: Vec::new() }

@@ -89,7 +89,7 @@ struct Thresholds {
     search: SearchThresholds,
 }
 
-/// Some thousand documents have every list, and searches of them take every way.
+/// Thresholds with which some thousand documents have every list, and searches of them take every way.
 const SMALL: Thresholds = Thresholds { lists: ListThresholds::SMALL, search: SearchThresholds::SMALL };
 
 /// Thresholds that servers use.

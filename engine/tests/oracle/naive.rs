@@ -237,7 +237,7 @@ impl Rule {
         }
     }
 
-    /// Its costs in a [`Vector`].
+    /// Returns the costs in a [`Vector`].
     fn costs(self) -> &'static [usize] {
         match self {
             Rule::Words => &[0],

@@ -30,7 +30,7 @@ pub(super) fn query(
     })
 }
 
-/// These, or none.
+/// Draws these synonyms, or none.
 pub(super) fn synonyms(list: &'static [Synonym]) -> impl Strategy<Value = &'static [Synonym]> {
     any::<bool>().prop_map(move |some| if some { list } else { &[] })
 }

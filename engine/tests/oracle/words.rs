@@ -64,7 +64,7 @@ pub(super) const SYNONYMS: &[Synonym] = &[
 /// Words that most documents of a large corpus share. Nearly all are too short for typos: what is cut and bounded before
 /// a document is read are documents that match without typo.
 pub(super) const SHARED_WORDS: &[&str] = &["the", "the", "of", "of", "sea", "sun", "a", "king", "to", "house", "horse"];
-/// Those and some that only rare documents have: prefixes, completions and neighbours of frequent words.
+/// Frequent words, and some that only rare documents have: prefixes, completions and neighbours of frequent words.
 pub(super) const RARER_WORDS: &[&str] = &[
     "the",
     "the",

@@ -24,7 +24,7 @@ const WORKSPACES_MAX: usize = 1000;
 
 pub type Workspaces = BTreeMap<String, ChatSettings>;
 
-/// Those that can be read: what is none comes from a later program, or another one.
+/// Returns the workspaces that can be read: others come from a later program, or another one.
 fn readable(workspaces: impl IntoIterator<Item = (String, Value)>) -> Workspaces {
     let read = |(uid, value): (String, Value)| Some((uid, serde_json::from_value::<ChatSettings>(value).ok()?));
     workspaces.into_iter().filter_map(read).collect()

@@ -38,7 +38,7 @@ pub enum Place {
     Here {
         /// Name of the model.
         model: String,
-        /// Its branch, tag or commit.
+        /// Branch, tag or commit of the model.
         revision: String,
     },
     /// By a provider.

@@ -82,7 +82,7 @@ impl BuiltStore {
     /// Publishes an index, which is in `folder`, under the name `uid`.
     ///
     /// # Errors
-    /// As [`BuiltStore::check_unused`], and what the index says. Nothing can be followed or attached then.
+    /// The errors of [`BuiltStore::check_unused`], and what the index says. Nothing can be followed or attached then.
     pub fn publish(&self, uid: &str, snapshot: &Snapshot, folder: &Path) -> Result<(), ObjectError> {
         let who = Holder { uid: Uuid::new_v4(), nonce: Uuid::new_v4(), url: None, takeover_after: None::<Duration> };
         let files = snapshot.named_files().map_err(of_index)?.into_iter();

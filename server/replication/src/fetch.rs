@@ -316,9 +316,9 @@ impl Run {
 struct Here {
     folder: FolderName,
     index: Arc<Index>,
-    /// It is in a state that was followed.
+    /// True if a followed state has the file.
     is_published: bool,
-    /// That which was followed last, if any was.
+    /// Manifest that was followed last, if any was.
     manifest: Option<PublishedManifest>,
 }
 

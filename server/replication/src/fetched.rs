@@ -59,7 +59,7 @@ pub(super) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> FollowError + '_
 pub(super) struct FetchedIndexes {
     /// In their new states; those that cannot be brought in the states that are here.
     pub(super) indexes: Vec<Local>,
-    /// Those that a former writer has of its own, and that are shown until the published ones are here: names and folders.
+    /// Indexes that a former writer has of its own, and that are shown until the published ones are here: names and folders.
     pub(super) own: Vec<(String, FolderName)>,
     /// Names of which there is no state here.
     pub(super) missing: BTreeSet<String>,

@@ -64,7 +64,7 @@ struct Order {
 struct Unsettled {
     tasks: Vec<NewTask>,
     at: Timestamp,
-    /// It was found in the store.
+    /// True if the record was found in the store.
     is_there: bool,
 }
 
@@ -84,11 +84,11 @@ pub(super) struct Place {
 enum Refusal {
     /// Another server writes.
     TakenOver,
-    /// It was not sent, or is certainly not there.
+    /// The record was not sent, or is certainly not there.
     Undone(String),
-    /// It may be there.
+    /// The record may be there.
     Unknown(String),
-    /// It is there, and could not be stored here.
+    /// The record is there, and could not be stored here.
     Kept(String),
 }
 

@@ -240,7 +240,7 @@ impl Ledger {
 /// Outcome of an attempt to create a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Appended {
-    /// It is there.
+    /// The record is there.
     This,
     /// An earlier attempt of this writer was there first.
     Earlier,

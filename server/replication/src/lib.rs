@@ -76,7 +76,7 @@ pub use store::{Call, Traffic};
 #[derive(Debug)]
 pub struct Replication {
     role: Role,
-    /// It follows for now, and may turn out to be the writer: it carries nothing out, and forgets nothing.
+    /// True if the server follows for now, and may turn out to be the writer: it carries nothing out, and forgets nothing.
     is_undecided: bool,
     generation: watch::Sender<Option<u32>>,
     state: Mutex<State>,
@@ -141,14 +141,14 @@ impl JournalCounts {
 /// Role of a server among others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
-    /// It neither publishes nor follows.
+    /// The server neither publishes nor follows.
     #[default]
     Alone,
-    /// It writes, and others follow.
+    /// The server writes, and others follow.
     Publisher,
-    /// It follows.
+    /// The server follows.
     Replica,
-    /// It was the writer until another server took over.
+    /// The server was the writer until another server took over.
     Superseded,
 }
 
@@ -290,7 +290,7 @@ impl Replication {
         matches!(tokio::time::timeout(patience, is_here).await, Ok(Ok(_)))
     }
 
-    /// This server is level with the store, as of `at`.
+    /// Notes that this server is level with the store, as of `at`.
     fn level(&self, at: Instant, generation: Option<u32>, writer: Option<String>) {
         let mut state = self.state.lock();
         state.level_at = Some(at);

@@ -41,7 +41,7 @@ pub(super) fn is_in_state(path: &Path, manifest: &PublishedManifest) -> bool {
 }
 
 impl ReplicaState {
-    /// That of the database in `folder`. What cannot be read is nothing: it is fetched again.
+    /// Reads the state of the database in `folder`. What cannot be read is nothing: it is fetched again.
     pub(super) fn read(folder: &Path) -> Option<ReplicaState> {
         serde_json::from_slice(&fs::read(path(folder)).ok()?).ok()
     }

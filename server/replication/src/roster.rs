@@ -116,7 +116,7 @@ impl Signing {
         }
     }
 
-    /// It is no replica any more.
+    /// Removes the sign: the server is no replica any more.
     pub(super) fn leave(&self) {
         if self.due.is_some() && !self.is_refused {
             // Nothing rests on it: it is forgotten in a day.

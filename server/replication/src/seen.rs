@@ -40,7 +40,7 @@ impl Seen {
         }
     }
 
-    /// That of the server with the database in `folder`, if it has published.
+    /// Reads the state of the server with the database in `folder`, if it has published.
     pub(super) fn read(folder: &Path) -> Option<Seen> {
         serde_json::from_slice(&fs::read(path(folder)).ok()?).ok()
     }

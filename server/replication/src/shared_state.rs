@@ -44,7 +44,7 @@ pub struct SharedAlias {
 }
 
 impl SharedState {
-    /// These aliases, and nothing else.
+    /// Returns a state with these aliases, and nothing else.
     pub fn with_aliases(aliases: &Aliases) -> SharedState {
         let carried = |alias: &Alias| SharedAlias { index_uid: alias.index_uid.clone(), updated_at: alias.updated_at };
         SharedState {

@@ -78,8 +78,8 @@ impl Staging {
         (folder, before)
     }
 
-    /// These files are about to arrive in the folder of an open index, which does not have them in use. What came before and is not among
-    /// them is of no use any more; nor is what is there and did not come: a reader that ends removes it.
+    /// Notes that these files are about to arrive in the folder of an open index, which does not have them in use. What came before and is
+    /// not among them is of no use any more; nor is what is there and did not come: a reader that ends removes it.
     pub(super) fn expect(&self, folder: &FolderName, wanted: impl Iterator<Item = PathBuf>) {
         let wanted: BTreeSet<PathBuf> = wanted.collect();
         let before = self.files.borrow_mut().insert(folder.clone(), wanted.clone()).unwrap_or_default();

@@ -15,7 +15,7 @@ pub(super) struct State {
     pub(super) generation: u64,
     pub(super) manifest: Vec<u8>,
     pub(super) files: Vec<(NamedFile, Body)>,
-    /// Those of them that another index has, by their names: its folder. What is said of an index that is new.
+    /// Indexes whose folder another index has, by their names.
     pub(super) shared: BTreeMap<String, FolderName>,
 }
 

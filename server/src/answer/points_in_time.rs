@@ -72,7 +72,7 @@ pub(crate) struct Lease {
     pub snapshots: Snapshots,
     /// Time at which the view ends unless it is used again; now, if it has already ended.
     pub expires_at: Timestamp,
-    /// It is new: its end is still to be watched.
+    /// True if the view is new: its end is still to be watched.
     is_new: bool,
 }
 
@@ -140,7 +140,7 @@ impl PointsInTime {
     /// alias that has moved since is still the index of the view. The answer, a JSON object, gets the view's `pointInTime`.
     ///
     /// # Errors
-    /// Those of [`PointsInTime::hold`], and those of `present` and `answer`.
+    /// The errors of [`PointsInTime::hold`], and those of `present` and `answer`.
     pub(crate) fn within<T>(
         self: &Arc<Self>,
         view: View<'_>,

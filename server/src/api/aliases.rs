@@ -28,7 +28,7 @@ fn view(name: &str, alias: &Alias) -> Value {
     json!({ "alias": name, "indexUid": alias.index_uid, "updatedAt": alias.updated_at })
 }
 
-/// Those that the key may use.
+/// Lists the aliases that the key may use.
 async fn list(request: Request) -> ApiResult<Response> {
     let (offset, limit) = aliases::list_parameters(&request.query())?;
     let rights = request.rights();

@@ -76,8 +76,8 @@ pub(super) fn wanted<'q>(
 /// Texts of one request that are asked for at the same time.
 const PARALLEL_TEXTS: usize = 16;
 
-/// Their vectors. They are asked for side by side, so that a late one takes no time from the others. What fails is noted and
-/// reported by the search that needs it.
+/// Returns the vectors of the texts. Embedders are called side by side, so that a late one takes no time from the others. What fails is
+/// noted and reported by the search that needs it.
 pub(super) async fn embed(state: &AppState, wanted: Vec<Wanted>) -> EmbeddedTexts {
     let mut asked = HashMap::new();
     for wanted in wanted {

@@ -95,7 +95,7 @@ fn is_event(accept: Option<&str>) -> Option<bool> {
 /// An answer is there as it was made, as a text in the message, and twice as long in the text of the message at most.
 const COPIES: usize = 4;
 
-/// This server, asked by a caller of it.
+/// Server behind the tools, called with the rights of the caller.
 struct Inside {
     origin: Origin,
     /// The memory of all that a request makes.

@@ -181,7 +181,7 @@ async fn matching(request: &Request, verb: &str) -> ApiResult<(String, UidSet)> 
     Ok((format!("?{}", request.raw_query()), tasks))
 }
 
-/// These two answer 200 where other writes answer 202.
+/// Enqueues a task and answers 200, where other writes answer 202.
 async fn enqueue_ok(state: &Arc<AppState>, content: Content) -> ApiResult<Response> {
     enqueue_as(StatusCode::OK, state, NewTask::global(content)).await
 }

@@ -36,7 +36,7 @@ pub(crate) enum Verdict {
     Open,
     /// No page asks, or one of this server.
     Own,
-    /// This page may read the answer.
+    /// Origin of a page that may read the answer.
     Named(HeaderValue),
     /// The request is refused, with this sentence.
     Refused(String),

@@ -23,7 +23,7 @@ use lamina_base::text_file::without_mark;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TlsError {
-    /// It is not there, or not readable.
+    /// The file is not there, or not readable.
     #[error("cannot open {what} file {path:?}: {source}")]
     Open {
         /// Content of the file.
@@ -52,7 +52,7 @@ pub enum TlsError {
         /// Description of the fault for the operator.
         reason: String,
     },
-    /// They do not belong together, or are of a kind that is not supported.
+    /// Key and certificate do not belong together, or are of a kind that is not supported.
     #[error("bad certificates/private key: {0}")]
     Pair(rustls::Error),
     /// The roots cannot be used.

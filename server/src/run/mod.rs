@@ -12,9 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use lamina_base::crash_mark;
-use lamina_base::logs;
-use lamina_base::memory;
+use lamina_base::{crash_mark, logs, memory};
 use lamina_base::options::{
     self, MasterKeyError, Options, OutboundRequests, Unprotected, check_master_key, core_count, suggested_master_key,
 };

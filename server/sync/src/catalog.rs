@@ -13,7 +13,7 @@ pub(super) struct Catalog {
     pub(super) schema: String,
     pub(super) name: String,
     pub(super) has_partitions: bool,
-    /// Those that are published.
+    /// Columns that are published.
     pub(super) columns: Vec<Column>,
     /// The columns that identify a row, in the order of the primary key.
     pub(super) key: Vec<String>,
@@ -30,7 +30,7 @@ pub(super) struct Catalog {
 /// Published part of the table.
 #[derive(Debug)]
 pub(super) struct Publication {
-    /// Its operations, and its versions.
+    /// Row of the operations and the versions.
     row: Row,
     /// The published columns; all where the database does not say.
     columns: Option<Vec<String>>,

@@ -71,9 +71,9 @@ struct Follower<'d> {
     catalog: Option<Connection>,
     replication: Replication,
     shape: Shape,
-    /// That of the index.
+    /// Mark of the index.
     mark: Mark,
-    /// That of the index when everything is sent up to the end of the last transaction that has come.
+    /// Mark of the index when everything is sent up to the end of the last transaction that has come.
     committed: Mark,
     batch: Batch,
     /// Since when changes wait.

@@ -40,7 +40,7 @@ pub(super) struct Origin {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Table {
-    /// Its object id.
+    /// Object id of the table.
     pub(super) oid: u32,
     /// A checksum of everything that decides what documents are.
     pub(super) definition: String,

@@ -111,7 +111,7 @@ fn an_embedder_that_is_not_there_can_be_canceled() {
     assert_eq!(server.get("/indexes/pets/settings/embedders").body.get("other"), None);
 }
 
-/// Its server answers, and makes the vectors when it can.
+/// The server of the embedder answers, and makes the vectors when it can.
 #[test]
 fn a_dump_does_not_wait_for_its_embedders() {
     let model = Model::start();

@@ -11,7 +11,7 @@ pub(crate) struct Model {
 
 #[derive(Default)]
 struct Shared {
-    /// That came since they were last looked at.
+    /// Texts that came since they were last looked at.
     texts: Mutex<Vec<String>>,
     manner: Mutex<Manner>,
     changed: Condvar,
@@ -24,7 +24,7 @@ pub(super) struct Manner {
     pub(super) status: Option<u16>,
     /// Refuses requests with a text that holds this word.
     pub(super) refuses: Option<&'static str>,
-    /// Its vectors have so many numbers, not two.
+    /// Number of dimensions of its vectors, instead of two.
     pub(super) dimensions: Option<usize>,
     /// Leaves requests with a text that holds this word waiting until that changes.
     pub(super) holds: Option<&'static str>,

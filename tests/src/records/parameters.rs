@@ -11,7 +11,7 @@ use super::routes::Route;
 
 /// Values that few parameters accept.
 const VALUES: [&str; 4] = ["", "x y", "-1", "99999999999999999999"];
-/// Those that all writes have are sent to each with other malformed requests.
+/// Parameters of all writes, which are sent to each with other malformed requests.
 const OF_WRITES: [&str; 3] = ["customMetadata", "wait", "waitMs"];
 
 /// Parameters that `/openapi.json` leaves out.

@@ -72,7 +72,7 @@ impl Server {
         Server::with_options(&[])
     }
 
-    /// It reports its use to a [collector](crate::collector), unless the options say something else about that, and may
+    /// Starts a server with options. It reports its use to a [collector](crate::collector), unless the options say something else, and may
     /// therefore make requests to 127.0.0.1.
     pub(crate) fn with_options(options: &[&str]) -> Server {
         let watch = Watch::new();

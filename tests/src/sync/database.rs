@@ -21,7 +21,7 @@ pub(super) struct State {
     pub(super) confirmed: Vec<(u64, u64)>,
     /// Connections over which changes go out.
     pub(super) followers: usize,
-    /// Its certificate; without one it has no TLS.
+    /// Certificate of the server; without one it has no TLS.
     pub(super) tls: Option<Arc<ServerConfig>>,
     /// Flag for each sign-in: true if it came over TLS.
     pub(super) were_encrypted: Vec<bool>,

@@ -133,8 +133,10 @@ fn comments_that_repeat_a_name_are_found() {
 }
 
 /// First words of comments that make their reader guess the noun or the verb.
-const NO_FIRST_WORDS: [&str; 11] =
-    ["What", "Whether", "How", "Where", "Who", "Whose", "Of", "As", "When", "Which", "Why"];
+const NO_FIRST_WORDS: [&str; 19] = [
+    "What", "Whether", "How", "Where", "Who", "Whose", "Of", "As", "When", "Which", "Why", "Those", "These", "This",
+    "That", "It", "They", "Its", "Their",
+];
 
 /// Lines at which a comment of an item begins with one of [`NO_FIRST_WORDS`]. Comments of options are their help, for people at a
 /// terminal.

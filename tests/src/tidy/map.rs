@@ -16,27 +16,42 @@ const ADDED_BY_EXAMPLE: [&str; 3] = [
     "server/src/api/terms.rs",
 ];
 
+/// The paths in backticks of a text.
+fn paths(text: &str) -> impl Iterator<Item = &str> {
+    let folders = ["engine/", "server/", "tests/", "docs/", "benches/", "fuzz/", "scripts/"];
+    // A line breaks no path, and ends an odd backtick.
+    let names = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+    let is_path = |name: &&str| !name.contains([' ', '*', '<', '{']);
+    names.filter(move |name| folders.iter().any(|folder| name.starts_with(folder))).filter(is_path)
+}
+
 #[test]
-fn the_map_names_files_that_are_there() {
-    let map = map();
-    let names = map.split('`').skip(1).step_by(2);
-    let is_path = |name: &&str| {
-        ["engine/", "server/", "tests/", "docs/", "benches/", "fuzz/"].iter().any(|folder| name.starts_with(folder))
-    };
-    let paths: Vec<&str> = names.filter(is_path).collect();
-    assert!(paths.len() > 20, "the map names files: {paths:?}");
-    let absent = |path: &&str| {
-        // `server/engine_errors` is short for the module of that name.
+fn pages_name_files_that_are_there() {
+    let is_there = |path: &str| {
+        // `engine/query` is short for the module of that name.
         let in_sources = path.replacen('/', "/src/", 1);
-        let names = [(*path).to_owned(), in_sources.clone(), format!("{in_sources}.rs")];
-        let is_there = names.iter().any(|name| repository().join(name).exists());
-        is_there == ADDED_BY_EXAMPLE.contains(path)
+        let names = [path.to_owned(), in_sources.clone(), format!("{in_sources}.rs")];
+        names.iter().any(|name| repository().join(name).exists())
     };
-    let unnamed = ADDED_BY_EXAMPLE.iter().copied().filter(|path| !paths.contains(path));
-    let wrong: Vec<&str> = paths.iter().copied().filter(absent).chain(unnamed).collect();
-    none(
-        wrong.into_iter().map(|path| format!("ARCHITECTURE.md: {path} is not there, or an example that is")).collect(),
-    );
+    let folders = ["", "docs", "docs/decisions"].map(|folder| repository().join(folder));
+    let files = folders.iter().flat_map(|folder| fs::read_dir(folder).expect("a folder"));
+    let pages =
+        files.map(|entry| entry.expect("an entry").path()).filter(|path| path.extension() == Some("md".as_ref()));
+    let (mut count, mut wrong) = (0, Vec::new());
+    for page in pages {
+        let text = fs::read_to_string(&page).expect("a page");
+        for path in paths(&text) {
+            count += 1;
+            if is_there(path) == ADDED_BY_EXAMPLE.contains(&path) {
+                wrong.push(format!("{}: {path} is not there, or an example that is", page.display()));
+            }
+        }
+    }
+    assert!(count > 100, "pages name files: {count}");
+    let map = map();
+    let unnamed = ADDED_BY_EXAMPLE.iter().filter(|path| !paths(&map).any(|named| named == **path));
+    wrong.extend(unnamed.map(|path| format!("ARCHITECTURE.md does not name {path}")));
+    none(wrong);
 }
 
 /// Each step of a way names a file and a function in it.

@@ -49,9 +49,9 @@ pub(crate) type FormDocsCache = BoundedCache<Box<[TermOrdinal]>, FormDocs>;
 /// The documents of the forms of a word.
 #[derive(Debug)]
 pub struct FormDocs {
-    /// Those that hold another form than the word itself, and not the word.
+    /// Documents that hold another form than the word itself, and not the word.
     pub others: DocSet,
-    /// Those that hold two forms or more, the word itself among them.
+    /// Documents that hold two forms or more, the word itself among them.
     pub several: DocSet,
 }
 

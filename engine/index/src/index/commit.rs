@@ -67,7 +67,7 @@ impl Snapshot {
     }
 }
 
-/// Those of damaged segments too: the manifest goes on naming them.
+/// Returns the guards of all files, those of damaged segments too: the manifest goes on naming them.
 pub(super) fn guards(snapshot: &Snapshot) -> impl Iterator<Item = &Arc<FileGuard>> {
     let sound = snapshot.segments.iter().flat_map(|segment| {
         let tombstones = segment.deleted.as_ref().and_then(|deleted| deleted.file());

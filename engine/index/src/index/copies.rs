@@ -18,7 +18,7 @@ impl Index {
     /// made now by `batch`, with numbers of its own. Files are linked, only the manifest is written. Does not stop writers.
     ///
     /// # Errors
-    /// Those of [`Snapshot::link_to`].
+    /// The errors of [`Snapshot::link_to`].
     pub fn clone_to(&self, folder: &Path, name: &str, batch: u64) -> Result<(), IndexError> {
         let (now, start) = (now_nanos(), start_from(self.shared().options.first_number.get()));
         let clone = Snapshot {

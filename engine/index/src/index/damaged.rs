@@ -16,7 +16,7 @@ use super::tombstones::Tombstones;
 pub struct DamagedSegment {
     /// Entry of the segment in the manifest.
     pub(super) entry: SegmentEntry,
-    /// Its tombstones, where the manifest itself holds them.
+    /// Tombstones of the segment, where the manifest itself holds them.
     pub(super) inline_tombstones: Option<Vec<u8>>,
     /// Guards of all files of the segment, including a file of tombstones.
     pub(super) files: Arc<[Arc<FileGuard>]>,

@@ -47,7 +47,7 @@ impl Index {
     /// its number. The outcome of `note` gets [`Outcome::Restored`].
     ///
     /// # Errors
-    /// As [`Index::generation`]; nothing has changed then.
+    /// The errors of [`Index::generation`]; nothing has changed then.
     pub fn restore(&self, at: At, note: CommitNote) -> Result<u64, IndexError> {
         let shared = self.shared();
         let writer = shared.lock_writer();

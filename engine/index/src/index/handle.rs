@@ -63,7 +63,7 @@ impl Index {
     /// index. [`Snapshot::last_outcome`] returns this batch with an empty outcome until another batch is applied.
     ///
     /// # Errors
-    /// Those of [`Index::create`].
+    /// The errors of [`Index::create`].
     pub fn create_named(folder: &Path, name: &str, batch: u64, options: IndexOptions) -> Result<Index, IndexError> {
         let directory = Arc::new(MappedDirectory::open(folder)?);
         let lock = options.locks_folder.then(|| IndexLock::acquire(folder)).transpose()?;
@@ -90,7 +90,7 @@ impl Index {
     /// other kinds of storage.
     ///
     /// # Errors
-    /// As [`Index::create`].
+    /// The errors of [`Index::create`].
     pub fn create_in(directory: Arc<dyn Directory>, options: IndexOptions) -> Result<Index, IndexError> {
         let start = options.first_number.get();
         Index::create_with(directory, options, None, Origin { start, ..Origin::default() })
@@ -99,7 +99,7 @@ impl Index {
     /// Works like [`Index::open`], without a lock.
     ///
     /// # Errors
-    /// Those of [`Index::open`].
+    /// The errors of [`Index::open`].
     pub fn open_in(directory: Arc<dyn Directory>, options: IndexOptions) -> Result<Index, IndexError> {
         Index::open_with(directory, options, None)
     }
@@ -227,7 +227,7 @@ impl Index {
     /// recognised later, and cannot be cancelled.
     ///
     /// # Errors
-    /// As [`Index::apply`].
+    /// The errors of [`Index::apply`].
     pub fn write(&self, operations: &[Operation]) -> Result<Vec<Result<Outcome, OperationError>>, IndexError> {
         let batch = self.snapshot().last_outcome().map_or(0, |(batch, _)| batch + 1);
         let note = CommitNote::new(batch, |_| Vec::new());
@@ -239,7 +239,7 @@ impl Index {
     /// so that the vectors that it needs are known.
     ///
     /// # Errors
-    /// Those of [`Index::apply`].
+    /// The errors of [`Index::apply`].
     pub fn apply_and_embed_later(
         &self,
         operations: &[Operation],
@@ -312,7 +312,7 @@ impl Index {
     /// Works like [`Index::compact`]. `watch` follows the progress, which starts again from zero if writers interfered.
     ///
     /// # Errors
-    /// Those of [`Index::compact`].
+    /// The errors of [`Index::compact`].
     pub fn compact_watched(&self, cancelled: &AtomicBool, watch: &dyn MergeWatch) -> Result<(), IndexError> {
         self.snapshot().check_whole()?;
         Merging::begin(&self.shared).compact(cancelled, Some(watch))

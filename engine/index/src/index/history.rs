@@ -65,7 +65,7 @@ impl FirstNumber {
         self.0.fetch_max(first, Ordering::Relaxed);
     }
 
-    /// That number.
+    /// Returns the number.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

@@ -40,7 +40,7 @@ pub enum At {
 /// Description of a generation that is available without opening it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GenerationReport {
-    /// Its number.
+    /// Number of the state.
     pub generation: u64,
     pub committed_at: SystemTime,
     /// Live documents; 0 where it is damaged.

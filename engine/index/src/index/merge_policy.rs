@@ -17,7 +17,7 @@ pub struct SegmentSize {
     pub doc_count: u32,
     pub deleted_count: u32,
     pub bytes: u64,
-    /// Those of `bytes` that are what documents got since the segment was written.
+    /// Bytes, among `bytes`, of values that documents got since the segment was written.
     pub patch_bytes: u64,
     pub term_count: u32,
 }

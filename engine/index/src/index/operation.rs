@@ -34,9 +34,9 @@ pub enum Operation {
 /// Change to the mark of an index when documents are written. Without a marking, the mark is removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Marking {
-    /// It stays, whatever it is.
+    /// The mark stays, whatever it is.
     Keep,
-    /// It becomes `to`. The operation fails if the mark is neither `from` nor `to`: with `to` it is a repetition. Without a
+    /// The mark becomes `to`. The operation fails if the mark is neither `from` nor `to`: with `to` it is a repetition. Without a
     /// `from`, any mark will do.
     Move { from: Option<Arc<str>>, to: Arc<str> },
 }
@@ -103,7 +103,7 @@ pub enum Payload {
 pub enum WriteMethod {
     /// The new document takes its place.
     Replace,
-    /// Its top-level fields are overwritten by those of the new one.
+    /// Top-level fields are overwritten by those of the new document.
     Update,
 }
 

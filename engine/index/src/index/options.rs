@@ -108,7 +108,7 @@ struct Free {
 pub(super) enum MergeReason {
     /// There are too many of them, or the caller asked for it.
     Needed,
-    /// They have been left alone for a while, and are large.
+    /// The segments have been left alone for a while, and are large.
     AtRest,
 }
 

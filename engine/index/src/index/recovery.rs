@@ -25,7 +25,7 @@ pub(super) fn holds_index(directory: &dyn Directory) -> Result<bool, IndexError>
 /// The newest whole manifest. Changes nothing.
 ///
 /// # Errors
-/// As [`super::kept::recover`].
+/// The errors of [`super::kept::recover`].
 pub(super) fn newest_manifest(directory: &dyn Directory) -> Result<Manifest, IndexError> {
     newest_of(directory, &directory.list()?).map(|(_, manifest)| manifest)
 }

@@ -227,7 +227,7 @@ impl Snapshot {
     /// Works like [`Snapshot::document`] if `may_read` accepts [`Snapshot::document_bytes`]; otherwise returns `None`.
     ///
     /// # Errors
-    /// Those of [`Snapshot::document`].
+    /// The errors of [`Snapshot::document`].
     pub fn document_if(
         &self,
         address: DocumentAddress,
@@ -242,7 +242,7 @@ impl Snapshot {
     /// block.
     ///
     /// # Errors
-    /// As [`Snapshot::document`].
+    /// The errors of [`Snapshot::document`].
     pub fn document_bytes(&self, address: DocumentAddress) -> Result<usize, IndexError> {
         Ok(self.segments[address.segment as usize].reader.store().block_bytes_of(address.doc)?)
     }
@@ -251,7 +251,7 @@ impl Snapshot {
     /// taken back once they have begun.
     ///
     /// # Errors
-    /// As [`Snapshot::document`].
+    /// The errors of [`Snapshot::document`].
     pub fn check_document(&self, address: DocumentAddress, with_vectors: bool) -> Result<(), IndexError> {
         Ok(self.segments[address.segment as usize].reader.check_document(address.doc, with_vectors)?)
     }
@@ -259,7 +259,7 @@ impl Snapshot {
     /// At least as many bytes as any document has. Reads the heads of all blocks the first time.
     ///
     /// # Errors
-    /// As [`Snapshot::document`].
+    /// The errors of [`Snapshot::document`].
     pub fn document_bytes_max(&self) -> Result<usize, IndexError> {
         let most = self.segments.iter().map(|segment| segment.reader.store().block_bytes_max());
         Ok(most.collect::<Result<Vec<_>, _>>()?.into_iter().max().unwrap_or(0))
@@ -273,7 +273,7 @@ impl Snapshot {
     /// The JSON object of the document with this primary key.
     ///
     /// # Errors
-    /// As [`Snapshot::document`].
+    /// The errors of [`Snapshot::document`].
     pub fn get_document(&self, key: &str) -> Result<Option<Vec<u8>>, IndexError> {
         self.find(key).map(|address| self.document(address)).transpose()
     }

@@ -18,7 +18,7 @@ use super::snapshot::Snapshot;
 /// Counts and sizes of an index at one commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexSummary {
-    /// That of the snapshot it is of.
+    /// Number of the state that the summary describes.
     pub generation: u64,
     pub primary_key: Option<Arc<str>>,
     /// Mark of the index, see [`Snapshot::mark`].

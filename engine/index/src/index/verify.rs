@@ -57,7 +57,7 @@ pub fn verify_folder(folder: &Path, deep: bool, watch: &dyn VerifyWatch) -> Resu
 /// Works like [`verify_folder`], without a lock.
 ///
 /// # Errors
-/// Those of [`verify_folder`].
+/// The errors of [`verify_folder`].
 pub(super) fn verify_directory(
     directory: &dyn Directory,
     deep: bool,

@@ -25,7 +25,7 @@ pub(super) struct Checked {
     pub(super) bytes: usize,
     /// There is no line break between its parts (within strings there is none anyway).
     pub(super) one_line: bool,
-    /// Some object in it has (or, very rarely, only seems to have) a key twice.
+    /// True if an object in the document has (or, very rarely, only seems to have) a key twice.
     pub(super) duplicate_keys: bool,
 }
 

@@ -18,7 +18,7 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }

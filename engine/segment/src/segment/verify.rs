@@ -139,7 +139,7 @@ impl<const WORDS: usize> Listed<WORDS> {
 
 /// By two words the largest cost that is listed, and what was met.
 struct ListedNear<'a> {
-    /// Those that are frequent.
+    /// Frequent words.
     words: &'a [TermOrdinal],
     lists: BTreeMap<[TermOrdinal; 2], (u32, Counted)>,
 }

@@ -22,7 +22,7 @@ enum Unit {
     Day,
     /// From Monday on.
     Week,
-    /// This many, a divisor of 12.
+    /// Number of months, a divisor of 12.
     Months(i8),
 }
 

@@ -185,7 +185,7 @@ pub fn measure(
 /// too.
 ///
 /// # Errors
-/// Those of [`measure`], of the first index that fails.
+/// The errors of [`measure`], of the first index that fails.
 pub fn measure_together(
     parts: &[(&Snapshot, &[DocSet])],
     asked: &Measure,

@@ -35,7 +35,7 @@ pub struct Statistics {
     /// Number of values.
     pub count: u64,
     pub sum: f64,
-    /// These are `None` without values.
+    /// Mean of the values; `None`, as the next fields, without values.
     pub mean: Option<f64>,
     pub min: Option<f64>,
     pub max: Option<f64>,

@@ -10,7 +10,7 @@ impl Filter {
     /// nothing is asked for (null, blank texts, empty arrays).
     ///
     /// # Errors
-    /// As [`Filter::parse`], and for other types.
+    /// The errors of [`Filter::parse`], and for other types.
     pub fn from_json(value: &Value) -> Result<Option<Filter>, FilterError> {
         let mut size = Size::default();
         match value {

@@ -133,7 +133,7 @@ mod tests {
         }
     }
 
-    /// It took minutes for half a million.
+    /// Half a million words took minutes before.
     #[test]
     fn many_words_are_built_in_the_time_that_few_take() {
         let time = |count: usize| {

@@ -158,7 +158,7 @@ impl Held {
     /// Takes `more` as well.
     ///
     /// # Errors
-    /// As [`AnswerBudget::take`].
+    /// The errors of [`AnswerBudget::take`].
     pub fn grow(&mut self, more: usize) -> ApiResult<()> {
         self.budget.take(more)?;
         self.bytes += more;

@@ -23,7 +23,7 @@ pub enum MasterKeyError {
         "The master key must be at least 16 bytes in a production environment. The provided key is only {bytes} bytes."
     )]
     TooShort {
-        /// Its length.
+        /// Length of the key.
         bytes: usize,
     },
 }

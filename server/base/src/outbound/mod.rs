@@ -82,7 +82,7 @@ pub enum OutboundError {
         /// The limit.
         bytes_max: usize,
     },
-    /// It goes round in circles, or nearly so.
+    /// The redirects go round in circles, or nearly so.
     #[error("more than {REDIRECTS_MAX} redirects")]
     TooManyRedirects,
     /// Nothing listens at the address, or its name is not known.
@@ -205,7 +205,7 @@ impl Outbound {
     /// Opens a connection to the server of an address within `time`, and closes it: nothing is asked of the server.
     ///
     /// # Errors
-    /// As [`Outbound::request`]; [`OutboundError::NoConnection`], [`OutboundError::Timeout`].
+    /// The errors of [`Outbound::request`]; [`OutboundError::NoConnection`], [`OutboundError::Timeout`].
     pub async fn reach(&self, url: &str, time: Duration) -> Result<(), OutboundError> {
         let url = parse_url(url).map_err(|reason| OutboundError::Url { url: shown_url(url), reason })?;
         self.check(&url)?;

@@ -55,7 +55,7 @@ impl Outbound {
     /// Sends, and follows no redirect; the body of the answer is still to be read.
     ///
     /// # Errors
-    /// As [`Outbound::send`].
+    /// The errors of [`Outbound::send`].
     pub async fn once(&self, request: reqwest::RequestBuilder) -> Result<Response, OutboundError> {
         Ok(self.client.execute(request.build()?).await?)
     }
@@ -64,7 +64,7 @@ impl Outbound {
     /// them together.
     ///
     /// # Errors
-    /// As [`Outbound::send`].
+    /// The errors of [`Outbound::send`].
     pub async fn follow(&self, request: reqwest::RequestBuilder) -> Result<Response, OutboundError> {
         let mut request = request.build()?;
         let deadline = request.timeout().map(|time| Instant::now() + *time);

@@ -17,7 +17,7 @@ const DEFAULT_FILE: &str = "./config.toml";
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ConfigFileError {
-    /// It was named and cannot be read.
+    /// The file was named and cannot be read.
     #[error("unable to open or read the {path:?} configuration file: {source}.")]
     Unreadable {
         /// The file that the option names.
@@ -25,7 +25,7 @@ pub enum ConfigFileError {
         /// The error of the file system.
         source: io::Error,
     },
-    /// It is not TOML.
+    /// The file is not TOML.
     #[error("the {path:?} configuration file is not valid TOML: {source}")]
     Syntax {
         /// The file that the option names.

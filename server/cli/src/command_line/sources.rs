@@ -91,7 +91,7 @@ const VALUES: [(&str, &str); 77] = [
     ("embedder_tokens_per_minute", "9000"),
 ];
 
-/// Those of the specification of the service, and those that other servers of the protocol have.
+/// Options of the specification of the service, and those that other servers of the protocol have.
 const PROMISED: &str = "env db_path import_dump dump_dir ignore_missing_dump ignore_dump_if_db_exists import_snapshot \
     schedule_snapshot snapshot_dir ignore_missing_snapshot ignore_snapshot_if_db_exists http_addr \
     http_payload_size_limit log_level max_indexing_memory max_indexing_threads ssl_auth_path ssl_cert_path ssl_key_path \

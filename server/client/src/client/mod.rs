@@ -66,7 +66,7 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// That of the server, if it refused something.
+    /// Returns the code of the server, if it refused something.
     pub fn code(&self) -> Option<&str> {
         match self {
             ClientError::Refused { code, .. } => Some(code),

@@ -96,7 +96,7 @@ const CODES_OF_DOCUMENTS: [&str; 9] = [
     "invalid_vector_dimensions",
     "too_many_vectors",
 ];
-/// Its code is that of an embedder that fails for all documents.
+/// Message of an embedder that fails for all documents.
 const NO_VECTORS: &str = "no vectors provided for document";
 
 impl Client {

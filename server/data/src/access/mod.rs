@@ -8,7 +8,7 @@ mod rights;
 mod store;
 mod tenant;
 #[cfg(test)]
-pub mod tests;
+mod tests;
 mod transfer;
 
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub struct Needed {
 }
 
 impl Needed {
-    /// This one alone.
+    /// Returns the need for this action alone.
     pub const fn only(action: Action) -> Needed {
         Needed { action, also: None }
     }

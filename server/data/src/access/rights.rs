@@ -31,7 +31,7 @@ enum Reach {
 #[derive(Debug)]
 struct Restricted {
     key: Arc<ApiKey>,
-    /// Those of a tenant token signed with the key.
+    /// Rules of a tenant token signed with the key.
     rules: Option<SearchRules>,
 }
 

@@ -60,7 +60,7 @@ struct Live {
     by_digest: HashMap<Digest, Arc<ApiKey>>,
 }
 
-/// Some of the keys, newest first, and how many there are.
+/// Page of keys, newest first, with the number of all keys.
 #[derive(Clone, Debug)]
 pub struct KeyPage {
     /// Newest first.

@@ -14,7 +14,7 @@ pub enum InstanceError {
     /// Two servers would destroy each other's work.
     #[error("the database at {folder:?} is in use by another process")]
     InUse {
-        /// That of `--db-path`.
+        /// Folder that `--db-path` names.
         folder: PathBuf,
     },
     /// Written by an older version.
@@ -23,7 +23,7 @@ pub enum InstanceError {
          upgrade the database with `--experimental-dumpless-upgrade`"
     )]
     Older {
-        /// That of `--db-path`.
+        /// Folder that `--db-path` names.
         folder: PathBuf,
         /// Version in the folder.
         found: String,
@@ -36,7 +36,7 @@ pub enum InstanceError {
          version {found}"
     )]
     Newer {
-        /// That of `--db-path`.
+        /// Folder that `--db-path` names.
         folder: PathBuf,
         /// Version in the folder.
         found: String,
@@ -49,7 +49,7 @@ pub enum InstanceError {
          {ours}: start the version that wrote it, or a newer one"
     )]
     NewerFormat {
-        /// That of `--db-path`.
+        /// Folder that `--db-path` names.
         folder: PathBuf,
         /// Version in the folder.
         found: String,
@@ -67,7 +67,7 @@ pub enum InstanceError {
          `lamina verify` says what else is damaged"
     )]
     OlderQueue {
-        /// That of `--db-path`.
+        /// Folder that `--db-path` names.
         folder: PathBuf,
         /// One that is ahead of the queue.
         index: String,
@@ -84,7 +84,7 @@ pub enum InstanceError {
         reasons.join("; ")
     )]
     Unnamed {
-        /// That of `--db-path`.
+        /// Folder that `--db-path` names.
         folder: PathBuf,
         /// Folder and reason.
         reasons: Vec<String>,
@@ -96,7 +96,7 @@ pub enum InstanceError {
          --db-path <another, empty folder>`"
     )]
     OfAnotherServer {
-        /// That of `--db-path`.
+        /// Folder that `--db-path` names.
         folder: PathBuf,
     },
     /// Something else than a database.
@@ -105,7 +105,7 @@ pub enum InstanceError {
          changed. Choose an empty or new folder with `--db-path` (`SVC_DB_PATH`)"
     )]
     NotOurs {
-        /// That of `--db-path`.
+        /// Folder that `--db-path` names.
         folder: PathBuf,
         /// Something in it.
         found: String,

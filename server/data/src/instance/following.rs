@@ -16,9 +16,9 @@ pub enum Coming {
     /// All that were published are here.
     #[default]
     Nothing,
-    /// It has not seen yet which there are.
+    /// The replica has not seen yet which indexes there are.
     Unknown,
-    /// These.
+    /// Names of the indexes.
     Indexes(BTreeSet<String>),
 }
 

@@ -11,7 +11,7 @@ impl Instance {
     /// The state of an index that is meant, for searches: the present one without `at`.
     ///
     /// # Errors
-    /// As [`Instance::searchable`]; `generation_not_found`, and that the state is damaged.
+    /// The errors of [`Instance::searchable`]; `generation_not_found`, and that the state is damaged.
     pub fn searchable_at(&self, uid: &str, at: Option<At>) -> ApiResult<Arc<Snapshot>> {
         self.before(uid, at)?.map_or_else(|| self.searchable(uid), Ok)
     }

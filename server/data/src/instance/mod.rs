@@ -272,7 +272,7 @@ impl Instance {
     /// Counts and sizes of an index, which is not opened for it.
     ///
     /// # Errors
-    /// As [`Instance::index`], and, where it is known, that damaged segments hold half of the documents or more.
+    /// The errors of [`Instance::index`], and, where it is known, that damaged segments hold half of the documents or more.
     pub fn summary(&self, uid: &str) -> ApiResult<Arc<IndexSummary>> {
         let entry = self.entry(uid)?;
         let summary = entry.summary(&self.index_folder(&entry.folder)).map_err(|error| unusable(uid, error))?;
@@ -295,7 +295,7 @@ impl Instance {
     /// The current state of an index, for what needs all its documents.
     ///
     /// # Errors
-    /// As [`Instance::index`], and that a segment is damaged.
+    /// The errors of [`Instance::index`], and that a segment is damaged.
     pub fn snapshot(&self, uid: &str) -> ApiResult<Arc<Snapshot>> {
         let snapshot = self.state(uid)?;
         snapshot.check_whole().and_then(|()| snapshot.check_health()).map_err(|error| damaged(uid, error))?;
@@ -305,7 +305,7 @@ impl Instance {
     /// The current state of an index, for searches: they say themselves that they are degraded.
     ///
     /// # Errors
-    /// As [`Instance::index`], and that the damaged segments hold half of the documents or more.
+    /// The errors of [`Instance::index`], and that the damaged segments hold half of the documents or more.
     pub fn searchable(&self, uid: &str) -> ApiResult<Arc<Snapshot>> {
         let snapshot = self.state(uid)?;
         snapshot.check_searchable().map_err(|error| damaged(uid, error))?;
@@ -316,7 +316,7 @@ impl Instance {
     /// segments' sections: settings, dates, the last batch.
     ///
     /// # Errors
-    /// As [`Instance::index`].
+    /// The errors of [`Instance::index`].
     pub fn state(&self, uid: &str) -> ApiResult<Arc<Snapshot>> {
         Ok(self.index(uid)?.view(SystemTime::now()))
     }

@@ -17,7 +17,7 @@ pub(crate) enum Travels {
 /// A file or a folder in the database folder, or a table of `tasks.sqlite`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
-    /// Its name; a table has that of the database and a slash in front.
+    /// Name; a table has that of the database and a slash in front.
     pub name: &'static str,
     pub(crate) in_snapshots: Travels,
     #[cfg_attr(

@@ -32,7 +32,7 @@ impl Rank {
 /// Rules that do not change.
 #[derive(Debug)]
 pub(super) struct Matcher {
-    /// Those that may act, by rank; their numbers are their places here.
+    /// Rules that may act, by rank; their numbers are their places here.
     rules: Vec<(Rank, Arc<Rule>)>,
     numbers: HashMap<String, u32>,
     words: RuleWords,

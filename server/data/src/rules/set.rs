@@ -18,7 +18,7 @@ const APART_DIVISOR: usize = 256;
 /// Facts about a search that rules depend on.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
-    /// Its different words, as many as count.
+    /// Different words of the query, as many as count.
     pub words: &'a [String],
     /// True if the query is empty.
     pub is_empty: bool,

@@ -72,7 +72,7 @@ pub enum Content {
     },
     /// Make a state before the present one the present one again.
     RestoreIndex {
-        /// Its number, or a time; JSON value of the request.
+        /// Number of the state, or a time; JSON value of the request.
         at: Value,
     },
     /// Write the index anew without what is deleted.
@@ -83,7 +83,7 @@ pub enum Content {
     UpgradeDatabase {
         /// The version that wrote it.
         from: String,
-        /// This one.
+        /// Version of this program.
         to: String,
     },
     /// Write everything to an archive.
@@ -147,7 +147,7 @@ pub struct Upsert {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Edit {
-    /// Its text.
+    /// Text of the function.
     pub function: String,
     /// Values that the function can read besides the document.
     pub context: Option<Map<String, Value>>,
@@ -159,9 +159,9 @@ pub struct Edit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Method {
-    /// It is replaced.
+    /// The document is replaced.
     Replace,
-    /// Its fields are overwritten by those sent.
+    /// Fields are overwritten by those sent.
     Update,
     /// Numbers and truth values of single fields change; the payload says which.
     Values,
@@ -183,7 +183,7 @@ pub enum PayloadPlace {
 pub struct Export {
     /// Base address of the other server; empty when the request named none.
     pub url: String,
-    /// Its key, a secret.
+    /// Key of the other server, a secret.
     pub api_key: Option<String>,
     /// Most bytes of documents in one request, before compression.
     pub payload_bytes: u64,

@@ -72,7 +72,7 @@ impl Mark {
 pub enum Missed {
     /// Everything that happened in between, in order.
     All(Vec<(Mark, Remembered)>),
-    /// It is not remembered: what changed from this instant on.
+    /// The feed remembers nothing older: what changed from this instant on.
     Since(Timestamp),
 }
 

@@ -28,7 +28,7 @@ pub struct LiveBatch {
     pub started_at: Timestamp,
     /// Reason why the batch stopped growing.
     pub strategy: String,
-    /// Its tasks, ascending.
+    /// Uids of the tasks, ascending.
     pub tasks: Vec<u32>,
     /// The index it works on.
     pub index_uid: Option<String>,

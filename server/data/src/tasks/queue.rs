@@ -74,7 +74,7 @@ pub enum Stage {
     Written,
     /// Results are stored, and the batch ends once they are published.
     Unpublished,
-    /// Its end.
+    /// The batch ended.
     Ended,
 }
 

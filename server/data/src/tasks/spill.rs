@@ -41,7 +41,7 @@ pub struct Spilled {
     pub checksum: u64,
     /// Place of the bytes.
     pub place: PayloadPlace,
-    /// They themselves, if they are few.
+    /// The payload itself, if it is small.
     pub inline: Option<Vec<u8>>,
 }
 

@@ -20,7 +20,7 @@ pub struct Trace {
     pub batch_uid: u32,
     /// The index that it worked on.
     pub index_uid: Option<String>,
-    /// Its steps, by their public names.
+    /// Steps of the batch, by their public names.
     pub steps: Vec<(&'static str, Duration)>,
     /// From its start to its end.
     pub duration: Duration,

@@ -26,7 +26,7 @@ impl std::fmt::Debug for WebhookEntry {
 }
 
 impl WebhookFile {
-    /// Those of `all` that clients made, with their secrets.
+    /// Returns the webhooks of `all` that clients made, with their secrets.
     pub fn of(all: &[Arc<Webhook>]) -> WebhookFile {
         let entry = |webhook: &Webhook| WebhookEntry { url: webhook.url.clone(), headers: webhook.headers.clone() };
         let made = all.iter().filter(|webhook| webhook.is_editable);

@@ -43,10 +43,10 @@ const FUNCTIONS_MAX: usize = 100;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FunctionError {
-    /// It does not compile.
+    /// The function does not compile.
     #[error("{0}")]
     Syntax(#[from] ParseError),
-    /// It has too many bytes.
+    /// The function has too many bytes.
     #[error("The function has {0} bytes, more than the {TEXT_BYTES_MAX} that are allowed")]
     TooLong(usize),
 }
@@ -58,7 +58,7 @@ pub enum EditionError {
     /// The function failed, or passed a limit.
     #[error("Document edition runtime error encountered while running the function: {0}")]
     Runtime(String),
-    /// Its values need too much memory.
+    /// The values of the function need too much memory.
     #[error(
         "Document edition runtime error encountered while running the function: its values hold more than the {0} bytes \
          that are allowed for this document"
@@ -70,17 +70,17 @@ pub enum EditionError {
          themselves, more than the {BYTES_MAX} bytes that are allowed"
     )]
     Leaks,
-    /// It took too long.
+    /// The function took too long.
     #[error(
         "Document edition runtime error encountered while running the function: it took more than {} seconds for one \
          document",
         TIME_MAX.as_secs()
     )]
     TooSlow,
-    /// It made something that cannot be stored.
+    /// The function made something that cannot be stored.
     #[error("Document edition runtime error encountered while running the function: {0}")]
     NotJson(#[from] NotJson),
-    /// It put something else in the place of the document.
+    /// The function put something else in the place of the document.
     #[error("Document editions must keep documents as objects")]
     NotAnObject,
     /// Another document would be changed, or added.

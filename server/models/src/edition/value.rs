@@ -13,7 +13,7 @@ pub enum NotJson {
     /// There is no word for it.
     #[error("a value of type `{0}` cannot be kept in a document")]
     Type(String),
-    /// It is nested too deeply.
+    /// The value is nested too deeply.
     #[error("a value that is nested more than {DEPTH_MAX} levels deep cannot be kept in a document")]
     TooDeep,
 }

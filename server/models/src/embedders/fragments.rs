@@ -16,7 +16,7 @@ pub(super) const CANNOT_INFER_DIMENSIONS: &str = "cannot infer `dimensions` for 
 /// Input of a query by meaning.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueryInput<'q> {
-    /// Its text.
+    /// Text of the query.
     pub q: Option<&'q str>,
     /// Whatever the search fragments of the embedder read.
     pub media: Option<&'q Value>,

@@ -17,7 +17,7 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    /// Those of an index; `None` if the caller may not read its settings, or there is no answer.
+    /// Returns the fields of an index; `None` if the caller may not read its settings, or there is no answer.
     pub(super) async fn of<B: Backend>(backend: &B, index: &str) -> Option<Fields> {
         Some(Fields {
             filters: names_in(backend, index, "filterable-attributes").await?,
@@ -26,7 +26,7 @@ impl Fields {
         })
     }
 
-    /// Those of several, in their order.
+    /// Returns the fields of several indexes, in their order.
     pub(super) async fn of_each<B: Backend>(backend: &B, indexes: &[String]) -> Vec<Option<Fields>> {
         let mut fields = Vec::new();
         for index in indexes {

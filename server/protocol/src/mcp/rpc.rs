@@ -30,7 +30,7 @@ pub struct Reply {
 pub enum Standing {
     /// The message was understood, whatever came of it.
     Answered,
-    /// It is none, or none of its version.
+    /// The message is none, or none of its version.
     Malformed,
     /// There is no such method.
     NoMethod,

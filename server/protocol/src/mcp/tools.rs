@@ -169,7 +169,7 @@ fn search_parameters() -> Vec<(&'static str, Value, bool)> {
 }
 
 impl Tool {
-    /// Its arguments; `names_index`: the index is one of them.
+    /// Returns the schema of the arguments; `names_index`: the index is one of them.
     fn schema(&self, names_index: bool) -> Value {
         let index = (self.has_index && names_index).then(|| ("index", described(text(), "Name of the index"), true));
         members(index.into_iter().chain((self.parameters)()).collect())

@@ -26,7 +26,7 @@ pub(super) fn read(at: &At<'_>) -> ApiResult<BoostRule> {
 /// The boosts of a search.
 ///
 /// # Errors
-/// As [`read`], and when there are too many.
+/// The errors of [`read`], and when there are too many.
 pub(super) fn read_list(at: At<'_>) -> ApiResult<Vec<BoostRule>> {
     let rules = at.list(|element| read(&element))?;
     check_count(&at, rules.len())?;

@@ -113,7 +113,7 @@ const FIELDS: [&str; 8] =
 const PROMPTS: [&str; 5] = ["system", "searchDescription", "searchQParam", "searchFilterParam", "searchIndexUidParam"];
 
 impl ChatSettings {
-    /// These with the changes of a body: `null` resets, and so does an empty text, as clients send it that always send all fields.
+    /// Returns these settings with the changes of a body: `null` resets, and so does an empty text, as clients send it that always send all fields.
     ///
     /// # Errors
     /// The first problem in the order of the text, or what the source needs and is not there.

@@ -14,7 +14,7 @@ use super::json::{At, Kind};
 pub struct Export {
     /// Base address of the other server; empty when the request named none.
     pub url: String,
-    /// Its key, a secret.
+    /// Key of the other server, a secret.
     pub api_key: Option<String>,
     /// Most bytes of documents in one request, before compression.
     pub payload_bytes: Option<u64>,

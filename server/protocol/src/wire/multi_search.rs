@@ -8,8 +8,7 @@ use serde_json::Value;
 use super::identifier::check_index_uid;
 use super::json::{At, required};
 use super::point_in_time::PointInTime;
-use super::query_string::joined;
-use super::search::{self, FEDERATION_FIELDS, FacetMeasure, Place, SearchQuery, Window, personalize};
+use super::search::{self, FacetMeasure, Place, SearchQuery, Window, personalize};
 
 /// The body of a multi-search.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +31,7 @@ pub struct IndexQuery {
     pub index_uid: String,
     /// Search to run.
     pub query: SearchQuery,
-    /// Its part in the merged list.
+    /// Part of the query in the merged list.
     pub options: Option<FederationOptions>,
     /// The first field that pages through hits, by name: allowed only where hits are not merged.
     pub paging_field: Option<String>,
@@ -125,7 +124,7 @@ pub struct Federation {
     pub window: Window,
     /// Facets to count, by index.
     pub facets_by_index: BTreeMap<String, Vec<String>>,
-    /// Those among them that ask for ranges, histograms and statistics.
+    /// Facets by index that ask for ranges, histograms and statistics.
     pub measures_by_index: BTreeMap<String, Vec<FacetMeasure>>,
     /// Present: the facets of all indexes are summed.
     pub merge_facets: Option<MergeFacets>,
@@ -174,10 +173,6 @@ impl MultiSearch {
     }
 }
 
-/// The fields of a query, in the order in which messages list them: those of a search between two of its own.
-const QUERY_FIELDS: [&str; search::FIELDS.len() + 2] = joined(OF_SEARCH, ["federationOptions"]);
-const OF_SEARCH: [&str; search::FIELDS.len() + 1] = joined(["indexUid"], search::FIELDS);
-
 impl IndexQuery {
     /// # Errors
     /// `feature_not_enabled` when it needs the network, for servers that know none.
@@ -196,8 +191,9 @@ impl IndexQuery {
         let (mut remote, mut query_position) = (None, None);
         let mut is_personalized = false;
         let mut query = SearchQuery::default();
-        at.fields_by_place(&QUERY_FIELDS, |place, field| {
-            match QUERY_FIELDS[place] {
+        let fields = search::fields_of_several();
+        at.fields_by_place(fields, |place, field| {
+            match fields[place] {
                 "indexUid" => index_uid = Some(field.code(Code::InvalidIndexUid).index_uid()?),
                 _ if field.value().is_null() => {}
                 "personalize" => is_personalized = personalize::is_personalized(field)?,
@@ -206,7 +202,7 @@ impl IndexQuery {
                     options = Some(FederationOptions::read(field, &mut remote, &mut query_position)?);
                 }
                 name => {
-                    query.read_field(place - 1, field)?;
+                    query.read_field(place, field)?;
                     if search::is_paging(name) {
                         paging_field.get_or_insert_with(|| name.to_owned());
                     }
@@ -252,7 +248,7 @@ impl Federation {
     fn read(at: At<'_>) -> ApiResult<Federation> {
         let (mut facets_by_index, mut measures_by_index) = (BTreeMap::new(), BTreeMap::new());
         let (mut merge_facets, mut list) = (None, SearchQuery::default());
-        at.given(&FEDERATION_FIELDS, &[], |name, field| {
+        at.given(search::federation_fields(), &[], |name, field| {
             match name {
                 "facetsByIndex" => {
                     field.code(Code::InvalidMultiSearchFacetsByIndex).entries(|uid, names| {

@@ -31,7 +31,7 @@ impl Default for PointInTime {
 }
 
 impl PointInTime {
-    /// Its fields as parameters of a query string.
+    /// Fields as parameters of a query string.
     pub(super) const TEXT_FIELDS: TextFields = TextFields { fields: &IN_QUERY_STRINGS, join };
 
     /// The object of a body.

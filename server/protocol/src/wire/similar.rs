@@ -6,9 +6,7 @@ use serde_json::Value;
 use super::identifier::document_id;
 use super::json::{self, At};
 use super::query_string::{self, QueryString};
-use super::search::{Place, SearchQuery};
-
-pub use super::search::SIMILAR_FIELDS as FIELDS;
+use super::search::{Place, SearchQuery, similar_fields};
 
 /// The parameters, checked for shape and bounds.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +27,7 @@ impl SimilarQuery {
     pub fn from_body(body: &Value) -> ApiResult<SimilarQuery> {
         let (mut id, mut embedder, mut query) = (None, None, SearchQuery::default());
         let root = At::root(body);
-        root.given(&FIELDS, &["id", "embedder"], |name, field| {
+        root.given(similar_fields(), &["id", "embedder"], |name, field| {
             match name {
                 "id" => {
                     let field = field.code(Code::InvalidSimilarId);
@@ -51,7 +49,7 @@ impl SimilarQuery {
     /// The first thing wrong in the order of the text.
     pub fn from_parameters(parameters: &QueryString) -> ApiResult<SimilarQuery> {
         let (mut id, mut embedder, mut query) = (None, None, SearchQuery::default());
-        parameters.parameters(&FIELDS, |name, parameter| {
+        parameters.parameters(similar_fields(), |name, parameter| {
             match name {
                 "id" => {
                     let parameter = parameter.code(Code::InvalidSimilarId);

@@ -12,7 +12,7 @@ pub(in crate::wire) type OfText = fn(&Parameter<'_>) -> ApiResult<Value>;
 /// The form of a parameter in a query string.
 #[derive(Debug)]
 pub(in crate::wire) enum InQueryStrings {
-    /// None.
+    /// No parameter.
     Absent,
     /// A parameter of the same name, whose text is read by the type of the value.
     Same,

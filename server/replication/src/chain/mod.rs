@@ -38,7 +38,7 @@ pub(super) enum Setback {
     /// Another server publishes now.
     #[error("another server publishes to this store now")]
     TakenOver,
-    /// It may go better the next time.
+    /// The store failed; the next time may go better.
     #[error(transparent)]
     Object(#[from] ObjectError),
 }

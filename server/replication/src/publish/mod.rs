@@ -70,7 +70,7 @@ pub struct Published {
 pub struct FoundDamage<'a> {
     /// The index.
     pub uid: &'a str,
-    /// Its state that has the file.
+    /// State of the index that has the file.
     pub snapshot: &'a Snapshot,
     /// The name of the file.
     pub file: &'a str,
@@ -85,7 +85,7 @@ pub struct FoundDamage<'a> {
 enum Failure {
     /// Another server publishes now.
     TakenOver,
-    /// It may go better the next time.
+    /// Any other failure; the next time may go better.
     Other(String),
     /// Damage of an index on this server.
     OfIndex(String),

@@ -71,7 +71,7 @@ impl ObjectStore {
     /// is at its address by then, for its file system has gone.
     ///
     /// # Errors
-    /// As [`ObjectStore::is_of_before`], and those of `change`.
+    /// The errors of [`ObjectStore::is_of_before`], and those of `change`.
     pub(super) fn change(
         &self,
         root: &Path,

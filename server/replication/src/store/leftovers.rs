@@ -15,7 +15,7 @@ const OLD: Duration = Duration::from_secs(24 * 3600);
 pub(crate) struct Leftover {
     pub name: String,
     pub bytes: u64,
-    /// It has not changed for a day.
+    /// True if the file has not changed for a day.
     pub(crate) is_old: bool,
 }
 

@@ -139,7 +139,7 @@ pub enum ObjectError {
         /// Bytes are missing.
         is_cut: bool,
     },
-    /// This is not the store of before, or not all of it.
+    /// The store is not the one of before, or not all of it.
     #[error("the store {place} is not the one of before, or is older: it has no `{key}`. {}", LOST)]
     Gone {
         /// Address of the store.
@@ -184,7 +184,7 @@ pub(super) enum Content<'a> {
 }
 
 impl Content<'_> {
-    /// Its length.
+    /// Returns the length in bytes.
     fn bytes(&self) -> u64 {
         match self {
             Content::Bytes(bytes) => bytes.len() as u64,

@@ -68,7 +68,7 @@ impl<'a> WrittenFile<'a> {
     /// Reads the file, for one who sends what is read.
     ///
     /// # Errors
-    /// As [`WrittenFile::open`].
+    /// The errors of [`WrittenFile::open`].
     pub(super) fn read(&self) -> Result<Reading<'a>, ObjectError> {
         let file = self.open()?;
         Ok(Reading { of: *self, file, left: self.bytes, sum: Sum::of(self.checksum), differs: false })

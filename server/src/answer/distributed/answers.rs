@@ -301,7 +301,7 @@ fn facets(
     Ok(())
 }
 
-/// Those of all servers, in the order of the queries. What is a hit of one server need not be one of all.
+/// Returns the explanations of all servers, in the order of the queries. What is a hit of one server need not be one of all.
 fn explanations(parts: &[Part], explained: &Explained) -> Vec<Value> {
     let mut all = Vec::new();
     for (index, part) in parts.iter().enumerate() {

@@ -33,7 +33,7 @@ pub(super) fn of_index(answers: &[&Map<String, Value>], uid: &str, asked: &[Face
 /// `facetDetails` of the merged list.
 ///
 /// # Errors
-/// As [`of_index`].
+/// The errors of [`of_index`].
 pub(super) fn of_all(answers: &[&Map<String, Value>], federation: &Federation) -> ApiResult<Value> {
     let each = different(federation).into_iter().map(|asked| {
         let (mut parts, mut seen) = (Vec::new(), HashSet::new());

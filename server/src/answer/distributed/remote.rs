@@ -65,7 +65,7 @@ impl From<ApiError> for Failure {
 /// Request to a remote.
 #[derive(Clone, Copy)]
 pub(super) struct Question<'a> {
-    /// Its route.
+    /// Route of the other server.
     pub(super) path: &'a str,
     /// The action that the key for it needs.
     pub(super) action: &'static str,

@@ -89,11 +89,11 @@ fn of_rules(seen: &RuleCandidates, displayed: &AttributeList) -> Value {
     shown
 }
 
-/// It is shown.
+/// The document is shown.
 pub(crate) const HIT: &str = "hit";
 /// A better hit has the same value of the distinct attribute.
 pub(crate) const NOT_DISTINCT: &str = "notDistinct";
-/// It is on another page.
+/// The document is on another page.
 pub(crate) const OUTSIDE: &str = "outsideOfPage";
 
 /// Returns the fate of the hit at a position of the list of which `found` is a page.

@@ -6,7 +6,7 @@ use lamina_engine::facet::{FacetHits, FacetSearchError, search_facet};
 use lamina_engine::search::{SearchRequest, SearchResult};
 use lamina_engine::text::Language;
 use lamina_protocol::wire::json::{At, required};
-use lamina_protocol::wire::search::{SELECTING, SearchQuery};
+use lamina_protocol::wire::search::{SearchQuery, selecting};
 use serde_json::{Map, Value, json};
 
 use super::answer::report_degraded;
@@ -45,7 +45,7 @@ impl FacetSearch {
                     // Counts are exhaustive without it, too.
                     field.code(Code::InvalidFacetSearchExhaustiveFacetCount).optional(|f| f.boolean())?;
                 }
-                _ if SELECTING.contains(&name) => query.read_selecting(name, field)?,
+                _ if selecting().contains(&name) => query.read_selecting(name, field)?,
                 _ => {}
             }
             Ok(())

@@ -86,7 +86,7 @@ impl<'a> HitWriter<'a> {
     /// Also with the documents of other indexes in the place of their ids.
     ///
     /// # Errors
-    /// As [`ForeignDocuments::of`].
+    /// The errors of [`ForeignDocuments::of`].
     pub(super) fn with_foreign(mut self, context: &Context) -> ApiResult<HitWriter<'a>> {
         self.foreign = ForeignDocuments::of(&self.target.snapshot.settings, context)?;
         Ok(self)

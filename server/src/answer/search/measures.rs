@@ -61,7 +61,7 @@ pub(super) fn run(
 /// Measures the candidates of several indexes together; another server that merges them gets what that takes.
 ///
 /// # Errors
-/// As [`run`]; more values than are sent to be merged.
+/// The errors of [`run`]; more values than are sent to be merged.
 pub(super) fn run_together(
     parts: &[(&Snapshot, &[DocSet])],
     asked: &FacetMeasure,

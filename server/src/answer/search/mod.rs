@@ -78,9 +78,9 @@ use places::Places;
 pub(crate) struct Target<'a> {
     /// Name in the request, for responses, messages and rights.
     pub name: &'a str,
-    /// Its uid: two names of one index have the same.
+    /// Uid of the index: two names of one index have the same.
     pub uid: &'a str,
-    /// Its state.
+    /// State of the index.
     pub snapshot: &'a Snapshot,
 }
 

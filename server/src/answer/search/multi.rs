@@ -40,7 +40,7 @@ impl Written {
 /// View of a query that does not use the shared one.
 #[derive(Debug)]
 pub(crate) struct OwnView<'a> {
-    /// Its index is among them.
+    /// Snapshots, that of its index among them.
     pub snapshots: &'a Snapshots,
     /// `pointInTime` of its result.
     pub point: Option<serde_json::Value>,

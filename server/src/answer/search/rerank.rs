@@ -26,7 +26,7 @@ pub(crate) struct Candidates {
     pub texts: Vec<String>,
     /// Address of the document of each text.
     pub addresses: Vec<DocumentAddress>,
-    /// Their memory.
+    /// Memory of the texts.
     pub held: Held,
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn candidates(
 /// Searches, and puts the first hits into the order that `context` has for them, if it has one.
 ///
 /// # Errors
-/// As [`search_by_kind`].
+/// The errors of [`search_by_kind`].
 pub(super) fn search(
     target: Target<'_>,
     query: &SearchQuery,

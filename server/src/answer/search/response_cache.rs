@@ -67,7 +67,7 @@ impl Answered {
     /// The body of the answer to a request that came in at `received`, counted in `budget` where it is a copy.
     ///
     /// # Errors
-    /// As [`AnswerBudget::take`].
+    /// The errors of [`AnswerBudget::take`].
     pub(crate) fn into_body(self, received: Instant, budget: &AnswerBudget) -> ApiResult<Vec<u8>> {
         match Arc::try_unwrap(self.written) {
             Ok(written) => Ok(written.into_body(received)),
@@ -100,7 +100,7 @@ impl ResponseCache {
     /// Runs a search and writes its answer, unless it was given before.
     ///
     /// # Errors
-    /// As [`run`] and [`Answer::write`].
+    /// The errors of [`run`] and [`Answer::write`].
     pub(crate) fn answer(
         &self,
         target: Target<'_>,

@@ -4,7 +4,7 @@ use lamina_base::error::{ApiResult, Code};
 use lamina_base::timestamp::Timestamp;
 use lamina_engine::search::{Completion, SearchRequest, complete, corrected, documents_with};
 use lamina_protocol::wire::json::{At, required};
-use lamina_protocol::wire::search::{COMPLETION_FIELDS, SearchQuery};
+use lamina_protocol::wire::search::{SearchQuery, completion_fields};
 use serde_json::{Map, Value, json};
 
 use super::meaning::search_by_kind;
@@ -35,7 +35,7 @@ impl CompletionQuery {
     pub(crate) fn from_body(body: &Value) -> ApiResult<CompletionQuery> {
         let (mut query, mut limit) = (SearchQuery::default(), DEFAULT_LIMIT);
         let root = At::root(body);
-        root.fields(&COMPLETION_FIELDS, |name, field| {
+        root.fields(completion_fields(), |name, field| {
             if name != "limit" {
                 return query.read_selecting(name, field);
             }

@@ -92,7 +92,7 @@ impl Page {
         Page { places: VecDeque::new(), source: Source::Insertion { sets: Some(sets), offset, limit }, _held: None }
     }
 
-    /// These, whose memory is `held`.
+    /// Returns a page of these documents, whose memory is `held`.
     pub(super) fn these(places: Vec<DocumentAddress>, held: Held) -> Page {
         Page { places: places.into(), source: Source::End, _held: Some(held) }
     }

@@ -21,7 +21,7 @@ const RERANKED_AT_ONCE: usize = 8;
 
 /// The states that the queries of a request see.
 pub(super) struct Views {
-    /// Those of its indexes.
+    /// Snapshots of the indexes of the view.
     pub(super) shared: Snapshots,
     /// The view that `shared` is of, if the request holds one.
     pub(super) whole: Option<Lease>,
@@ -189,7 +189,7 @@ fn states(instance: &Instance, queries: &[IndexQuery], rights: &Rights) -> ApiRe
     Ok(states)
 }
 
-/// Those that are there: each once, so that its queries see the same state, whatever names they use.
+/// Returns the snapshots of the indexes that are there: each once, so that its queries see the same state, whatever names they use.
 fn snapshots(instance: &Instance, indexes: &[IndexName]) -> ApiResult<Snapshots> {
     let mut snapshots = Snapshots::new();
     for index in indexes {

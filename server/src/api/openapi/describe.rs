@@ -1,6 +1,6 @@
 //! What each route does, takes and answers, in words and by the names of schemas.
 
-use lamina_protocol::wire::{marking, search, similar, tasks};
+use lamina_protocol::wire::{marking, search, tasks};
 
 /// Body of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +53,6 @@ const ADDITION: &[&str] = &["primaryKey", "csvDelimiter", "skipCreation", "mark"
 const MARKED: &[&str] = &marking::PARAMETERS;
 /// Parameters of every route that registers a task.
 pub(super) const WRITE: [&str; 3] = ["customMetadata", "wait", "waitMs"];
-const SIMILAR: &[&str] = &similar::FIELDS;
-const SEARCH: &[&str] = &search::PARAMETERS;
 
 /// Summary, body, answer and query parameters of a route.
 type Row = (&'static str, Body, Answer, &'static [&'static str]);
@@ -149,7 +147,7 @@ fn of_documents(method: &str, pattern: &str) -> Option<Row> {
 fn of_searches(method: &str, pattern: &str) -> Option<Row> {
     use Answer::{Message, Ok};
     Some(match (method, pattern) {
-        ("GET", "/indexes/{indexUid}/search") => ("Search", Body::None, Ok("SearchAnswer"), SEARCH),
+        ("GET", "/indexes/{indexUid}/search") => ("Search", Body::None, Ok("SearchAnswer"), search::parameters()),
         ("POST", "/indexes/{indexUid}/search") => ("Search", Body::Json, Ok("SearchAnswer"), &[]),
         ("POST", "/indexes/{indexUid}/facet-search") => {
             ("Search the values of a facet", Body::Json, Ok("FacetSearchAnswer"), &[])
@@ -157,7 +155,9 @@ fn of_searches(method: &str, pattern: &str) -> Option<Row> {
         ("POST", "/indexes/{indexUid}/completions") => {
             ("Complete the last word of a text", Body::Json, Ok("CompletionAnswer"), &[])
         }
-        ("GET", "/indexes/{indexUid}/similar") => ("Find similar documents", Body::None, Ok("SimilarAnswer"), SIMILAR),
+        ("GET", "/indexes/{indexUid}/similar") => {
+            ("Find similar documents", Body::None, Ok("SimilarAnswer"), search::similar_fields())
+        }
         ("POST", "/indexes/{indexUid}/similar") => ("Find similar documents", Body::Json, Ok("SimilarAnswer"), &[]),
         ("POST", "/mcp") => ("MCP: a message of the Model Context Protocol", Body::Json, Message, &["index"]),
         ("POST", "/multi-search") => {

@@ -4,9 +4,8 @@ use lamina_protocol::wire::schema::{
     at_least, count, exactly, flag, index_uid, instant, list, map_of, named, number, one_of, open, or_null, text, texts,
 };
 use lamina_protocol::wire::search::{
-    COMPLETION_FIELDS, FEDERATION_FIELDS, FIELDS, FacetMeasure, SELECTING, SearchParameter, field_schema,
+    FacetMeasure, SearchParameter, completion_fields, federation_fields, field_schema, selecting, similar_fields,
 };
-use lamina_protocol::wire::similar;
 use serde_json::{Value, json};
 
 use super::facets;
@@ -43,23 +42,24 @@ pub(super) fn without_links(text: &str) -> String {
 pub(super) fn facet_body() -> Value {
     let own = [("facetName", text()), ("facetQuery", or_null(text())), ("exhaustiveFacetCount", or_null(flag()))];
     // Anything else is taken, the rest of a search for instance, and means nothing here.
-    open(SELECTING.map(|name| (name, field_schema(name))).into_iter().chain(own), &["facetName"])
+    open(selecting().iter().map(|name| (*name, field_schema(name))).chain(own), &["facetName"])
 }
 
 /// The body of a request for documents like another one.
 pub(super) fn similar_body() -> Value {
-    let schema = |name| match name {
+    let schema = |name: &str| match name {
         "id" => named("DocumentId"),
         "embedder" => text(),
         _ => field_schema(name),
     };
-    exactly(similar::FIELDS.into_iter().map(|name| (name, schema(name))), &["id", "embedder"])
+    exactly(similar_fields().iter().map(|name| (*name, schema(name))), &["id", "embedder"])
 }
 
 /// The body of several searches.
 pub(super) fn multi_body() -> Value {
     let own = [("indexUid", index_uid()), ("federationOptions", or_null(federation_options()))];
-    let query = exactly(FIELDS.into_iter().map(|name| (name, field_schema(name))).chain(own), &["indexUid"]);
+    let query =
+        exactly(SearchParameter::all().map(|parameter| (parameter.name, parameter.schema())).chain(own), &["indexUid"]);
     let fields =
         [("queries", list(query)), ("federation", or_null(federation())), ("pointInTime", field_schema("pointInTime"))];
     exactly(fields, &["queries"])
@@ -71,12 +71,12 @@ fn federation_options() -> Value {
 }
 
 fn federation() -> Value {
-    let schema = |name| match name {
+    let schema = |name: &str| match name {
         "facetsByIndex" => or_null(map_of(or_null(list(FacetMeasure::entry_schema())))),
         "mergeFacets" => or_null(exactly([("maxValuesPerFacet", or_null(count()))], &[])),
         _ => field_schema(name),
     };
-    exactly(FEDERATION_FIELDS.map(|name| (name, schema(name))), &[])
+    exactly(federation_fields().iter().map(|name| (*name, schema(name))), &[])
 }
 
 /// The body of a request for completions.
@@ -86,7 +86,7 @@ pub(super) fn completions_body() -> Value {
         "limit" => json!({ "type": ["integer", "null"], "minimum": 0, "maximum": COMPLETIONS_MAX }),
         other => field_schema(other),
     };
-    exactly(COMPLETION_FIELDS.into_iter().map(|name| (name, schema(name))), &["q"])
+    exactly(completion_fields().iter().map(|name| (*name, schema(name))), &["q"])
 }
 
 fn completion_answer() -> Value {

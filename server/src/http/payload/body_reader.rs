@@ -11,7 +11,7 @@ use crate::http::BodyStream;
 
 /// Pieces under way between the two: what the connection reads ahead of the parser.
 const PIECES: usize = 16;
-/// Their bytes: a piece has up to 400 KiB where a connection is fast.
+/// Bytes of the pieces: a piece has up to 400 KiB where a connection is fast.
 const AHEAD_BYTES: usize = 512 << 10;
 
 /// The reading end.

@@ -15,7 +15,7 @@ use crate::http::BodyBroken;
 
 const NDJSON: Format = Format { format: PayloadFormat::NdJson, name: "ndjson" };
 
-/// Those of a server with little memory.
+/// Returns the budgets of a server with little memory.
 fn budgets() -> Budgets {
     let command = Options::augment_args(clap::Command::new("lamina"));
     let matches = command.get_matches_from(["lamina", "--max-indexing-memory", "128MiB"]);

@@ -61,7 +61,7 @@ impl Endpoint {
     /// The rights of the key that `headers` name, for a request to `path`. Those of a request that needs no key are none.
     ///
     /// # Errors
-    /// As [`Access::check`](lamina_data::access::Access::check).
+    /// The errors of [`Access::check`](lamina_data::access::Access::check).
     pub(super) fn check(&self, state: &AppState, path: &str, headers: &HeaderMap) -> ApiResult<Rights> {
         match self.needed {
             Some(needed) => state.access.check(needed, self.index(path), headers, state.instance.aliases()),

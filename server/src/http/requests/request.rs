@@ -127,7 +127,7 @@ impl Request {
     /// The rights of its key.
     ///
     /// # Errors
-    /// As [`Endpoint::check`].
+    /// The errors of [`Endpoint::check`].
     pub(super) fn check(&self) -> ApiResult<Rights> {
         self.endpoint.check(&self.state, self.path(), &self.headers)
     }
@@ -264,7 +264,7 @@ impl Request {
     /// The body as JSON, after a look at its content type.
     ///
     /// # Errors
-    /// As [`Request::bytes`]; wrong or missing content type, empty body, broken JSON.
+    /// The errors of [`Request::bytes`]; wrong or missing content type, empty body, broken JSON.
     pub(crate) async fn json(self) -> ApiResult<Counted<Value>> {
         check_json_content_type(self.header(header::CONTENT_TYPE))?;
         self.bytes().await?.parsed().await

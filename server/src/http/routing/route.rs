@@ -77,7 +77,7 @@ impl Route<()> {
         self
     }
 
-    /// This handles the requests.
+    /// Sets the handler of the requests.
     pub(crate) const fn run(self, handler: Handler) -> Route {
         let Route { endpoint, parts, last, is_listed, handler: () } = self;
         Route { endpoint, parts, last, is_listed, handler }

@@ -22,7 +22,7 @@ const MARKER: &str = "import-unfinished";
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// It would be overwritten.
+    /// The database would be overwritten.
     #[error("database already exists at `{}`, try to delete it or rename it", .0.display())]
     DatabaseExists(PathBuf),
     /// Nothing to start from.

@@ -111,7 +111,7 @@ impl Connection {
     /// Begins a `COPY … TO STDOUT`, whose rows [`Connection::copied`] gives.
     ///
     /// # Errors
-    /// As [`Connection::query`].
+    /// The errors of [`Connection::query`].
     pub(crate) async fn copy(&mut self, sql: &str) -> Result<(), PostgresError> {
         self.wire.send(Some(b'Q'), &[sql.as_bytes(), b"\0"].concat()).await?;
         match self.received().await? {
@@ -123,7 +123,7 @@ impl Connection {
     /// The next row of a copy, as a line of its text form.
     ///
     /// # Errors
-    /// As [`Connection::query`].
+    /// The errors of [`Connection::query`].
     pub(crate) async fn copied(&mut self) -> Result<Option<Bytes>, PostgresError> {
         loop {
             let frame = self.received().await?;

@@ -10,7 +10,7 @@ use super::{Address, Connection, PostgresError};
 pub(super) struct Methods {
     /// The database asks for nothing.
     none: bool,
-    /// It gets the password itself.
+    /// True if the server gets the password itself.
     password: bool,
     /// Both sides prove that they know the password.
     scram: bool,

@@ -40,9 +40,9 @@ pub(super) enum Tls {
 /// The authorities that are trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Roots {
-    /// Those of the system.
+    /// Certificates of the system.
     System,
-    /// Those of a file, as PEM.
+    /// Certificates of a file, as PEM.
     File(PathBuf),
 }
 

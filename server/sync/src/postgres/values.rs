@@ -22,7 +22,7 @@ pub(crate) enum Kind {
 /// Mapping of types to kinds.
 #[derive(Debug, Default)]
 pub(crate) struct Types {
-    /// Those that users have made, by what they stand on.
+    /// Types that users have made, by what they stand on.
     own: HashMap<u32, Kind>,
 }
 
@@ -33,7 +33,7 @@ impl Types {
     /// Reads the types that users have made.
     ///
     /// # Errors
-    /// As [`Connection::query`].
+    /// The errors of [`Connection::query`].
     pub(crate) async fn read(connection: &mut Connection) -> Result<Types, PostgresError> {
         let sql = format!(
             "SELECT oid, typbasetype, typelem, typcategory FROM pg_type WHERE oid >= {OWN_FROM} AND (typtype = 'd' OR typcategory = 'A') \

@@ -37,7 +37,7 @@ pub struct EmbedFailure {
     pub fault: Fault,
     /// Without secrets: it is shown to users.
     pub message: String,
-    /// It is about this text; others may do better. All else stands in the way of any text.
+    /// True if the error is about this text, and others may do better. Any other error stands in the way of every text.
     pub is_of_text: bool,
 }
 
@@ -78,10 +78,10 @@ impl EmbedFailure {
 /// Reason for which a template is invalid or produced no text.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TemplateError {
-    /// It passes a limit.
+    /// The template passes a limit.
     #[error(transparent)]
     Limit(#[from] TemplateLimit),
-    /// It is wrong, or reads what is not there, in the words of the library.
+    /// The template is wrong, or reads what is not there, in the words of the library.
     #[error("{0}")]
     Wrong(String),
 }

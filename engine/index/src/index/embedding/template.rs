@@ -271,7 +271,7 @@ impl TextTemplate {
     /// Works like [`TextTemplate::render`], but reads and produces at most `bytes`.
     ///
     /// # Errors
-    /// Those of [`TextTemplate::render`].
+    /// The errors of [`TextTemplate::render`].
     pub fn render_within(
         &self,
         document: &[u8],

@@ -55,7 +55,7 @@ impl Snapshot {
     /// The files that make this state, besides the manifest. They stay where they are for as long as the snapshot is held.
     ///
     /// # Errors
-    /// As [`Snapshot::to_manifest`].
+    /// The errors of [`Snapshot::to_manifest`].
     pub fn named_files(&self) -> Result<Vec<NamedFile>, IndexError> {
         self.check_whole()?;
         let manifest = manifest_of(self);
@@ -110,7 +110,7 @@ pub fn place_manifest(folder: &Path, manifest: &[u8]) -> Result<(), IndexError> 
 /// Way in which an index can reach a snapshot of another process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// It has this state already.
+    /// The folder has this state already.
     Here,
     /// The state goes on from that of the index, whose folder can hold it. All files that it names, but those that are in use there
     /// already, are to be put into the folder, in the place of what may have their names; then [`Index::follow`].

@@ -27,7 +27,7 @@ pub enum ManifestFound {
     Sound,
     /// An older one: the newest is damaged, for this reason.
     Older { reason: String },
-    /// None can be read: the segments say what they hold, but settings, the dates, and what was deleted are lost. The primary
+    /// No manifest can be read: the segments say what they hold, but settings, the dates, and what was deleted are lost. The primary
     /// key is the one that follows from the keys of the documents, if any.
     Lost { reason: String, primary_key: Option<String> },
 }
@@ -50,7 +50,7 @@ pub struct SegmentRepair {
     pub superseded: u64,
     /// Documents that were read from damaged sections, with nothing left to compare them with.
     pub uncompared: u64,
-    /// It cannot be read which documents are deleted: none is taken to be.
+    /// True if the file of tombstones cannot be read: no document is taken for deleted.
     pub tombstones_lost: bool,
     /// The order of insertion could not be read: documents are in the order of the segment.
     pub order_lost: bool,
@@ -60,7 +60,7 @@ pub struct SegmentRepair {
 /// Vectors of an embedder that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostVectors {
-    /// Its name; empty when that is damaged too.
+    /// Name of the embedder; empty when that is damaged too.
     pub embedder: String,
     /// True if the embedder regenerates them when the server runs.
     pub made_again: bool,

@@ -65,7 +65,7 @@ impl AvailableAttributes {
         self.shown.is_empty() && !self.has_hidden
     }
 
-    /// Those that are displayed, in byte order unless said otherwise.
+    /// Returns the displayed attributes, in byte order unless said otherwise.
     pub fn shown(&self) -> &[String] {
         &self.shown
     }

@@ -188,7 +188,7 @@ impl BoostRule {
         &self.boost
     }
 
-    /// Its key: `boost`, `decay` or `boostIf`.
+    /// Returns the key: `boost`, `decay` or `boostIf`.
     pub fn name(&self) -> &'static str {
         match self.boost {
             Boost::Field(_) => "boost",

@@ -5,7 +5,7 @@ use super::patch::Setting;
 
 /// One setting, implemented by a type of its name for each line of the [list](super::SettingId).
 pub trait Definition {
-    /// Its key in manifests and in the queue. It stays, whatever protocols call the setting.
+    /// Key in manifests and in the queue. The key stays, whatever protocols call the setting.
     const NAME: &'static str;
     /// Effect of a change on existing segments.
     const EFFECT: Effect;
@@ -32,7 +32,7 @@ pub trait Definition {
     /// `current` after a change.
     ///
     /// # Errors
-    /// As [`Definition::applied`].
+    /// The errors of [`Definition::applied`].
     fn merged(current: &Self::Value, change: &Setting<Self::Patch>) -> Result<Self::Value, SettingsError> {
         match change {
             Setting::Unset => Ok(current.clone()),

@@ -58,7 +58,7 @@ impl Settings {
         Some(EmbedderSettings::read(name, configuration))
     }
 
-    /// Those that are configured, in the order of their names, read.
+    /// Returns the configured embedders, in the order of their names, read.
     pub(crate) fn all_embedders(&self) -> impl Iterator<Item = EmbedderSettings> + '_ {
         self.embedders.keys().filter_map(|name| self.embedder(name))
     }

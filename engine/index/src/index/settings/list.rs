@@ -61,7 +61,7 @@ macro_rules! settings {
             pub const ALL: &[SettingId] = &[$(SettingId::$definition),+];
             const NAMES: &[&str] = &[$($definition::NAME),+];
 
-            /// Its key in manifests and in the queue.
+            /// Returns the key in manifests and in the queue.
             pub(crate) fn stored_name(self) -> &'static str {
                 SettingId::NAMES[self as usize]
             }
@@ -85,7 +85,7 @@ macro_rules! settings {
         }
 
         impl Settings {
-            /// These settings with `patch` applied: absent keys stay, `null` resets, objects merge field by field.
+            /// Returns these settings with `patch` applied: absent keys stay, `null` resets, objects merge field by field.
             ///
             /// # Errors
             /// When the merged values contradict each other; nothing is changed then.

@@ -85,7 +85,7 @@ impl<'a> DocumentWriter<'a> {
     /// Adds the columns of the next document of a segment.
     ///
     /// # Errors
-    /// As [`DocumentWriter::write`].
+    /// The errors of [`DocumentWriter::write`].
     pub(super) fn write_columns(&mut self, log: &mut ColumnLog, json: &[u8]) -> Result<(), IndexError> {
         log.begin_document();
         self.visit(log, json, usize::MAX)
@@ -94,7 +94,7 @@ impl<'a> DocumentWriter<'a> {
     /// Has `target`, which may take `memory_max` bytes, receive what is to be indexed of a document.
     ///
     /// # Errors
-    /// As [`DocumentWriter::write`].
+    /// The errors of [`DocumentWriter::write`].
     pub(in super::super) fn visit<T: DocumentTarget>(
         &mut self,
         target: &mut T,

@@ -60,7 +60,7 @@ pub(super) struct Transaction<'a> {
     plan: WritePlan,
     /// Values that go beside the segments before the plan is carried out.
     gathered: Gathered,
-    /// That of the current settings.
+    /// Tokenizer of the current settings.
     tokenizer: Tokenizer,
 }
 

@@ -19,11 +19,11 @@ use crate::runtime::Runtime;
 /// Policy for requests to embedders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Asks {
-    /// They are not: documents wait for what is not known.
+    /// No embedder is called: documents wait for vectors that are not known.
     Never,
-    /// They are, and a provider that cannot be reached is reported soon.
+    /// Embedders are called, and a provider that cannot be reached is reported soon.
     Briefly,
-    /// They are, with all tries.
+    /// Embedders are called, with all tries.
     Patiently,
 }
 

@@ -21,7 +21,7 @@ const PLAN_MEMORY_DIVISOR: usize = 4;
 /// The ids of a payload.
 enum Scan {
     Whole(Vec<ScannedPiece>),
-    /// They would take more memory than there is for them.
+    /// The texts would take more memory than there is for them.
     TooLong,
 }
 

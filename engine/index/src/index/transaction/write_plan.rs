@@ -42,7 +42,7 @@ const _: () = assert!(size_of::<Entry>() <= 72, "a plan holds millions of entrie
 pub(super) enum Content {
     /// The existing one, or none.
     Untouched,
-    /// None.
+    /// No document.
     Deleted,
     Line(LineRef),
     /// The lines of [`WritePlan::chain`] with this number, each merged into the one before.

@@ -20,8 +20,8 @@ impl PathId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaf {
     pub path: PathId,
-    /// It is an element of an array, or of one inside of it: a `null` there does not make the path null. The fields of an
-    /// object are none, wherever the object is.
+    /// True for an element of an array, or of one inside of it: a `null` there does not make the path null. The fields of an
+    /// object are no elements, wherever the object is.
     pub in_array: bool,
     /// A text-bearing leaf (string, number, boolean) was already given for this path in this document: the next
     /// words start after a hard gap.

@@ -20,7 +20,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// None yet, of a segment with so many documents.
+    /// Returns an empty set of columns, of a segment with so many documents.
     pub fn of(doc_count: u32) -> Columns {
         Columns { doc_count, ..Columns::default() }
     }

@@ -10,7 +10,7 @@ use crate::segment::SegmentReader;
 pub struct MergeInput<'a> {
     /// Reader of the segment.
     pub segment: &'a SegmentReader,
-    /// Its deleted documents.
+    /// Deleted documents of the segment.
     pub deleted: Option<&'a DocSet>,
 }
 

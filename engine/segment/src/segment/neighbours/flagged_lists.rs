@@ -89,7 +89,7 @@ impl FlaggedLists {
         Some((entry.flag, docs))
     }
 
-    /// Those that have an entry.
+    /// Returns the numbers that have an entry.
     pub(super) fn numbers(&self) -> impl Iterator<Item = u32> {
         self.entries.iter().map(|entry| entry.number)
     }

@@ -4,7 +4,7 @@ use lamina_text::id::DocId;
 
 use crate::bits::varint::{put_varint, read_varint};
 
-/// Some documents, as distances.
+/// Documents of a list that grows, as distances.
 #[derive(Clone, Default)]
 pub(super) struct OpenList {
     /// The document after the last one.

@@ -34,7 +34,7 @@ pub(super) struct TriplesBuilder {
     /// Size of all lists in bytes.
     bytes: usize,
     next_look: DocId,
-    /// Some triples were met that have no list.
+    /// True if triples were met that have no list.
     is_full: bool,
 }
 

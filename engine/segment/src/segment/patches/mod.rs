@@ -129,7 +129,7 @@ impl Patches {
         self.docs = OnceLock::new();
     }
 
-    /// These without the last layers, and over them `layer`.
+    /// Returns the patches without the last layers, and over them `layer`.
     pub fn with(&self, replaced: usize, layer: Layer) -> Patches {
         let kept = self.layers.len().saturating_sub(replaced);
         let mut patches =
@@ -208,7 +208,7 @@ impl Patches {
         self.fields.keys().copied()
     }
 
-    /// Their names.
+    /// Returns the names of the fields.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.fields.values().map(|name| &**name)
     }

@@ -29,7 +29,7 @@ impl NearBeginnings {
         NearBeginnings { exact, near: packed.into_boxed_slice() }
     }
 
-    /// Those one typo away, in the order they came.
+    /// Returns the beginnings one typo away, in the order they came.
     pub fn near(&self) -> impl Iterator<Item = Beginning> {
         let mut at = 0;
         std::iter::from_fn(move || {

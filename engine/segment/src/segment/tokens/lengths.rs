@@ -9,7 +9,7 @@ use super::TokenColumn;
 pub struct FieldLength {
     /// Documents that have a token in the field.
     pub docs: u64,
-    /// Their tokens together, gaps included.
+    /// Number of tokens of all documents together, gaps included.
     pub tokens: u64,
 }
 

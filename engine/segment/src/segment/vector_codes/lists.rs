@@ -198,7 +198,7 @@ struct Probes {
     /// The vectors, one after the other.
     bytes: Vec<u8>,
     dimensions: usize,
-    /// Their numbers; none for strange directions.
+    /// Numbers of the vectors; none for strange directions.
     rows: Vec<usize>,
     /// Cosine and number of the nearest others, by query.
     nearest: Vec<Vec<(f32, u32)>>,

@@ -37,7 +37,7 @@ pub(super) struct Order {
     pub(super) docs: Vec<u32>,
     /// By number of arrival the final number of each document (`DocId::MAX`: left out); `None`: they keep theirs.
     pub(super) new_docs: Option<Vec<DocId>>,
-    /// Those that are left out, by number of arrival.
+    /// Documents that are left out, by number of arrival.
     pub(super) replaced: Vec<u32>,
 }
 

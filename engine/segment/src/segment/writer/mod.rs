@@ -327,7 +327,7 @@ impl SegmentWriter {
 /// The words of a segment.
 struct TextHalf<'a> {
     text: TextBuilder,
-    /// Those of another writer.
+    /// Texts of another writer.
     other: Option<TextBuilder>,
     order: &'a Order,
     thresholds: &'a ListThresholds,
@@ -347,7 +347,7 @@ impl TextHalf<'_> {
 /// The documents of a segment: keys, values, texts.
 struct DocumentHalf<'a> {
     documents: Documents,
-    /// Those of another writer, which begin at `first_other`.
+    /// Documents of another writer, which begin at `first_other`.
     other: Option<Documents>,
     first_other: DocId,
     /// In their final order.

@@ -264,9 +264,9 @@ pub(super) struct InvertedText {
     doc_count: u32,
     /// By rank of a term where its postings start, and where the last ones end.
     starts: Vec<usize>,
-    /// Their codes are those of the section.
+    /// Postings with the codes of the section.
     postings: Vec<Posting>,
-    /// Those of the postings, and their section.
+    /// Field sets of the postings, and their section.
     field_sets: (FieldSetTable, Vec<u8>),
 }
 

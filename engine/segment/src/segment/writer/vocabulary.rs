@@ -28,7 +28,7 @@ struct Entry {
 /// A place of the table. What is compared is here: a look-up of a short word is one cache miss, not three.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// That of the entry.
+    /// Place of the entry.
     place: u64,
     /// The length of a short word; that of no word and bits of the hash of a longer one.
     tag: u32,

@@ -42,7 +42,7 @@ impl Batch {
         (start < end && end <= self.documents.len()).then(|| self.part(start..end))
     }
 
-    /// Some of its documents, which are there. Cost: a copy, when each body needs a header.
+    /// Returns a range of the documents. Cost: a copy, when each body needs a header.
     fn part(&self, range: Range<usize>) -> Batch {
         let documents = &self.documents[range.clone()];
         let start = documents[0].offset;

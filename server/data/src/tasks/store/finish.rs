@@ -108,7 +108,7 @@ pub enum TaskResult {
         /// Reason why no text was embedded.
         error: Option<StoredError>,
     },
-    /// It failed with this error.
+    /// The task failed with this error.
     Failed(StoredError),
 }
 

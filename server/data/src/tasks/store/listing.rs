@@ -49,7 +49,7 @@ pub struct Page<T> {
 pub struct Lives<'a> {
     /// The one that is carried out; the store does not know of it.
     pub under_way: Option<&'a LiveBatch>,
-    /// Those that go on beside it, by uid.
+    /// Batches that go on beside it, by uid.
     pub background: &'a [Arc<LiveBatch>],
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Readers {
 #[derive(Debug, Default)]
 struct State {
     free: Vec<Connection>,
-    /// Those that are in use.
+    /// Number of connections in use.
     taken: usize,
 }
 

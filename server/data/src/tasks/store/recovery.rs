@@ -28,7 +28,7 @@ pub(super) const BATCHES: &str = "batches";
 pub enum Check {
     /// All of it fits together.
     Sound,
-    /// It took too long: the store is large.
+    /// The check took too long: the store is large.
     Unfinished,
     /// Description of the damage, in SQLite's words.
     Damaged(String),

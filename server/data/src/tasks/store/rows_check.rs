@@ -11,7 +11,7 @@ use crate::tasks::kind::Status;
 pub struct RowReport {
     /// Tasks that can be read.
     pub tasks: u64,
-    /// Those of them that wait.
+    /// Number of the tasks that wait.
     pub waiting: u64,
     /// Batches that can be read.
     pub batches: u64,

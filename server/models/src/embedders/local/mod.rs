@@ -85,7 +85,7 @@ impl LocalModels {
     /// The model, loaded if it is not. Blocks as [`LocalEmbedder::open`] does.
     ///
     /// # Errors
-    /// As [`LocalEmbedder::open`].
+    /// The errors of [`LocalEmbedder::open`].
     pub(super) fn open(&self, wanted: &LocalModel, cancelled: &AtomicBool) -> Result<Arc<LocalEmbedder>, EmbedFailure> {
         let opening = {
             let mut opened = self.opened.lock();

@@ -42,7 +42,7 @@ impl Network {
     /// The same, with the layers behind it that make one score of a text.
     ///
     /// # Errors
-    /// As [`Self::load`], or that there are none.
+    /// The errors of [`Self::load`], or that there are none.
     pub(super) fn load_with_head(files: &ModelFiles, device: &Device) -> Result<(Network, Head), String> {
         let (network, weights, configuration) = Network::load_parts(files, device)?;
         let head = Head::load(&network.kind, &weights, &configuration)?;

@@ -386,7 +386,7 @@ fn not_empty(filter: Value) -> ApiResult<Value> {
 /// A function that changes documents.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edit {
-    /// Its text.
+    /// Text of the function.
     pub function: String,
     /// Values that the function can read besides the document.
     pub context: Option<Map<String, Value>>,

@@ -106,7 +106,7 @@ pub struct Selector {
     /// Index of the document; every index if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index_uid: Option<String>,
-    /// Its primary key, as text.
+    /// Primary key of the document, as text.
     pub id: String,
 }
 

@@ -15,7 +15,7 @@ pub struct ExplainQuery {
 }
 
 impl ExplainQuery {
-    /// Its fields as parameters of a query string.
+    /// Fields as parameters of a query string.
     pub(super) const TEXT_FIELDS: TextFields = TextFields { fields: &IN_QUERY_STRINGS, join };
 
     /// Reads `true`, or an object that names a document.

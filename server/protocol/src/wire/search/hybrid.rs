@@ -33,12 +33,12 @@ pub struct ArmThresholds {
 }
 
 impl ArmThresholds {
-    /// Its fields, by the names that the details of a fused hit have for the lists.
+    /// Fields, by the names that the details of a fused hit have for the lists.
     pub const FIELDS: [&'static str; 2] = ["words", "vectors"];
 }
 
 impl Hybrid {
-    /// Its fields, in the order in which messages list them.
+    /// Fields, in the order in which messages list them.
     pub const FIELDS: [&'static str; 5] = ["semanticRatio", "embedder", "fusion", "rrfK", "thresholds"];
     /// Half words, half meaning.
     pub const DEFAULT_RATIO: f32 = 0.5;
@@ -48,7 +48,7 @@ impl Hybrid {
     /// The largest `rrfK`.
     pub const RRF_K_MAX: f64 = 1e6;
 
-    /// Its fields as parameters of a query string.
+    /// Fields as parameters of a query string.
     pub(super) const TEXT_FIELDS: TextFields = TextFields { fields: &IN_QUERY_STRINGS, join };
 
     /// Returns the fusion of the request. By default it is by score, which the protocol prescribes, and for questions

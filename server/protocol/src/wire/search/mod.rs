@@ -29,8 +29,8 @@ pub use hybrid::{ArmThresholds, Hybrid};
 pub use kind::SearchKind;
 pub use measures::FacetMeasure;
 pub use parameters::{
-    COMPLETION_FIELDS, FEDERATION_FIELDS, FIELDS, Figure, PARAMETERS, Reference, SELECTING, SIMILAR_FIELDS,
-    SearchParameter, field_schema, figures, parameter_schema,
+    Figure, Reference, SearchParameter, completion_fields, federation_fields, field_schema, fields, fields_of_several,
+    figures, parameter_schema, parameters, selecting, similar_fields,
 };
 pub(in crate::wire) use parameters::{Place, filter as filter_parameter, is_paging, sort as sort_parameter};
 pub use rerank::Rerank;
@@ -98,7 +98,7 @@ pub struct SearchQuery {
     pub distinct_limit: Option<u32>,
     /// Names or patterns of attributes whose values are counted.
     pub facets: Option<Vec<String>>,
-    /// Those of `facets` that ask for ranges, histograms and statistics.
+    /// Facets that ask for ranges, histograms and statistics.
     pub measures: Vec<FacetMeasure>,
     /// Put before what matched.
     pub highlight_pre_tag: String,

@@ -7,7 +7,7 @@ use crate::wire::json::{At, required};
 use crate::wire::schema::text;
 use crate::wire::text_fields::{TextField, TextFields};
 
-/// Its field as a parameter of a query string.
+/// Field as a parameter of a query string.
 pub(super) const TEXT_FIELDS: TextFields = TextFields {
     fields: &[TextField {
         name: "personalizeUserContext",

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::SearchQuery;
-use super::parameters::{SearchParameter, of_page};
+use super::parameters::SearchParameter;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/search-parameters.md");
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
@@ -16,8 +16,8 @@ fn table() -> String {
     let mut table =
         "| parameter | type | default | example | what it does | cost |\n|---|---|---|---|---|---|\n".to_owned();
     let default = SearchQuery::default();
-    for parameter in of_page() {
-        let reference = parameter.reference.expect("it is on the page");
+    for parameter in SearchParameter::all() {
+        let Some(reference) = parameter.reference else { continue };
         table.push_str(&format!(
             "| `{}` | {} | `{}` | `{}` | {} | {} |\n",
             parameter.name,

@@ -29,7 +29,7 @@ const DEFAULT_TIMEOUT_MS: u64 = 1000;
 const TIMEOUT_MS_MAX: u64 = 30_000;
 
 impl Rerank {
-    /// Its fields as parameters of a query string.
+    /// Fields as parameters of a query string.
     pub(super) const TEXT_FIELDS: TextFields = TextFields { fields: &IN_QUERY_STRINGS, join };
 
     pub(super) fn read(at: At<'_>) -> ApiResult<Rerank> {

@@ -18,7 +18,7 @@ const FIELDS: [&str; 4] = ["description", "documentTemplate", "documentTemplateM
 /// Parameters that a search of a model may have besides its words and its filter.
 const PARAMETERS: [&str; 7] =
     ["hybrid", "limit", "sort", "distinct", "matchingStrategy", "attributesToSearchOn", "rankingScoreThreshold"];
-/// Those of them that are texts.
+/// Parameters that are texts.
 const WORDS: [&str; 2] = ["distinct", "matchingStrategy"];
 /// Bytes of a description: the model reads it in each conversation.
 const DESCRIPTION_BYTES_MAX: usize = 10_000;

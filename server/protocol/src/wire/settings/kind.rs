@@ -94,7 +94,7 @@ pub struct SettingKind {
     pub schema: fn() -> Value,
     /// Returns the figures of a change for telemetry.
     pub figures: fn(&SettingsPatch) -> Figures,
-    /// Its line of the reference page.
+    /// Line of the reference page.
     pub reference: Reference,
 }
 

@@ -10,7 +10,7 @@ use crate::store::{ObjectError, Objects};
 
 /// Knowledge of a follower about the newest root.
 struct Look {
-    /// It, once all of it is here.
+    /// Last root, once all of it is here.
     last: Option<Root>,
     is_first: bool,
 }

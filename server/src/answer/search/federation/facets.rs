@@ -20,7 +20,7 @@ use crate::answer::points_in_time::Snapshots;
 pub(crate) enum ValuesWanted {
     /// Number that the settings of each index define.
     AsSet,
-    /// This many.
+    /// Number of values.
     UpTo(usize),
 }
 

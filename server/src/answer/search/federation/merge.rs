@@ -20,14 +20,14 @@ use crate::answer::search::total_of;
 pub(super) struct MergedHit {
     /// Position of its query.
     pub(super) query: usize,
-    /// Its place among the hits of that query.
+    /// Place of the hit among those of the query.
     pub(super) hit: usize,
 }
 
 /// The merged list.
 #[derive(Debug)]
 pub(super) struct Merged<'a> {
-    /// Those of the window.
+    /// Hits of the window.
     pub(super) hits: Vec<MergedHit>,
     /// The documents that count, by index and segment.
     pub(super) candidates: Candidates<'a>,

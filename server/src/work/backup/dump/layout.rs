@@ -22,7 +22,7 @@ pub(super) const TASKS: &str = "tasks/queue.jsonl";
 pub(super) const PAYLOADS: &str = "tasks/update_files";
 pub(super) const BATCHES: &str = "batches/queue.jsonl";
 pub(super) const INDEXES: &str = "indexes";
-/// Its documents are dynamic search rules.
+/// Index of other servers whose documents are dynamic search rules.
 pub(super) const RULES: &str = "indexes/.meili_dsr";
 pub(super) const INDEX_METADATA: &str = "metadata.json";
 pub(super) const SETTINGS: &str = "settings.json";

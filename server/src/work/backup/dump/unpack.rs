@@ -23,7 +23,7 @@ pub(in crate::work::backup) enum UnpackError {
     /// The archive, or a file that is written.
     #[error("{path:?}: {source}")]
     Io { path: PathBuf, source: io::Error },
-    /// It leads out of the folder.
+    /// The path leads out of the folder.
     #[error("the archive contains the path {0:?}, which leads out of it")]
     Path(PathBuf),
     /// A link, a device.

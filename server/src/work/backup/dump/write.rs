@@ -35,7 +35,7 @@ const NAME_BYTES_MAX: usize = 255;
 /// A finished dump.
 #[derive(Debug)]
 pub(crate) struct CreatedDump {
-    /// Its name, without the ending.
+    /// Name of the dump, without the ending.
     pub(crate) uid: String,
     /// By index the number of documents that are left out, because they are in damaged segments.
     pub(crate) skipped: Map<String, Value>,

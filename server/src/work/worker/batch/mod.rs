@@ -213,11 +213,11 @@ pub(super) struct Growing<'a> {
 /// Answer to an offered task: it joined or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Offer {
-    /// It is a member; offer the next one.
+    /// The task is a member; offer the next one.
     Joined,
-    /// It is a member, and the last one.
+    /// The task is a member, and the last one.
     JoinedLast(Strategy),
-    /// It is not a member: the batch is complete without it.
+    /// The task is not a member: the batch is complete without it.
     Stopped(Strategy),
 }
 

@@ -53,7 +53,7 @@ impl Worker {
         plan
     }
 
-    /// These tasks were not refused together: twice as many may go together next.
+    /// Notes that these tasks were not refused together: twice as many may go together next.
     pub(super) fn note_accepted(&mut self, tasks: &[Queued]) {
         if let Some(apart) = self.apart.as_mut().filter(|apart| apart.concerns(tasks)) {
             apart.count_max = apart.count_max.saturating_mul(2);

@@ -36,7 +36,7 @@ pub(super) type Unreached = BTreeMap<String, EmbedFailure>;
 /// Batches that go on.
 #[derive(Default)]
 pub(super) struct Background {
-    /// Their documents are written.
+    /// Tasks whose documents are written.
     pub(super) written: Vec<Waiting>,
     /// Batches whose work is done, and that end once it is published.
     pub(super) unpublished: Vec<Waiting>,
@@ -61,7 +61,7 @@ pub(super) struct Preparing {
     pub(super) live: Arc<LiveBatch>,
     /// `None`: the change makes its index.
     pub(super) folder: Option<FolderName>,
-    /// It changes embedders only.
+    /// True if the task changes embedders only.
     is_of_embedders: bool,
 }
 

@@ -37,7 +37,7 @@ pub(super) struct CrashLoopGuard {
     alone_left: usize,
     /// Tasks of a batch that was being carried out during the second death.
     suspects: HashSet<u32>,
-    /// That batch, as long as it may be the reason for the next death, too.
+    /// Attempt at that batch, as long as it may be the reason for the next death, too.
     attempt: Option<Attempt>,
 }
 

@@ -18,7 +18,7 @@ const BEFORE_OTHERS: [Kind; 4] = [Kind::IndexCompaction, Kind::Export, Kind::Sna
 pub(super) struct Plan {
     pub(super) tasks: Vec<Queued>,
     pub(super) strategy: String,
-    /// It is a change of settings that has to ask embedders before it is carried out.
+    /// True for a change of settings that has to call embedders before it is carried out.
     pub(super) asks: bool,
 }
 

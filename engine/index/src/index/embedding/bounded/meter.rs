@@ -78,7 +78,7 @@ impl Meter {
         Meter { counters: Rc::clone(&allowance.0), steps_of_pass }
     }
 
-    /// That of the rendering which `runtime` belongs to.
+    /// Returns the meter of the rendering that `runtime` belongs to.
     pub(super) fn of(runtime: &dyn Runtime) -> Meter {
         runtime.registers().get_mut::<Meter>().clone()
     }

@@ -63,7 +63,7 @@ fn attacks() -> Vec<(&'static str, String, &'static str)> {
     ]
 }
 
-/// Those that make long texts of short ones.
+/// Returns templates that make long texts of short ones.
 fn growth() -> Vec<(&'static str, String, &'static str)> {
     vec![
         ("doubling by append", doubled("append: a", 40), "bytes"),

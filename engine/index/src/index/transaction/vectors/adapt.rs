@@ -27,11 +27,11 @@ use super::missing::Missing;
 /// Effect of a change of settings on the vectors of one embedder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
-    /// They stay as they are.
+    /// Vectors stay as they are.
     None,
-    /// They become bits.
+    /// Vectors become bits.
     Quantize,
-    /// They stay as they are; those that documents wait for are made ([`super::complete`]).
+    /// Vectors stay as they are; those that documents wait for are made ([`super::complete`]).
     Complete,
     /// The texts may have changed; vectors of texts that have not stay.
     Render,
@@ -93,7 +93,7 @@ pub(in super::super) fn adapt_vectors(
 /// cannot be reached that need not be asked yet.
 ///
 /// # Errors
-/// As [`adapt_vectors`].
+/// The errors of [`adapt_vectors`].
 pub(in super::super) fn prepare_vectors(
     resources: &Resources<'_>,
     reading: Reading<'_>,

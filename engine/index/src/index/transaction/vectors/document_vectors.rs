@@ -163,7 +163,7 @@ impl<'a> DocumentVectors<'a> {
     /// Makes vectors when many are to be made.
     ///
     /// # Errors
-    /// As [`DocumentVectors::flush`].
+    /// The errors of [`DocumentVectors::flush`].
     pub(super) fn flush_if_full(&mut self, target: &mut dyn VectorTarget) -> Result<(), IndexError> {
         let many = self.pending.iter().any(|texts| texts.len() >= PENDING_COUNT_MAX);
         if many || self.pending_bytes >= PENDING_BYTES_MAX { self.flush(target) } else { Ok(()) }

@@ -5,7 +5,7 @@ use lamina_text::id::DocId;
 use super::codes::Codes;
 use super::{BLOCK_LEN, Block};
 
-/// Some postings of a list, documents ascending.
+/// Postings of a part of a list, documents ascending.
 pub struct PostingBlock<'a> {
     pub docs: &'a [DocId],
     pub codes: BlockCodes<'a>,

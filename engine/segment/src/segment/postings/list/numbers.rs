@@ -8,7 +8,7 @@ use crate::segment::postings::ZONE_COUNT;
 /// A number by field set code and zone; 0 for codes that it does not have.
 pub(crate) type MarkNumbers = [[u16; ZONE_COUNT]];
 
-/// Those of so many documents are packed together.
+/// Number of documents whose zones are packed together.
 const ZONES_PER_BYTE: usize = u8::BITS as usize / ZONE_BITS as usize;
 const _: () = assert!(ZONES_PER_BYTE == 4 && ZONE_COUNT == 1 << ZONE_BITS);
 

@@ -46,7 +46,7 @@ pub(super) struct Hub {
 
 /// Outcome of the request for a file.
 enum Fetched {
-    /// It is there; which commit it is from, as far as the hub says.
+    /// The model is there; which commit it is from, as far as the hub says.
     Found(Option<String>),
     Missing,
 }

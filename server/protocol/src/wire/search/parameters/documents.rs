@@ -12,7 +12,6 @@ use crate::wire::schema::{self, list, named, or_null};
 
 pub(super) const PARAMETERS: &[SearchParameter] = &[
     SearchParameter {
-        before: &[(Place::QueryString, "explain")],
         merged: Merged::OfList,
         // Other servers have states of their own.
         cached: Cached::Never,
@@ -31,7 +30,6 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         in_query_strings: InQueryStrings::Read(|parameter| Ok(text::filter(parameter.text()?)), schema::text),
         also_in: &[Place::FacetSearch, Place::Completions],
         with_code: &[(Place::Similar, Code::InvalidSimilarFilter)],
-        before: &[(Place::QueryString, "showMatchesPosition"), (Place::Similar, "attributesToRetrieve")],
         figures: &[
             ("filter.with_geoBoundingBox", |query| uses(query, "_geoBoundingBox")),
             ("filter.with_geoRadius", |query| uses(query, "_geoRadius")),
@@ -65,7 +63,6 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
     },
     SearchParameter {
         in_query_strings: InQueryStrings::Read(|parameter| Ok(text::sort(parameter.text()?).into()), schema::text),
-        before: &[(Place::QueryString, "showMatchesPosition")],
         figures: &[
             ("sort.with_geoPoint", |query| {
                 let has_point = |sort: &Vec<String>| sort.iter().any(|one| one.starts_with("_geoPoint"));
@@ -86,7 +83,6 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
     },
     SearchParameter {
         with_code: &[(Place::Federation, Code::InvalidMultiSearchDistinct)],
-        before: &[(Place::QueryString, "showMatchesPosition"), (Place::Federation, "showPerformanceDetails")],
         merged: Merged::OfList,
         figures: &[("distinct", |query| Some(Figure::Any(query.distinct.is_some())))],
         reference: Some(Reference {

@@ -38,7 +38,6 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
     SearchParameter {
         also_in: &[Place::Completions, Place::Federation],
         with_code: &[(Place::Similar, Code::InvalidSimilarLimit)],
-        before: &[(Place::Federation, "offset")],
         merged: Merged::Paging,
         figures: &[("pagination.max_limit", |query| Some(Figure::Max(page(query).0)))],
         reference: Some(Reference {

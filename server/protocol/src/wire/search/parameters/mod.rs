@@ -21,10 +21,9 @@ use crate::wire::query_string::Parameter;
 use crate::wire::text_fields::InQueryStrings;
 use form::Form;
 
-pub use lists::FEDERATION_FIELDS;
-#[cfg(test)]
-pub(super) use lists::of_page;
-pub use lists::{COMPLETION_FIELDS, FIELDS, PARAMETERS, SELECTING, SIMILAR_FIELDS};
+pub use lists::{
+    completion_fields, federation_fields, fields, fields_of_several, parameters, selecting, similar_fields,
+};
 pub use text::parameter_schema;
 pub(in crate::wire) use text::{filter, sort};
 
@@ -32,13 +31,9 @@ pub(in crate::wire) use text::{filter, sort};
 const TOPICS: [&[SearchParameter]; 5] =
     [words::PARAMETERS, hits::PARAMETERS, documents::PARAMETERS, matches::PARAMETERS, own::PARAMETERS];
 
-/// A request that may have parameters of a search.
+/// A request, other than a search, that may have parameters of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::wire) enum Place {
-    /// The body of a search: it may have all.
-    Body,
-    /// The query string of a search.
-    QueryString,
     /// A request for documents like another one.
     Similar,
     /// A search among the values of a facet.
@@ -47,18 +42,16 @@ pub(in crate::wire) enum Place {
     Completions,
     /// `federation` of a multi-search.
     Federation,
-    /// No request: the reference page.
-    Page,
 }
 
 /// The part of a parameter in a query whose hits are merged with those of other queries, maybe of other servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Merged {
-    /// It acts on the query: the server that runs it gets it.
+    /// Acts on the query: the server that runs it gets it.
     OfQuery,
-    /// It pages through the merged list.
+    /// Pages through the merged list.
     Paging,
-    /// It belongs to the merged list, or to the server that makes it; or merged lists refuse it.
+    /// Belongs to the merged list, or to the server that makes it; or merged lists refuse it.
     OfList,
 }
 
@@ -114,10 +107,8 @@ pub struct SearchParameter {
     in_query_strings: InQueryStrings,
     /// The requests of other kinds that may have it.
     also_in: &'static [Place],
-    /// Those where its refusals have another code.
+    /// Requests that may have it and refuse it with another code.
     with_code: &'static [(Place, Code)],
-    /// The lists in which it stands directly before another one instead of in the order of the table.
-    before: &'static [(Place, &'static str)],
     merged: Merged,
     cached: Cached,
     /// The figures of telemetry, by dotted names; none where a search has nothing to add.
@@ -136,7 +127,6 @@ impl SearchParameter {
             in_query_strings: InQueryStrings::Same,
             also_in: &[],
             with_code: &[],
-            before: &[],
             merged: Merged::OfQuery,
             cached: Cached::Key,
             figures: &[],
@@ -146,7 +136,7 @@ impl SearchParameter {
 
     /// All parameters, in the order in which messages list the fields of a body.
     pub fn all() -> impl Iterator<Item = &'static SearchParameter> {
-        lists::TABLE.iter().copied()
+        lists::table().iter().copied()
     }
 
     /// The schema of its value in a body.
@@ -184,6 +174,11 @@ impl SearchParameter {
         self.form.is_set(query)
     }
 
+    /// Returns whether a request may have it.
+    fn stands_in(&self, place: Place) -> bool {
+        self.also_in.contains(&place) || self.with_code.iter().any(|(known, _)| *known == place)
+    }
+
     /// The code of its refusals in a request that may have it.
     fn code_in(&self, place: Place) -> Code {
         let known = self.with_code.iter().find(|(known, _)| *known == place);
@@ -193,7 +188,7 @@ impl SearchParameter {
 
 /// The parameter of this name.
 fn named(name: &str) -> &'static SearchParameter {
-    lists::TABLE.iter().copied().find(|parameter| parameter.name == name).expect("the lists have names of the table")
+    lists::table().iter().copied().find(|parameter| parameter.name == name).expect("the lists have names of the table")
 }
 
 impl SearchQuery {
@@ -203,17 +198,17 @@ impl SearchQuery {
     /// The first thing wrong in the order of the text.
     pub fn from_body(body: &Value) -> ApiResult<SearchQuery> {
         let mut query = SearchQuery::default();
-        At::root(body).fields_by_place(&FIELDS, |place, field| query.read_field(place, field))?;
+        At::root(body).fields_by_place(fields(), |place, field| query.read_field(place, field))?;
         query.check_network()?;
         Ok(query)
     }
 
-    /// Reads the field at a place of [`FIELDS`]. Null leaves the default, whatever the field.
+    /// Reads the field at a place of [`fields`]. Null leaves the default, whatever the field.
     ///
     /// # Errors
     /// With the code of the parameter.
     pub(in crate::wire) fn read_field(&mut self, place: usize, field: At<'_>) -> ApiResult<()> {
-        let parameter = lists::TABLE[place];
+        let parameter = lists::table()[place];
         parameter.read(parameter.code, self, field)
     }
 
@@ -232,7 +227,7 @@ impl SearchQuery {
         parameter.read_text(parameter.code_in(request), self, text)
     }
 
-    /// Reads one of [`SELECTING`] of a search among the values of a facet, or one of [`COMPLETION_FIELDS`].
+    /// Reads one of [`selecting`] of a search among the values of a facet, or one of [`completion_fields`].
     ///
     /// # Errors
     /// With the code of the parameter.

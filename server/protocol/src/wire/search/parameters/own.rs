@@ -108,7 +108,6 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
     },
     SearchParameter {
         in_query_strings: InQueryStrings::Read(text::boosts, schema::text),
-        before: &[(Place::Page, "facets")],
         reference: Some(Reference {
             example: r#"[{"boost": {"field": "popularity"}}]"#,
             purpose: "boosts that replace those of the index ([boosts](relevance.md#boosts))",
@@ -134,7 +133,6 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
             text_fields::count,
             || json!({ "type": "integer", "minimum": 1, "maximum": DISTINCT_LIMIT_MAX }),
         ),
-        before: &[(Place::Page, "boosts")],
         merged: Merged::OfList,
         reference: Some(Reference {
             example: "3",
@@ -158,7 +156,6 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         )
     },
     SearchParameter {
-        before: &[(Place::Page, "facets")],
         merged: Merged::OfList,
         reference: Some(Reference {
             example: "true",
@@ -173,7 +170,6 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
     },
     SearchParameter {
         in_query_strings: InQueryStrings::Fields(&Rerank::TEXT_FIELDS),
-        before: &[(Place::Page, "didYouMean")],
         merged: Merged::OfList,
         // Providers answer as they like.
         cached: Cached::Never,

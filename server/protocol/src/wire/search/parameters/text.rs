@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::{SearchQuery, component};
 use super::SearchParameter;
-use super::lists::{PARAMETERS, TABLE, TEXTS};
+use super::lists;
 use crate::wire::json::At;
 use crate::wire::query_string::{Parameter, QueryString};
 use crate::wire::text_fields::{Given, InQueryStrings};
@@ -20,8 +20,8 @@ impl SearchQuery {
     pub fn from_parameters(parameters: &QueryString) -> ApiResult<SearchQuery> {
         let mut query = SearchQuery::default();
         let mut given = Vec::new();
-        parameters.parameters_by_place(&PARAMETERS, |place, text| {
-            let (parameter, field) = TEXTS[place];
+        parameters.parameters_by_place(lists::parameters(), |place, text| {
+            let (parameter, field) = lists::texts()[place];
             let Some(field) = field else { return parameter.read_text(parameter.code, &mut query, text) };
             let value = (field.of_text)(&text.code(field.code))?;
             (field.check)(At::of_parameter(field.name, &value).code(field.code))?;
@@ -37,7 +37,7 @@ impl SearchQuery {
 
     /// Reads the objects of which a query string has fields.
     fn join(&mut self, mut given: Vec<(&'static SearchParameter, &'static str, Value)>) -> ApiResult<()> {
-        for &parameter in TABLE {
+        for &parameter in lists::table() {
             let InQueryStrings::Fields(fields) = parameter.in_query_strings else { continue };
             let of_parameter = given.extract_if(.., |(of, ..)| of.name == parameter.name);
             let given = Given(of_parameter.map(|(_, name, value)| (name, value)).collect());
@@ -63,8 +63,8 @@ impl SearchParameter {
 
 /// The schema of a parameter of the query string of a search; `None` for another name.
 pub fn parameter_schema(name: &str) -> Option<Value> {
-    let place = PARAMETERS.iter().position(|parameter| *parameter == name)?;
-    Some(match TEXTS[place] {
+    let place = lists::parameters().iter().position(|parameter| *parameter == name)?;
+    Some(match lists::texts()[place] {
         (_, Some(field)) => (field.schema)(),
         (SearchParameter { in_query_strings: InQueryStrings::Read(_, schema), .. }, None) => schema(),
         (parameter, None) => parameter.form.text_schema(),

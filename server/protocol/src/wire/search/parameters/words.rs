@@ -84,7 +84,6 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
     SearchParameter {
         in_query_strings: InQueryStrings::Fields(&Hybrid::TEXT_FIELDS),
         also_in: &[Place::FacetSearch],
-        before: &[(Place::QueryString, "rankingScoreThreshold")],
         cached: Cached::Never,
         figures: &[
             ("hybrid.enabled", |query| Some(Figure::Any(query.hybrid.is_some()))),
