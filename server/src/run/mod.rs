@@ -12,13 +12,13 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use lamina_base::{crash_mark, logs, memory};
 use lamina_base::options::{
     self, MasterKeyError, Options, OutboundRequests, Unprotected, check_master_key, core_count, suggested_master_key,
 };
 use lamina_base::outbound::{Outbound, OutboundError};
 use lamina_base::process_limits::{connections_max, raise_open_files};
 use lamina_base::stopping::Stopping;
+use lamina_base::{crash_mark, logs, memory};
 use lamina_data::access::KeyStore;
 use lamina_data::instance::{InstanceError, VERSION, check_ours};
 use lamina_data::tasks::{Content, NewTask, Stage, StoreError, TaskQueue};

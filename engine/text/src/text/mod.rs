@@ -29,7 +29,7 @@ pub use moment::{BEHIND_ALL_DATES, NANOS_PER_SECOND, SECONDS_PER_DAY, day_text, 
 pub use moment::{Date, Moment, Precision};
 pub use normalize::normalize_word_in;
 pub use normalize::{normalize_facet, normalize_word};
-pub use segment::{dictionary_heap_bytes, holds_chinese, read_chinese_dictionary};
+pub use segment::dictionary_heap_bytes;
 pub use stem::has_stems;
 pub use stem::{Stemmer, language_of_words};
 pub use token::{Token, TokenKind};

@@ -83,20 +83,6 @@ pub fn dictionary_heap_bytes() -> usize {
 /// Set before the dictionary is read, which happens with the first text that needs it.
 static CHINESE_IS_READ: AtomicBool = AtomicBool::new(false);
 
-/// Reports whether `text`, UTF-8 that may be cut anywhere, contains a Chinese character, for which the dictionary of
-/// Chinese words is needed. Japanese text contains some of them as well. Cost: 10 ms a gigabyte.
-pub fn holds_chinese(text: &[u8]) -> bool {
-    // First bytes of U+4000 to U+9FFF, and of nothing else. Without a way out of each piece, the loop looks at many at once.
-    let is_first = |byte: &u8| matches!(byte, 0xe4..=0xe9);
-    text.chunks(256).any(|piece| piece.iter().fold(false, |holds, byte| holds | is_first(byte)))
-}
-
-/// Reads the dictionary of Chinese words now, if nothing did before: some 0.1 s, which the first text that needs it would
-/// wait for.
-pub fn read_chinese_dictionary() {
-    segment("中文", Script::Cj, Some(Language::Cmn), |_| ());
-}
-
 /// Cuts `piece`, which holds no separator, into words and gives the end of each in order.
 pub(super) fn segment(piece: &str, script: Script, language: Option<Language>, mut word: impl FnMut(usize)) {
     let dictionary = |script, language| SEGMENTERS.get(&(script, Some(language)));
@@ -147,16 +133,6 @@ mod tests {
         });
         assert_eq!(words.concat(), text);
         words
-    }
-
-    #[test]
-    fn chinese_is_seen_wherever_it_stands() {
-        let filler = "é“x” ひらがな 한국어 ελληνικά ไทย 😀".repeat(20);
-        assert!(!holds_chinese(filler.as_bytes()) && !holds_chinese(b""));
-        for (before, text) in [(0, "中"), (255, "一"), (256, "鿿"), (700, "漢字")] {
-            let text = format!("{}{text}{filler}", "x".repeat(before));
-            assert!(holds_chinese(text.as_bytes()), "{before}");
-        }
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub struct SettingsArgs {
 enum Action {
     /// Print all settings, or one.
     Get {
-        /// Its name: `rankingRules`.
+        /// Name of the setting: `rankingRules`.
         name: Option<String>,
         #[command(flatten)]
         place: Place,

@@ -1,6 +1,5 @@
 //! Documents on their way in: received, decoded, checked and written down as lines, never wholly in memory.
 
-mod ahead;
 mod body_reader;
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -17,8 +16,6 @@ use lamina_protocol::wire::documents::Format;
 use warp::http::HeaderMap;
 
 use crate::http::{BodyStream, Encoding, LimitedReader, content_length, incomplete_body, payload_too_large};
-
-use ahead::DictionaryAhead;
 
 /// Bodies up to this size are handled on the spot, and their documents are stored in the queue: that is one fsync less
 /// than a file of their own, and no change of threads.
@@ -105,7 +102,7 @@ fn normalize(
     mut spill: Spill,
     memory: &mut ReceivingMemory,
 ) -> ApiResult<Received> {
-    let reader = DictionaryAhead::new(LimitedReader::new(reader, limit));
+    let reader = LimitedReader::new(reader, limit);
     let mut reader = BufReader::with_capacity(SMALL_BYTES, reader);
     let is_empty = reader.fill_buf().map(<[u8]>::is_empty);
     let result = match is_empty {
@@ -114,7 +111,7 @@ fn normalize(
         Err(error) => Err(error.into()),
     };
     // The parser says "unexpected end" of what is really a broken connection.
-    if let Some(failure) = reader.get_ref().get_ref().failure() {
+    if let Some(failure) = reader.get_ref().failure() {
         return Err(failure.into_error(limit));
     }
     let count = result.map_err(|error| match error {

@@ -62,7 +62,7 @@ impl Store {
     /// # Errors
     /// Nothing is stored then.
     pub fn import_aliases(&self, aliases: &Aliases) -> Result<(), StoreError> {
-        let mut writer = self.writer()?;
+        let mut writer = self.writer.lock();
         let transaction = writer.connection.transaction()?;
         for (name, alias) in aliases.iter() {
             put(&transaction, name, &alias.index_uid, alias.updated_at.nanos())?;

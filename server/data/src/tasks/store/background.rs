@@ -31,7 +31,7 @@ impl Store {
     /// # Errors
     /// Nothing has changed then.
     pub fn set_processing(&self, batch: u32, started_at: Timestamp, tasks: &[u32]) -> Result<(), StoreError> {
-        let mut writer = self.writer()?;
+        let mut writer = self.writer.lock();
         let transaction = writer.connection.transaction()?;
         process(&transaction, batch, started_at.nanos(), tasks.iter().copied())?;
         transaction.commit()
@@ -44,7 +44,7 @@ impl Store {
     pub fn set_enqueued(&self, batch: u32) -> Result<(), StoreError> {
         let sql =
             "UPDATE tasks SET status = 0, batch_uid = NULL, started_at = NULL WHERE batch_uid = ?1 AND status = 1";
-        self.writer()?.connection.execute(sql, [batch])
+        self.writer.lock().connection.execute(sql, [batch])
     }
 
     /// Stores that the documents of a batch are written: everything but the ends of its tasks.
@@ -52,7 +52,7 @@ impl Store {
     /// # Errors
     /// Nothing is stored then; the call can be repeated.
     pub fn put_in_background(&self, batch: &FinishedBatch, folder: &FolderName) -> Result<(), StoreError> {
-        let mut guard = self.writer()?;
+        let mut guard = self.writer.lock();
         let writer = &mut *guard;
         let transaction = writer.connection.transaction()?;
         for change in &batch.index_changes {
@@ -80,7 +80,7 @@ impl Store {
     /// # Errors
     /// Nothing has changed then.
     pub fn background_at_start(&self, deaths: u32) -> Result<Vec<Written>, StoreError> {
-        let mut writer = self.writer()?;
+        let mut writer = self.writer.lock();
         let transaction = writer.connection.transaction()?;
         let sql = "UPDATE tasks SET status = 0, batch_uid = NULL, started_at = NULL
                    WHERE status = 1 AND batch_uid NOT IN (SELECT batch FROM background)";

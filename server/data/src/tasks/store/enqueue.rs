@@ -63,7 +63,7 @@ impl Store {
     /// # Errors
     /// Nothing is stored then.
     pub fn enqueue_given(&self, news: &[NewTask], at: Timestamp) -> Result<Vec<Task>, StoreError> {
-        let mut writer = self.writer()?;
+        let mut writer = self.writer.lock();
         let tasks = writer.insert(&news.iter().collect::<Vec<_>>(), at)?.into_iter().collect();
         self.room.measure(writer.connection.connection());
         tasks
@@ -75,7 +75,7 @@ impl Store {
     /// # Errors
     /// Nothing is stored then.
     pub fn enqueue_again(&self, accepted: &[(NewTask, Timestamp)]) -> Result<usize, StoreError> {
-        let mut writer = self.writer()?;
+        let mut writer = self.writer.lock();
         let Writer { connection, next_uid, marks, .. } = &mut *writer;
         let transaction = connection.transaction()?;
         let (mut count, mut next) = (0, *next_uid);
@@ -127,7 +127,6 @@ pub fn uid_for(wanted: Option<u32>, next: u32) -> Result<u32, StoreError> {
 impl Writer {
     /// One entry per task: a uid that cannot be given is the trouble of who wants it.
     fn insert(&mut self, news: &[&NewTask], at: Timestamp) -> Result<Vec<Result<Task, StoreError>>, StoreError> {
-        self.be_synced()?;
         let Writer { connection, next_uid, marks, .. } = self;
         let transaction = connection.transaction()?;
         let mut tasks = Vec::with_capacity(news.len());

@@ -136,40 +136,10 @@ impl Store {
     /// # Errors
     /// Nothing is stored then; the call can be repeated.
     pub fn finish(&self, batch: &FinishedBatch) -> Result<Vec<PayloadName>, StoreError> {
-        let mut writer = self.writer()?;
+        let mut writer = self.writer.lock();
         let files = self.end(&mut writer, batch)?;
         writer.given_batch(batch.uid);
         Ok(files)
-    }
-
-    /// Stores a batch like [`Store::finish`], if a durable commit of its index remembers its end. After a power
-    /// failure, the next start stores the batch again. Therefore the fsync is left to [`Store::sync`], which must be
-    /// called before that index commits again.
-    ///
-    /// # Errors
-    /// Same as [`Store::finish`].
-    pub fn finish_remembered(&self, batch: &FinishedBatch) -> Result<Vec<PayloadName>, StoreError> {
-        let mut writer = self.writer()?;
-        writer.set_synced(false)?;
-        let files = self.end(&mut writer, batch)?;
-        writer.unsynced_batch = Some(batch.uid);
-        Ok(files)
-    }
-
-    /// Makes what [`Store::finish_remembered`] has stored durable. One fsync, if there is anything; others can write meanwhile.
-    ///
-    /// # Errors
-    /// What the file system says; the call can be repeated.
-    pub fn sync(&self) -> Result<(), StoreError> {
-        let Some((uid, log)) = self.writer.lock().unsynced() else { return Ok(()) };
-        log.sync_data()?;
-        let mut writer = self.writer.lock();
-        writer.unsynced_batch = None;
-        writer.given_batch(uid);
-        if !writer.is_synced {
-            writer.set_synced(true)?;
-        }
-        Ok(())
     }
 
     fn end(&self, writer: &mut Writer, batch: &FinishedBatch) -> Result<Vec<PayloadName>, StoreError> {
@@ -356,7 +326,7 @@ impl Store {
     /// # Errors
     /// Nothing has changed then.
     pub fn retry_failed_upgrade(&self) -> Result<Option<u32>, StoreError> {
-        let mut writer = self.writer()?;
+        let mut writer = self.writer.lock();
         let transaction = writer.connection.transaction()?;
         let last: Option<(u32, u8, Option<String>)> = transaction
             .prepare_cached("SELECT uid, status, details FROM tasks WHERE kind = ?1 ORDER BY uid DESC LIMIT 1")?

@@ -1,8 +1,8 @@
 //! The task store: tasks, batches and the names of the indexes, in one SQLite database.
 //!
 //! The names of the indexes live here so that what a task does to them (create, delete, swap, rename) and its being
-//! finished are one transaction. The journal is a write-ahead log synced at every commit: what was acknowledged stays. The end
-//! of a batch that its index remembers is shown before it is synced, see [`Store::finish_remembered`].
+//! finished are one transaction. The journal is a write-ahead log synced at every commit: what was acknowledged, or
+//! seen by a client, stays.
 //!
 //! Writes go through one connection; several enqueuing requests share a transaction, and so an fsync, when they meet.
 //! Reads have connections of their own and are never in the way.
@@ -29,14 +29,13 @@ mod schedule;
 mod schema;
 mod transfer;
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lamina_base::error::{ApiError, Code};
 use lamina_base::stored_names::FolderName;
 use lamina_protocol::wire::identifier::check_index_uid;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use thiserror::Error;
 
@@ -217,38 +216,9 @@ struct Writer {
     next_uid: u32,
     /// `None` in copies, where no uid is given.
     marks: Option<MarkFile>,
-    /// True if commits wait for the disk. All do, except for ends of batches that [`Store::finish_remembered`] stores.
-    is_synced: bool,
-    /// The last batch whose end is stored and not yet durable.
-    unsynced_batch: Option<u32>,
 }
 
 impl Writer {
-    fn set_synced(&mut self, is_synced: bool) -> Result<(), StoreError> {
-        // Should this fail, what holds is not known.
-        self.is_synced = false;
-        schema::set_synced(self.connection.connection(), is_synced)?;
-        self.is_synced = is_synced;
-        Ok(())
-    }
-
-    /// Commits are durable from here on, and all before them: after a loss of power only the last transaction of the log is torn,
-    /// and what comes after a torn one is damage.
-    fn be_synced(&mut self) -> Result<(), StoreError> {
-        if self.is_synced {
-            return Ok(());
-        }
-        if let Some(log) = self.connection.log() {
-            log.sync_data()?;
-        }
-        self.set_synced(true)
-    }
-
-    /// The last batch whose end is not durable yet, and the log that is to be synced for it.
-    fn unsynced(&self) -> Option<(u32, Arc<File>)> {
-        Some((self.unsynced_batch?, self.connection.log()?))
-    }
-
     /// The end of this batch is stored, durably.
     fn given_batch(&mut self, uid: u32) {
         if let Some(marks) = &mut self.marks {
@@ -273,13 +243,13 @@ impl Store {
         let next_uid = next_uid.max(recovery::passed_over(&connection, recovery::TASKS)?);
         let room = Room::new(&connection);
         let connection = Durable::new(connection)?;
-        if connection.log().is_none() {
+        if !connection.has_log() {
             let reason = "SQLite keeps no log of the task store";
             return Err(std::io::Error::new(std::io::ErrorKind::NotFound, reason).into());
         }
         Ok(Store {
             room,
-            writer: Mutex::new(Writer { connection, next_uid, marks: None, is_synced: true, unsynced_batch: None }),
+            writer: Mutex::new(Writer { connection, next_uid, marks: None }),
             waiting: Mutex::default(),
             readers: Readers::default(),
             path: path.into(),
@@ -293,16 +263,6 @@ impl Store {
     /// When the file cannot be used.
     pub fn connect(&self) -> Result<Durable, StoreError> {
         Durable::new(schema::open_writer(&self.path)?)
-    }
-
-    /// The connection that writes. Its commits are durable when they return.
-    ///
-    /// # Errors
-    /// What SQLite says. Nothing can be written then.
-    fn writer(&self) -> Result<MutexGuard<'_, Writer>, StoreError> {
-        let mut writer = self.writer.lock();
-        writer.be_synced()?;
-        Ok(writer)
     }
 
     /// Runs `read` on a connection of its own.

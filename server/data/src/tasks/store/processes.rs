@@ -38,7 +38,7 @@ impl Store {
     /// # Errors
     /// When the store cannot be written.
     pub fn process_begins(&self, boot: &str) -> Result<Option<Died>, StoreError> {
-        let mut writer = self.writer()?;
+        let mut writer = self.writer.lock();
         let transaction = writer.connection.transaction()?;
         let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
         let left: Option<(String, Option<String>)> =
@@ -58,7 +58,7 @@ impl Store {
     /// When the store cannot be written.
     pub fn process_attempts(&self, attempt: Option<&Attempt>) -> Result<(), StoreError> {
         let text = attempt.map(|attempt| serde_json::to_string(attempt).expect("plain data"));
-        self.writer()?.connection.execute("UPDATE process SET attempt = ?1", [text])
+        self.writer.lock().connection.execute("UPDATE process SET attempt = ?1", [text])
     }
 
     /// The process ends by itself, or is about to because it was asked to.
@@ -66,7 +66,7 @@ impl Store {
     /// # Errors
     /// When the store cannot be written.
     pub fn process_ends(&self) -> Result<(), StoreError> {
-        self.writer()?.connection.execute("DELETE FROM process", [])
+        self.writer.lock().connection.execute("DELETE FROM process", [])
     }
 }
 

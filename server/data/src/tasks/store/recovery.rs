@@ -138,7 +138,7 @@ impl Store {
     /// # Errors
     /// The folder must not be made then.
     pub fn intend_folder(&self, folder: &FolderName) -> Result<(), StoreError> {
-        self.writer()?.connection.execute("INSERT OR REPLACE INTO folder_intents (folder) VALUES (?1)", [folder])
+        self.writer.lock().connection.execute("INSERT OR REPLACE INTO folder_intents (folder) VALUES (?1)", [folder])
     }
 
     /// The folders are gone, or have names.
@@ -149,7 +149,7 @@ impl Store {
         if folders.is_empty() {
             return Ok(());
         }
-        let mut writer = self.writer()?;
+        let mut writer = self.writer.lock();
         let transaction = writer.connection.transaction()?;
         for folder in folders {
             transaction.prepare_cached("DELETE FROM folder_intents WHERE folder = ?1")?.execute([folder])?;
@@ -163,7 +163,7 @@ impl Store {
     /// # Errors
     /// Nothing has changed then.
     pub fn settle_loss(&self, indexes: &[(String, FolderName)], tasks: u32, batches: u32) -> Result<(), StoreError> {
-        let mut writer = self.writer()?;
+        let mut writer = self.writer.lock();
         let transaction = writer.connection.transaction()?;
         for (uid, folder) in indexes {
             transaction.execute("INSERT OR REPLACE INTO indexes (uid, folder) VALUES (?1, ?2)", (uid, folder))?;
@@ -185,7 +185,7 @@ impl Store {
     /// # Errors
     /// Nothing has changed then.
     pub fn set_indexes(&self, indexes: &[(String, FolderName)], aliases: Option<&Aliases>) -> Result<(), StoreError> {
-        let mut writer = self.writer()?;
+        let mut writer = self.writer.lock();
         let transaction = writer.connection.transaction()?;
         let gone = "INSERT OR REPLACE INTO folder_intents (folder) SELECT folder FROM indexes";
         transaction.execute(gone, [])?;
@@ -207,10 +207,10 @@ impl Store {
     pub fn forget_tasks(&self) -> Result<u32, StoreError> {
         let (tasks, batches) = self.next_uids()?;
         let count = "SELECT count(*) FROM tasks WHERE status IN (0, 1)";
-        let waiting = self.writer()?.connection.connection().query_row(count, [], |row| row.get(0))?;
+        let waiting = self.writer.lock().connection.connection().query_row(count, [], |row| row.get(0))?;
         // The batch under way may be in its index already, and nothing says so once its tasks are forgotten.
         self.settle_loss(&[], tasks, batches.saturating_add(u32::from(waiting > 0)))?;
-        let mut writer = self.writer()?;
+        let mut writer = self.writer.lock();
         let transaction = writer.connection.transaction()?;
         for table in ["tasks", "payloads", "batches", "background"] {
             transaction.execute(&format!("DELETE FROM {table}"), [])?;
@@ -233,7 +233,7 @@ impl Store {
     /// # Errors
     /// What the store says; nothing has changed then.
     pub fn fail_unreadable(&self) -> Result<Vec<u32>, StoreError> {
-        let mut writer = self.writer()?;
+        let mut writer = self.writer.lock();
         let transaction = writer.connection.transaction()?;
         let mut unreadable = Vec::new();
         {

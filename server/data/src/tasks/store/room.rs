@@ -72,7 +72,7 @@ impl Store {
     /// # Errors
     /// What the store says; nothing is lost then.
     pub fn compact(&self) -> Result<(u64, u64), StoreError> {
-        let mut writer = self.writer()?;
+        let mut writer = self.writer.lock();
         let before = self.disk_bytes();
         writer.connection.execute_alone("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
         self.room.measure(writer.connection.connection());

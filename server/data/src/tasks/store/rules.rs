@@ -71,7 +71,7 @@ impl Store {
     /// # Errors
     /// What the store says; nothing has changed then.
     pub fn change_search_rules(&self, changes: &[RuleChange]) -> Result<(), StoreError> {
-        let mut writer = self.writer()?;
+        let mut writer = self.writer.lock();
         let transaction = writer.connection.transaction()?;
         changes.iter().try_for_each(|one| change(&transaction, one))?;
         transaction.commit()

@@ -86,7 +86,7 @@ pub(super) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
     let mut connection = Connection::open(path)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     // FULL syncs the log at every commit; NORMAL would lose acknowledged tasks when the machine stops.
-    set_synced(&connection, true)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
     connection.busy_timeout(Duration::from_secs(10))?;
     connection.set_prepared_statement_cache_capacity(64);
     let version: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
@@ -101,11 +101,6 @@ pub(super) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
         found => return Err(StoreError::TooNew { found, supported: VERSION }),
     }
     Ok(connection)
-}
-
-/// Sets whether commits wait until the log is on the disk.
-pub(super) fn set_synced(connection: &Connection, is_synced: bool) -> Result<(), StoreError> {
-    Ok(connection.pragma_update(None, "synchronous", if is_synced { "FULL" } else { "NORMAL" })?)
 }
 
 pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {

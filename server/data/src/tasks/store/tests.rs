@@ -77,38 +77,6 @@ fn ok(count: u64) -> TaskResult {
 }
 
 #[test]
-fn only_remembered_ends_are_left_to_be_synced() {
-    let fixture = Fixture::new();
-    let store = &fixture.store;
-    let level = || {
-        let writer = store.writer.lock();
-        let level: u8 = writer.connection.connection().query_row("PRAGMA synchronous", [], |row| row.get(0)).unwrap();
-        (level, writer.unsynced_batch)
-    };
-    const NORMAL: u8 = 1;
-    const FULL: u8 = 2;
-    fixture.enqueue(&["a", "b", "c"]);
-    assert_eq!(level(), (FULL, None));
-    store.finish_remembered(&finished(0, &[(0, ok(1))])).unwrap();
-    assert_eq!((level(), fixture.status(0)), ((NORMAL, Some(0)), Status::Succeeded));
-    store.sync().unwrap();
-    assert_eq!(level(), (FULL, None));
-    store.finish_remembered(&finished(1, &[(1, ok(1))])).unwrap();
-    // What comes next is durable when it returns, whether or not the end was synced before.
-    fixture.enqueue(&["a"]);
-    assert_eq!(level(), (FULL, Some(1)));
-    store.finish_remembered(&finished(2, &[(2, ok(1))])).unwrap();
-    store.finish(&finished(3, &[(3, ok(1))])).unwrap();
-    assert_eq!(level(), (FULL, Some(2)));
-    // A second time it would be a conflict: nothing is stored, and commits are durable again.
-    assert!(store.finish_remembered(&finished(3, &[(3, ok(1))])).is_err());
-    fixture.enqueue(&["a"]);
-    assert_eq!(level().0, FULL);
-    store.sync().unwrap();
-    assert_eq!(fixture.reopened().status(1), Status::Succeeded);
-}
-
-#[test]
 fn uids_ascend_over_restarts_and_deletions() {
     let fixture = Fixture::new();
     assert_eq!(fixture.enqueue(&["a", "b"]), [0, 1]);

@@ -103,7 +103,7 @@ impl Store {
         batches: impl Iterator<Item = Result<TransferredBatch, E>>,
         tasks: impl Iterator<Item = Result<TransferredTask, E>>,
     ) -> Result<(), E> {
-        let mut guard = self.writer()?;
+        let mut guard = self.writer.lock();
         let writer = &mut *guard;
         let transaction = writer.connection.transaction()?;
         for (uid, folder) in indexes {

@@ -192,7 +192,7 @@ impl Worker {
         batch.embedder_requests = live.embedder_requests();
         self.queue.traces().add(trace);
         let done = Done::from(batch);
-        let Some(files) = self.store_end(&done, false) else { return };
+        let Some(files) = self.store_end(&done) else { return };
         self.remove(&[], files.iter());
         self.next_batch = self.next_batch.max(live.uid + 1);
         self.queue.note_end(tasks.len());

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use lamina_base::stored_names::{FolderName, PayloadName};
 use lamina_data::tasks::live::LiveBatch;
-use lamina_data::tasks::store::{FinishedBatch, Queued};
+use lamina_data::tasks::store::Queued;
 use lamina_engine::index::Snapshot;
 
 use super::super::run::Done;
@@ -13,11 +13,9 @@ use super::{RETRY_PAUSE, Worker};
 impl Worker {
     /// Stores the end of a batch, however long that takes: nothing new may start before what the engine has committed is
     /// written down. `None` when the server stops first; the next start finds the commit in the index.
-    pub(super) fn store_end(&self, done: &Done, is_remembered: bool) -> Option<Vec<PayloadName>> {
-        let store = self.queue.store();
+    pub(super) fn store_end(&self, done: &Done) -> Option<Vec<PayloadName>> {
         loop {
-            let stored = if is_remembered { store.finish_remembered(&done.batch) } else { store.finish(&done.batch) };
-            match stored {
+            match self.queue.store().finish(&done.batch) {
                 Ok(files) => return Some(files),
                 Err(error) => tracing::error!(%error, batch = done.batch.uid, "cannot store the outcome of a batch"),
             }
@@ -26,34 +24,6 @@ impl Worker {
             }
             self.queue.wait(Some(RETRY_PAUSE));
         }
-    }
-
-    /// Makes the end of a batch durable that clients have seen already, however long that takes. When the server stops first,
-    /// the next start finds the commit in the index.
-    pub(super) fn make_durable(&self, live: &LiveBatch) {
-        while let Err(error) = self.queue.store().sync() {
-            tracing::error!(%error, batch = live.uid, "cannot make the outcome of a batch durable");
-            if self.stop.load(Ordering::Acquire) {
-                return;
-            }
-            self.queue.wait(Some(RETRY_PAUSE));
-        }
-    }
-
-    /// Reports whether a durable commit of the batch's index holds the complete end of the batch, so that
-    /// [`Worker::recover`] stores it again. A batch that creates or renames an index is never remembered this way,
-    /// because the name of the index is stored with the end of the batch. Nor is a batch with texts that were not
-    /// embedded, which is known only after its commit.
-    pub(super) fn is_remembered(&self, live: &LiveBatch, done: &Done) -> bool {
-        let batch = &done.batch;
-        let is_of_documents =
-            batch.index_changes.is_empty() && done.created.is_empty() && batch.rule_changes.is_empty();
-        let is_of_others = batch.canceled.is_some() || !batch.deleted.is_empty();
-        let is_noted = |snapshot: &Snapshot, note: &[u8]| {
-            !snapshot.waits_for_vectors()
-                && serde_json::from_slice::<FinishedBatch>(note).is_ok_and(|noted| noted.tasks == batch.tasks)
-        };
-        is_of_documents && !is_of_others && self.is_committed(live, is_noted)
     }
 
     /// Reports whether the last commit of the batch's index belongs to the batch, and `right` accepts it and its note.

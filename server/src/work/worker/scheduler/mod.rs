@@ -233,7 +233,6 @@ impl Worker {
         self.queue.set_live(None);
         if let Some(stage) = stage {
             self.queue.batch_reached(live.uid, stage);
-            self.make_durable(&live);
         }
         self.holds_memory |= started.elapsed() > SHORT;
     }
@@ -269,7 +268,7 @@ impl Worker {
         done.batch.embedder_requests = live.embedder_requests();
         live.progress.enter(Phase::Finished, 0);
         self.queue.traces().add(trace);
-        let files = self.store_end(&done, self.is_remembered(live, &done))?;
+        let files = self.store_end(&done)?;
         self.instance.keep_names(&done.batch.index_changes);
         if let Some((_, canceled)) = &done.batch.canceled {
             self.forget_canceled(canceled);

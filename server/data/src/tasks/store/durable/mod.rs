@@ -49,9 +49,9 @@ impl Durable {
         &self.connection
     }
 
-    /// The log, open.
-    pub(super) fn log(&self) -> Option<Arc<File>> {
-        self.log.clone()
+    /// Reports whether there is a log.
+    pub(super) fn has_log(&self) -> bool {
+        self.log.is_some()
     }
 
     /// Begins to write: no other connection does so until the transaction ends.
@@ -151,7 +151,7 @@ pub struct Transaction<'a> {
 }
 
 impl Transaction<'_> {
-    /// Commits: durable when this returns, unless [`schema::set_synced`](super::schema::set_synced) says otherwise.
+    /// Commits: durable when this returns.
     ///
     /// # Errors
     /// What SQLite says: nothing has changed then, nor does it after a crash. [`StoreError::Unsettled`] where that is not certain.

@@ -16,7 +16,6 @@ use super::*;
 use crate::work::backup::Attached;
 
 mod deaths;
-mod power;
 mod unpublished;
 
 const LIMITS: Limits = Limits { tasks: None, bytes: u64::MAX, inline_bytes: u64::MAX, cleans_up: true, is_held: false };
