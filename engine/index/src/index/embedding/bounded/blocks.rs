@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use liquid_core::error::{ResultLiquidExt, ResultLiquidReplaceExt};
+use liquid_core::error::ResultLiquidExt;
 use liquid_core::model::KString;
 use liquid_core::{
     BlockReflection, Language, ParseBlock, ParseTag, Renderable, Result, Runtime, TagBlock, TagReflection,
@@ -63,16 +63,14 @@ pub(super) mod nesting {
 }
 
 pub(super) fn register(language: &mut Language) {
-    let blocks: [Box<dyn ParseBlock>; 9] = [
+    let blocks: [Box<dyn ParseBlock>; 7] = [
         stdlib::RawBlock.into(),
         stdlib::IfBlock.into(),
         stdlib::UnlessBlock.into(),
         stdlib::CommentBlock.into(),
         stdlib::CaseBlock.into(),
-        Loop::FOR.into(),
-        Loop::TABLE_ROW.into(),
-        Buffered::Capture.into(),
-        Buffered::IfChanged.into(),
+        Loop.into(),
+        CaptureBlock.into(),
     ];
     for block in blocks {
         language.blocks.register(block.reflection().start_tag().to_owned(), Nested(block).into());
@@ -137,26 +135,17 @@ impl Renderable for Step {
     }
 }
 
-/// Blocks whose text goes elsewhere first. Those of the library keep it without a bound.
+/// The block `capture`. That of the library keeps its text without a bound.
 #[derive(Clone, Copy, Debug)]
-enum Buffered {
-    Capture,
-    IfChanged,
-}
+struct CaptureBlock;
 
-impl BlockReflection for Buffered {
+impl BlockReflection for CaptureBlock {
     fn start_tag(&self) -> &str {
-        match self {
-            Buffered::Capture => "capture",
-            Buffered::IfChanged => "ifchanged",
-        }
+        "capture"
     }
 
     fn end_tag(&self) -> &str {
-        match self {
-            Buffered::Capture => "endcapture",
-            Buffered::IfChanged => "endifchanged",
-        }
+        "endcapture"
     }
 
     fn description(&self) -> &str {
@@ -164,29 +153,19 @@ impl BlockReflection for Buffered {
     }
 }
 
-impl ParseBlock for Buffered {
+impl ParseBlock for CaptureBlock {
     fn parse(
         &self,
         mut arguments: TagTokenIter<'_>,
         mut block: TagBlock<'_, '_>,
         language: &Language,
     ) -> Result<Box<dyn Renderable>> {
-        let parsed: Box<dyn Renderable> = match self {
-            Buffered::Capture => {
-                let name = arguments.expect_next("Identifier expected")?.expect_identifier().into_result()?;
-                let name = KString::from_ref(name);
-                arguments.expect_nothing()?;
-                let trace = || format!("{{% capture {name} %}}").into();
-                let inside = Template::new(block.parse_all(language).trace_with(trace)?);
-                Box::new(Capture { name, inside })
-            }
-            Buffered::IfChanged => {
-                arguments.expect_nothing()?;
-                Box::new(IfChanged { inside: Template::new(block.parse_all(language)?) })
-            }
-        };
+        let name = KString::from_ref(arguments.expect_next("Identifier expected")?.expect_identifier().into_result()?);
+        arguments.expect_nothing()?;
+        let trace = || format!("{{% capture {name} %}}").into();
+        let inside = Template::new(block.parse_all(language).trace_with(trace)?);
         block.assert_empty();
-        Ok(parsed)
+        Ok(Box::new(Capture { name, inside }))
     }
 
     fn reflection(&self) -> &dyn BlockReflection {
@@ -206,28 +185,6 @@ impl Renderable for Capture {
         let trace = || format!("{{% capture {} %}}", self.name).into();
         self.inside.render_to(&mut captured, runtime).trace_with(trace)?;
         runtime.set_global(self.name.clone(), captured.into_value());
-        Ok(())
-    }
-}
-
-#[derive(Debug)]
-struct IfChanged {
-    inside: Template,
-}
-
-/// The text of the last `ifchanged`.
-#[derive(Debug, Default)]
-struct Before(Option<String>);
-
-impl Renderable for IfChanged {
-    fn render_to(&self, writer: &mut dyn Write, runtime: &dyn Runtime) -> Result<()> {
-        let mut rendered = Output::new(Meter::of(runtime), Keep::All);
-        self.inside.render_to(&mut rendered, runtime).trace("{{% ifchanged %}}")?;
-        let text = rendered.into_text();
-        let before = runtime.registers().get_mut::<Before>().0.replace(text.clone());
-        if before.as_ref() != Some(&text) {
-            write!(writer, "{text}").replace("Failed to render")?;
-        }
         Ok(())
     }
 }

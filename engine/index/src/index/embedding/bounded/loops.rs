@@ -1,10 +1,10 @@
-//! `for` and `tablerow`. Those of the library make a list of a range before they look at its limit.
+//! `for`. That of the library makes a list of a range before it looks at its limit.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::io::Write;
 
-use liquid_core::error::{ResultLiquidExt, ResultLiquidReplaceExt};
+use liquid_core::error::ResultLiquidExt;
 use liquid_core::model::{KString, KStringRef, ObjectView, Scalar, Value, ValueView};
 use liquid_core::parser::{BlockElement, TryMatchToken};
 use liquid_core::runtime::{Interrupt, InterruptRegister};
@@ -17,24 +17,17 @@ use liquid_lib::stdlib::{Range, RangeExpression};
 use super::meter::Meter;
 use super::scope::Scope;
 
-/// One of the two loops.
+/// The block `for`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Loop {
-    is_table: bool,
-}
-
-impl Loop {
-    pub(super) const FOR: Loop = Loop { is_table: false };
-    pub(super) const TABLE_ROW: Loop = Loop { is_table: true };
-}
+pub(super) struct Loop;
 
 impl BlockReflection for Loop {
     fn start_tag(&self) -> &str {
-        if self.is_table { "tablerow" } else { "for" }
+        "for"
     }
 
     fn end_tag(&self) -> &str {
-        if self.is_table { "endtablerow" } else { "endfor" }
+        "endfor"
     }
 
     fn description(&self) -> &str {
@@ -49,14 +42,13 @@ struct Head {
     range: RangeExpression,
     limit: Option<Expression>,
     offset: Option<Expression>,
-    cols: Option<Expression>,
     is_reversed: bool,
 }
 
 impl fmt::Display for Head {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{{% for {} in {} ", self.variable, self.range)?;
-        let named = [("cols", &self.cols), ("limit", &self.limit), ("offset", &self.offset)];
+        let named = [("limit", &self.limit), ("offset", &self.offset)];
         let mut parameters: Vec<String> =
             named.iter().filter_map(|(name, value)| Some(format!("{name}:{}", value.as_ref()?))).collect();
         if self.is_reversed {
@@ -73,8 +65,8 @@ fn parameter(arguments: &mut TagTokenIter<'_>) -> Result<Expression> {
     arguments.expect_next("Value expected.")?.expect_value().into_result()
 }
 
-impl Loop {
-    fn head(self, mut arguments: TagTokenIter<'_>) -> Result<Head> {
+impl Head {
+    fn parse(mut arguments: TagTokenIter<'_>) -> Result<Head> {
         let variable = arguments.expect_next("Identifier expected.")?.expect_identifier().into_result()?;
         let variable = KString::from_ref(variable);
         let word = arguments.expect_next("\"in\" expected.")?;
@@ -86,16 +78,12 @@ impl Loop {
                 RangeExpression::Counted(start, stop)
             }
         };
-        let mut head = Head { variable, range, limit: None, offset: None, cols: None, is_reversed: false };
+        let mut head = Head { variable, range, limit: None, offset: None, is_reversed: false };
         while let Some(token) = arguments.next() {
             match token.as_str() {
                 "limit" => head.limit = Some(parameter(&mut arguments)?),
                 "offset" => head.offset = Some(parameter(&mut arguments)?),
-                "cols" if self.is_table => head.cols = Some(parameter(&mut arguments)?),
-                "reversed" if !self.is_table => head.is_reversed = true,
-                _ if self.is_table => {
-                    return Err(token.raise_custom_error("\"cols\", \"limit\" or \"offset\" expected."));
-                }
+                "reversed" => head.is_reversed = true,
                 _ => return Err(token.raise_custom_error("\"limit\", \"offset\" or \"reversed\" expected.")),
             }
         }
@@ -110,11 +98,11 @@ impl ParseBlock for Loop {
         mut block: TagBlock<'_, '_>,
         language: &Language,
     ) -> Result<Box<dyn Renderable>> {
-        let head = self.head(arguments)?;
+        let head = Head::parse(arguments)?;
         let (mut each, mut otherwise) = (Vec::new(), None);
         while let Some(element) = block.next()? {
             match element {
-                BlockElement::Tag(mut tag) if tag.name() == "else" && !self.is_table => {
+                BlockElement::Tag(mut tag) if tag.name() == "else" => {
                     tag.tokens().expect_nothing()?;
                     otherwise = Some(Template::new(block.parse_all(language)?));
                     break;
@@ -125,7 +113,7 @@ impl ParseBlock for Loop {
         }
         block.assert_empty();
         let each = Template::new(each);
-        Ok(if self.is_table { Box::new(TableRow { head, each }) } else { Box::new(For { head, each, otherwise }) })
+        Ok(Box::new(For { head, each, otherwise }))
     }
 
     fn reflection(&self) -> &dyn BlockReflection {
@@ -301,78 +289,6 @@ impl<'p> ForLoop<'p> {
             rindex: signed(rest).saturating_add(1),
             first: index == 0,
             last: rest == 0,
-        }
-    }
-}
-
-#[derive(Debug)]
-struct TableRow {
-    head: Head,
-    each: Template,
-}
-
-impl Renderable for TableRow {
-    fn render_to(&self, writer: &mut dyn Write, runtime: &dyn Runtime) -> Result<()> {
-        let range = self.head.range(runtime)?;
-        let items = Items::new(&range, &Meter::of(runtime))?;
-        let cols = number(self.head.cols.as_ref(), runtime)?;
-        let (offset, count) = self.head.part(items.len(), runtime)?;
-        let cols = cols.unwrap_or(count);
-        if cols == 0 && count > 0 {
-            return Err(Error::with_msg("Expected at least 1 for `cols`, found `0`"));
-        }
-        for index in 0..count {
-            let item = items.get(offset + index);
-            let (row, column) = (index / cols, index % cols);
-            let table_row = TableRowObject::new(index, count, column, cols);
-            let mut variables = HashMap::<KStringRef<'_>, &dyn ValueView>::new();
-            variables.insert("tablerow".into(), &table_row);
-            variables.insert(self.head.variable.as_ref(), &item);
-            if table_row.col_first {
-                write!(writer, "<tr class=\"row{}\">", row + 1).replace("Failed to render")?;
-            }
-            write!(writer, "<td class=\"col{}\">", column + 1).replace("Failed to render")?;
-            self.head.pass(&self.each, index, &variables, (&mut *writer, runtime))?;
-            write!(writer, "</td>").replace("Failed to render")?;
-            if table_row.col_last {
-                write!(writer, "</tr>").replace("Failed to render")?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Value of `tablerow` inside a `tablerow`.
-#[derive(Clone, Debug, liquid_core::model::ValueView, liquid_core::model::ObjectView)]
-struct TableRowObject {
-    length: i64,
-    index0: i64,
-    index: i64,
-    rindex0: i64,
-    rindex: i64,
-    first: bool,
-    last: bool,
-    col0: i64,
-    col: i64,
-    col_first: bool,
-    col_last: bool,
-}
-
-impl TableRowObject {
-    fn new(index: usize, count: usize, column: usize, cols: usize) -> TableRowObject {
-        let ForLoop { length, index0, index, rindex0, rindex, first, last, .. } = ForLoop::new(index, count, None);
-        TableRowObject {
-            length,
-            index0,
-            index,
-            rindex0,
-            rindex,
-            first,
-            last,
-            col0: signed(column),
-            col: signed(column + 1),
-            col_first: column == 0,
-            col_last: column + 1 == cols || last,
         }
     }
 }

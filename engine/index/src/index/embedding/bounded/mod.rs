@@ -1,7 +1,7 @@
 //! Liquid inside limits: what a template may cost is bounded before it is parsed, while it is parsed and while it renders.
 //!
-//! The language is that of `liquid-core` with the filters and most tags of `liquid-lib`. What those do without a bound is
-//! done by tags of our own ([`loops`], [`blocks`]), and everything else runs behind a [`Meter`]: see decision 0038.
+//! The language is that of `liquid-core` with the filters and most tags of `liquid-lib`; `tablerow` and `ifchanged` are refused. What
+//! those do without a bound is done by tags of our own ([`loops`], [`blocks`]), and everything else runs behind a [`Meter`]: see decision 0038.
 
 mod blocks;
 mod filters;
