@@ -21,11 +21,11 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 /// The states that the queries of a multi-search work on, by the names that requests use; all names of one index share one.
-pub(crate) type Snapshots = HashMap<String, State>;
+pub(crate) type Snapshots = HashMap<String, NamedSnapshot>;
 
 /// A state of an index.
 #[derive(Clone, Debug)]
-pub(crate) struct State {
+pub(crate) struct NamedSnapshot {
     /// The uid of the index.
     pub uid: Arc<str>,
     /// Snapshot of the index.
@@ -76,10 +76,10 @@ pub(crate) struct Lease {
     is_new: bool,
 }
 
-impl State {
+impl NamedSnapshot {
     /// A state by the name that a request uses.
-    pub(crate) fn named(index: &IndexName, snapshot: Arc<Snapshot>) -> (String, State) {
-        (index.asked.clone(), State { uid: index.uid.as_str().into(), snapshot })
+    pub(crate) fn named(index: &IndexName, snapshot: Arc<Snapshot>) -> (String, NamedSnapshot) {
+        (index.asked.clone(), NamedSnapshot { uid: index.uid.as_str().into(), snapshot })
     }
 }
 
@@ -150,9 +150,9 @@ impl PointsInTime {
     ) -> ApiResult<(Vec<u8>, T)> {
         let View { index, point, holder } = view;
         let Some(asked) = point else { return answer(&index.uid, &*present()?) };
-        let states = || Ok(Snapshots::from([State::named(index, present()?)]));
+        let states = || Ok(Snapshots::from([NamedSnapshot::named(index, present()?)]));
         let held = self.hold(std::iter::once(index), asked, holder, states)?;
-        let State { uid, snapshot } = &held.snapshots[&index.asked];
+        let NamedSnapshot { uid, snapshot } = &held.snapshots[&index.asked];
         let (mut body, rest) = answer(uid, snapshot).inspect_err(|_| self.give_up(&held))?;
         self.watch(&held, runtime);
         append_field(&mut body, "pointInTime", held.shown().to_string().as_bytes());
@@ -284,7 +284,7 @@ mod tests {
         let hold = |uid: &str, asked| {
             let uid = name(uid);
             points.hold(std::iter::once(&uid), asked, Holder::default(), || {
-                Ok(Snapshots::from([State::named(&uid, index.snapshot())]))
+                Ok(Snapshots::from([NamedSnapshot::named(&uid, index.snapshot())]))
             })
         };
         let held = hold("films", ask(None, 60_000)).unwrap();
@@ -312,7 +312,7 @@ mod tests {
     fn views_of_several_indexes_serve_each_of_them() {
         let (points, index) = (PointsInTime::default(), index());
         let all = ["films", "books"].map(name);
-        let states = || Ok(all.iter().map(|uid| State::named(uid, index.snapshot())).collect());
+        let states = || Ok(all.iter().map(|uid| NamedSnapshot::named(uid, index.snapshot())).collect());
         let held = points.hold(all.iter(), ask(None, 60_000), Holder::default(), states).unwrap();
         let again = |uids: &[IndexName]| {
             points.hold(uids.iter(), ask(Some(held.id), 60_000), Holder::default(), || unreachable!())
@@ -331,7 +331,8 @@ mod tests {
     #[test]
     fn their_number_is_bounded() {
         let (points, index) = (PointsInTime::default(), index());
-        let (uid, states) = (name("films"), || Ok(Snapshots::from([State::named(&name("films"), index.snapshot())])));
+        let (uid, states) =
+            (name("films"), || Ok(Snapshots::from([NamedSnapshot::named(&name("films"), index.snapshot())])));
         let hold = |asked| points.hold(std::iter::once(&uid), asked, Holder::default(), states);
         let first = hold(ask(None, 60_000)).unwrap();
         for _ in 1..VIEWS_MAX {
@@ -351,7 +352,8 @@ mod tests {
     #[test]
     fn no_key_holds_what_others_need() {
         let (points, index) = (PointsInTime::default(), index());
-        let (uid, states) = (name("films"), || Ok(Snapshots::from([State::named(&name("films"), index.snapshot())])));
+        let (uid, states) =
+            (name("films"), || Ok(Snapshots::from([NamedSnapshot::named(&name("films"), index.snapshot())])));
         let hold = |number, asked| points.hold(std::iter::once(&uid), asked, holder(number), states);
         let first: Vec<Lease> = (0..VIEWS_MAX).map(|_| hold(1, ask(None, 3_600_000)).unwrap()).collect();
         assert_eq!(hold(1, ask(None, 60_000)).unwrap_err().code, Code::TooManyPointsInTime);
@@ -375,7 +377,8 @@ mod tests {
     #[test]
     fn what_is_not_used_ends_for_another_of_the_same_key() {
         let (points, index) = (PointsInTime::default(), index());
-        let (uid, states) = (name("films"), || Ok(Snapshots::from([State::named(&name("films"), index.snapshot())])));
+        let (uid, states) =
+            (name("films"), || Ok(Snapshots::from([NamedSnapshot::named(&name("films"), index.snapshot())])));
         let hold = |asked| points.hold(std::iter::once(&uid), asked, holder(1), states);
         let held: Vec<Lease> = (0..VIEWS_MAX).map(|_| hold(ask(None, 3_600_000)).unwrap()).collect();
         points.views.lock().get_mut(&held[7].id).unwrap().used -= IDLE_TIME;

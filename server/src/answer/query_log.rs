@@ -23,11 +23,11 @@ const QUERY_BYTES_MAX: usize = 100;
 #[derive(Debug)]
 pub(crate) struct QueryLog {
     path: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<QueryCounts>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct QueryCounts {
     indexes: HashMap<String, OfIndex>,
     has_changed: bool,
 }
@@ -80,7 +80,7 @@ impl QueryLog {
             }
             HashMap::new()
         });
-        QueryLog { path, state: Mutex::new(State { indexes, has_changed: false }) }
+        QueryLog { path, state: Mutex::new(QueryCounts { indexes, has_changed: false }) }
     }
 
     /// Counts a query of the index `uid` that was made at `created_at`.

@@ -35,14 +35,14 @@ pub(crate) struct Load {
 
 #[derive(Debug)]
 struct Slots {
-    state: Mutex<State>,
+    state: Mutex<WaitingLine>,
     running_max: usize,
     waiting_max: usize,
     patience: Duration,
 }
 
 #[derive(Debug)]
-struct State {
+struct WaitingLine {
     running: usize,
     waiting: Vec<Waiting>,
     random: RandomState,
@@ -136,7 +136,7 @@ impl SearchPool {
 
 impl Slots {
     fn new(running_max: usize, waiting_max: usize, patience: Duration) -> Slots {
-        let state = State { running: 0, waiting: Vec::new(), random: RandomState::new(), draws: 0 };
+        let state = WaitingLine { running: 0, waiting: Vec::new(), random: RandomState::new(), draws: 0 };
         Slots { state: Mutex::new(state), running_max, waiting_max, patience }
     }
 
@@ -192,7 +192,7 @@ impl Slots {
     }
 }
 
-impl State {
+impl WaitingLine {
     /// Takes a random one out of a queue that is not empty.
     fn draw(&mut self) -> Waiting {
         self.draws += 1;

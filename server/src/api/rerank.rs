@@ -11,7 +11,7 @@ use lamina_models::rerankers::{Place, best_first};
 use lamina_protocol::wire::point_in_time::PointInTime;
 use lamina_protocol::wire::search::SearchQuery;
 
-use crate::answer::points_in_time::{PointsInTime, State};
+use crate::answer::points_in_time::{NamedSnapshot, PointsInTime};
 use crate::answer::search::{Candidates, Context, Reranked, Target, candidates, reranker};
 use crate::app::AppState;
 
@@ -91,7 +91,7 @@ fn snapshot(state: &AppState, index: &IndexName, query: &SearchQuery, context: &
         Some(asked @ PointInTime { id: Some(_), .. }) => {
             let asked = PointInTime { keep_alive: asked.keep_alive.max(HELD_TIME), ..asked };
             let points: &PointsInTime = &state.points_in_time;
-            let states = || Ok([State::named(index, present()?)].into());
+            let states = || Ok([NamedSnapshot::named(index, present()?)].into());
             let held = points.hold(std::iter::once(index), asked, context.rights.holder(), states)?;
             Ok(Arc::clone(&held.snapshots[&index.asked].snapshot))
         }

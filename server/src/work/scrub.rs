@@ -32,12 +32,12 @@ const FINDINGS_MAX: usize = 1000;
 pub(crate) struct Scrubber {
     compared_bytes: AtomicU64,
     due_bytes: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<ScrubState>,
     is_stopped: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ScrubState {
     /// Time at which nothing was due most recently.
     finished: Option<Timestamp>,
     findings: Vec<Finding>,

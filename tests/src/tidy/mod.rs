@@ -4,6 +4,7 @@ mod comments;
 mod layers;
 mod limits;
 mod map;
+mod names;
 mod pages;
 mod plurals;
 mod statics;

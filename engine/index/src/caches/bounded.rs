@@ -36,10 +36,10 @@ pub trait HeapBytes {
 pub struct BoundedCache<K, V> {
     bytes_max: usize,
     entry_bytes_max: usize,
-    state: Mutex<State<K, V>>,
+    state: Mutex<Kept<K, V>>,
 }
 
-struct State<K, V> {
+struct Kept<K, V> {
     entries: HashMap<K, Entry<V>>,
     order: VecDeque<K>,
     bytes: usize,
@@ -63,7 +63,7 @@ impl<K: Clone + Eq + Hash + HeapBytes, V: HeapBytes> BoundedCache<K, V> {
     }
 
     fn bounded(bytes_max: usize, entry_bytes_max: usize) -> BoundedCache<K, V> {
-        let state = State { entries: HashMap::new(), order: VecDeque::new(), bytes: 0 };
+        let state = Kept { entries: HashMap::new(), order: VecDeque::new(), bytes: 0 };
         BoundedCache { bytes_max, entry_bytes_max, state: Mutex::new(state) }
     }
 
@@ -115,7 +115,7 @@ impl<K: Clone + Eq + Hash + HeapBytes, V: HeapBytes> BoundedCache<K, V> {
     }
 }
 
-impl<K: Clone + Eq + Hash + HeapBytes, V: HeapBytes> State<K, V> {
+impl<K: Clone + Eq + Hash + HeapBytes, V: HeapBytes> Kept<K, V> {
     /// Drops the oldest entry, or gives it a second chance if there is one left.
     fn drop_oldest(&mut self, chances: &mut usize) {
         let Some(oldest) = self.order.pop_front() else {

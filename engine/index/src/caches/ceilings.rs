@@ -6,10 +6,10 @@ use parking_lot::Mutex;
 
 /// Holds one such list at a time, by a key of what it was derived with.
 #[derive(Debug, Default)]
-pub struct CeilingCache(Mutex<State>);
+pub struct CeilingCache(Mutex<Ceilings>);
 
 #[derive(Debug, Default)]
-struct State {
+struct Ceilings {
     known: Option<(u64, Arc<[u8]>)>,
     begun: Option<u64>,
 }

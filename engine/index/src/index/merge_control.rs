@@ -11,7 +11,7 @@ use super::status::MergeStatus;
 /// The merges of an index.
 #[derive(Debug, Default)]
 pub(super) struct MergeControl {
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<MergeState>,
     /// Notified when the thread has nothing more to do.
     pub(super) quiet: Condvar,
     /// One merge at a time, background or asked for.
@@ -20,7 +20,7 @@ pub(super) struct MergeControl {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct MergeState {
     pub(super) status: MergeStatus,
     pub(super) thread_is_active: bool,
     pub(super) thread: Option<JoinHandle<()>>,

@@ -24,7 +24,7 @@ use roaring::RoaringBitmap;
 use super::error::IndexError;
 use super::files::FileGuard;
 use super::meanwhile::{current_views, deleted_since};
-use super::merge_control::{MergeControl, State};
+use super::merge_control::{MergeControl, MergeState};
 use super::merge_policy::SegmentSize;
 use super::options::MergeReason;
 use super::patching::{join, patched_since};
@@ -65,7 +65,7 @@ impl Shared {
         self.start_thread(&mut state);
     }
 
-    fn start_thread(self: &Arc<Shared>, state: &mut State) {
+    fn start_thread(self: &Arc<Shared>, state: &mut MergeState) {
         let shared = self.clone();
         let spawned = std::thread::Builder::new().name("merge".to_owned()).spawn(move || shared.merge_until_quiet());
         state.thread_is_active = spawned.is_ok();

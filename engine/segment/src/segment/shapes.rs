@@ -139,13 +139,13 @@ fn bounds(shape: &Shape) -> GeoBox {
 /// Collects shapes and writes the section.
 #[derive(Debug, Default)]
 pub(crate) struct ShapesBuilder {
-    entries: Vec<Entry>,
+    entries: Vec<ShapeRange>,
     /// Encoded shapes, one after the other.
     data: Vec<u8>,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct ShapeRange {
     doc: DocId,
     start: usize,
     end: usize,
@@ -171,14 +171,14 @@ impl ShapesBuilder {
 
     fn push_entry(&mut self, doc: DocId, start: usize, bounds: GeoBox) {
         self.entries.pop_if(|last| last.doc == doc);
-        self.entries.push(Entry { doc, start, end: self.data.len(), bounds });
+        self.entries.push(ShapeRange { doc, start, end: self.data.len(), bounds });
     }
 
     /// Adds the documents of `other`, numbered from `first_doc` on.
     pub(crate) fn absorb(&mut self, other: &ShapesBuilder, first_doc: DocId) {
         let first = self.data.len();
         self.data.extend_from_slice(&other.data);
-        let moved = |entry: &Entry| Entry {
+        let moved = |entry: &ShapeRange| ShapeRange {
             doc: entry.doc + first_doc,
             start: entry.start + first,
             end: entry.end + first,
@@ -188,13 +188,13 @@ impl ShapesBuilder {
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.entries.capacity() * (size_of::<Entry>() + 16) + self.data.capacity()
+        self.entries.capacity() * (size_of::<ShapeRange>() + 16) + self.data.capacity()
     }
 
     /// `new_docs`: see `ColumnsBuilder::finish`.
     pub(crate) fn finish(&self, file: &mut SectionWriter, new_docs: Option<&[DocId]>) -> Result<(), SegmentError> {
         let new_doc = |doc: DocId| new_docs.map_or(doc, |new_docs| new_docs[doc as usize]);
-        let mut entries: Vec<(u64, DocId, &Entry)> = self
+        let mut entries: Vec<(u64, DocId, &ShapeRange)> = self
             .entries
             .iter()
             .map(|entry| (middle_on_curve(&entry.bounds), new_doc(entry.doc), entry))

@@ -22,13 +22,13 @@ const CLOSED_AT_ONCE_DIVISOR: usize = 16;
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) folder: FolderName,
-    state: Mutex<State>,
+    state: Mutex<OpenState>,
     /// Instant of the last use, by the clock of [`OpenIndexes`].
     last_used: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct OpenState {
     /// `None` until first used, and when closed.
     index: Option<Arc<Index>>,
     /// Summary of the index; stale once the index is written.
@@ -41,7 +41,7 @@ struct State {
 
 impl Entry {
     pub(super) fn new(folder: FolderName, index: Option<Arc<Index>>) -> Arc<Entry> {
-        let state = Mutex::new(State { index, ..State::default() });
+        let state = Mutex::new(OpenState { index, ..OpenState::default() });
         Arc::new(Entry { folder, state, last_used: AtomicU64::new(0) })
     }
 

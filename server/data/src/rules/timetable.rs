@@ -20,11 +20,11 @@ struct Change {
 pub(super) struct Timetable {
     /// Sorted.
     changes: Vec<Change>,
-    now: Mutex<State>,
+    now: Mutex<ActiveRules>,
 }
 
 #[derive(Debug)]
-struct State {
+struct ActiveRules {
     /// So many changes have happened.
     happened: usize,
     /// A bit for each rule.
@@ -48,7 +48,7 @@ impl Timetable {
         }
         changes.sort_by_key(|change| change.at);
         let rules = Arc::new(DocSet::from_words(bits.clone()));
-        Timetable { changes, now: Mutex::new(State { happened: 0, bits, rules }) }
+        Timetable { changes, now: Mutex::new(ActiveRules { happened: 0, bits, rules }) }
     }
 
     /// Returns the number of changes that have happened by an instant. Instants with the same number have the same
@@ -62,7 +62,7 @@ impl Timetable {
         let happened = self.happened(at);
         let mut state = self.now.lock();
         if state.happened != happened {
-            let State { happened: before, bits, rules } = &mut *state;
+            let ActiveRules { happened: before, bits, rules } = &mut *state;
             // Searches arrive a little out of order, and clocks are set back: changes are undone as well.
             for change in self.changes.iter().take(happened).skip(*before) {
                 set(bits, change.rule, change.begins);

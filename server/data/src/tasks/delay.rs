@@ -25,11 +25,11 @@ const TRUSTED_FACTOR: u32 = 8;
 /// Waiting times of tasks. Shared by reference.
 #[derive(Debug, Default)]
 pub struct Delay {
-    state: Mutex<State>,
+    state: Mutex<Observed>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Observed {
     next_look: Option<Instant>,
     waiting: Backlog,
     /// End times of batches, with their numbers of tasks.

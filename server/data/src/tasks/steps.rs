@@ -8,13 +8,13 @@ use parking_lot::Mutex;
 /// Steps inside each other, written by the thread that takes them and read by any thread.
 #[derive(Debug, Default)]
 pub struct Steps {
-    state: Mutex<State>,
+    state: Mutex<StepTimes>,
     /// Units of the innermost step that are done: counted without a lock, since there may be one for each document.
     done: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct StepTimes {
     /// Outermost first; `finished` of the last one is in `done`.
     open: Vec<Step>,
     /// The outermost step under way.
@@ -88,14 +88,14 @@ impl Steps {
         state.spent.iter().copied().chain(current).collect()
     }
 
-    fn write_back(&self, state: &mut State) {
+    fn write_back(&self, state: &mut StepTimes) {
         if let Some(last) = state.open.last_mut() {
             last.finished = self.done.load(Ordering::Relaxed);
         }
     }
 }
 
-impl State {
+impl StepTimes {
     fn close(&mut self) {
         if let Some((name, since)) = self.entered.take() {
             self.spent.push((name, since.elapsed()));

@@ -12,7 +12,7 @@ use lamina_protocol::wire::multi_search::{IndexQuery, MultiSearch};
 use tokio::runtime::Handle;
 
 use super::super::rerank::rerank_in;
-use crate::answer::points_in_time::{Lease, PointsInTime, Snapshots, State};
+use crate::answer::points_in_time::{Lease, NamedSnapshot, PointsInTime, Snapshots};
 use crate::answer::search::{Context, OwnView, Reranked, at_query};
 use crate::app::AppState;
 
@@ -179,7 +179,7 @@ fn states(instance: &Instance, queries: &[IndexQuery], rights: &Rights) -> ApiRe
             let known = states.values().find(|state| *state.uid == *index.uid);
             let known = known.map(|state| Arc::clone(&state.snapshot));
             match known.map_or_else(|| instance.searchable_at(&index.uid, Some(at)), Ok) {
-                Ok(snapshot) => states.extend([State::named(&index, snapshot)]),
+                Ok(snapshot) => states.extend([NamedSnapshot::named(&index, snapshot)]),
                 // Reported by the query that needs it.
                 Err(error) if error.code == Code::IndexNotFound => {}
                 Err(error) => return Err(named(error)),
@@ -199,7 +199,7 @@ fn snapshots(instance: &Instance, indexes: &[IndexName]) -> ApiResult<Snapshots>
         let known = snapshots.values().find(|state| *state.uid == *index.uid);
         let known = known.map(|state| Arc::clone(&state.snapshot));
         match known.map_or_else(|| instance.searchable(&index.uid), Ok) {
-            Ok(snapshot) => snapshots.extend([State::named(index, snapshot)]),
+            Ok(snapshot) => snapshots.extend([NamedSnapshot::named(index, snapshot)]),
             // Reported by the query that needs it.
             Err(error) if error.code == Code::IndexNotFound => {}
             Err(error) => return Err(error),

@@ -117,12 +117,12 @@ fn read_columns(
 
 /// A writer that several threads give their runs to, which it takes in order.
 struct InOrder {
-    state: Mutex<State>,
+    state: Mutex<RunsInOrder>,
     written: Condvar,
     ahead_max: usize,
 }
 
-struct State {
+struct RunsInOrder {
     writer: ColumnFileWriter,
     /// The run that is written next.
     next: usize,
@@ -133,16 +133,16 @@ struct State {
 
 impl InOrder {
     fn new(writer: ColumnFileWriter, ahead_max: usize) -> InOrder {
-        let state = State { writer, next: 0, waiting: BTreeMap::new(), is_given_up: false };
+        let state = RunsInOrder { writer, next: 0, waiting: BTreeMap::new(), is_given_up: false };
         InOrder { state: Mutex::new(state), written: Condvar::new(), ahead_max }
     }
 
     /// Writes the run, or keeps it until its turn. Waits while it is far ahead of its turn.
     fn write(&self, run: usize, log: ColumnLog, progress: &Progress) {
-        let mut state: MutexGuard<'_, State> = self.state.lock();
+        let mut state: MutexGuard<'_, RunsInOrder> = self.state.lock();
         self.written.wait_while(&mut state, |state| !state.is_given_up && run >= state.next + self.ahead_max);
         state.waiting.insert(run, log);
-        let State { writer, next, waiting, .. } = &mut *state;
+        let RunsInOrder { writer, next, waiting, .. } = &mut *state;
         while let Some(log) = waiting.remove(next) {
             log.play(writer);
             *next += 1;

@@ -56,7 +56,7 @@ type Attempt = Result<Result<Outcome, OperationError>, IndexError>;
 pub(super) struct Transaction<'a> {
     resources: Resources<'a>,
     base: &'a Snapshot,
-    state: State,
+    state: Draft,
     plan: WritePlan,
     /// Values that go beside the segments before the plan is carried out.
     gathered: Gathered,
@@ -76,7 +76,7 @@ pub(super) struct Completed {
 
 /// State that a commit publishes. It is cheap to clone: a long upsert keeps a copy for a rollback.
 #[derive(Clone, Debug)]
-struct State {
+struct Draft {
     segments: Vec<SegmentView>,
     damaged: Arc<[DamagedSegment]>,
     settings: Arc<Settings>,
@@ -91,7 +91,7 @@ struct State {
 
 impl<'a> Transaction<'a> {
     pub(super) fn new(resources: Resources<'a>, base: &'a Snapshot, tokenizer: Tokenizer) -> Transaction<'a> {
-        let state = State {
+        let state = Draft {
             segments: base.segments.clone(),
             damaged: base.damaged.clone(),
             settings: base.settings.clone(),

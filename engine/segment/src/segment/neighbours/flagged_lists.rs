@@ -35,12 +35,12 @@ pub(super) fn put_flagged_lists(mut entries: Vec<(u32, bool, Vec<DocId>)>, doc_c
 pub(super) struct FlaggedLists {
     bytes: OwnedBytes,
     /// Ascending.
-    entries: Vec<Entry>,
+    entries: Vec<ListEntry>,
     lists_at: usize,
     doc_count: u32,
 }
 
-struct Entry {
+struct ListEntry {
     number: u32,
     doc_freq: u32,
     flag: bool,
@@ -69,7 +69,7 @@ impl FlaggedLists {
             next = number + 1;
             let head = read_varint(&bytes, &mut at)?;
             let doc_freq = u32::try_from(head / 2).ok().filter(|&docs| docs <= doc_count)?;
-            entries.push(Entry { number: u32::try_from(number).ok()?, doc_freq, flag: head % 2 == 1, at: list_at });
+            entries.push(ListEntry { number: u32::try_from(number).ok()?, doc_freq, flag: head % 2 == 1, at: list_at });
             if doc_freq > 0 {
                 list_at = list_at.checked_add(u32::try_from(read_varint(&bytes, &mut at)?).ok()?)?;
             }
@@ -77,7 +77,7 @@ impl FlaggedLists {
         (bytes.len() - at == list_at as usize).then_some(FlaggedLists { bytes, entries, lists_at: at, doc_count })
     }
 
-    fn list(&self, entry: &Entry) -> List<'_> {
+    fn list(&self, entry: &ListEntry) -> List<'_> {
         let at = self.lists_at + entry.at as usize;
         List::plain(self.bytes.get(at..).unwrap_or_default(), entry.doc_freq, self.doc_count)
     }

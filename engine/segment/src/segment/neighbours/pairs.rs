@@ -112,11 +112,11 @@ pub(super) struct StoredPairs {
     bytes: OwnedBytes,
     words: Vec<TermOrdinal>,
     /// Pairs that some document has, ascending.
-    entries: Vec<Entry>,
+    entries: Vec<PairEntry>,
     doc_count: u32,
 }
 
-struct Entry {
+struct PairEntry {
     pair: u16,
     /// 0: not listed.
     doc_freq: u32,
@@ -151,7 +151,7 @@ impl StoredPairs {
             let pair = next.checked_add(read_varint(&bytes, &mut at)?).filter(|&pair| pair < pairs)?;
             next = pair + 1;
             let doc_freq = u32::try_from(read_varint(&bytes, &mut at)?).ok().filter(|&docs| docs <= doc_count)?;
-            entries.push(Entry { pair: pair as u16, doc_freq, at: list_at });
+            entries.push(PairEntry { pair: pair as u16, doc_freq, at: list_at });
             if doc_freq > 0 {
                 list_at = list_at.checked_add(usize::try_from(read_varint(&bytes, &mut at)?).ok()?)?;
             }
@@ -163,7 +163,7 @@ impl StoredPairs {
         Some(StoredPairs { bytes, words, entries, doc_count })
     }
 
-    fn list(&self, entry: &Entry) -> List<'_> {
+    fn list(&self, entry: &PairEntry) -> List<'_> {
         List::plain(self.bytes.get(entry.at..).unwrap_or_default(), entry.doc_freq, self.doc_count)
     }
 

@@ -16,7 +16,7 @@ use std::io::{self, Write};
 pub struct VectorsBuilder {
     name: String,
     shape: VectorShape,
-    entries: Vec<Entry>,
+    entries: Vec<DocVectors>,
     /// The first rows, in files.
     aside: Vec<Aside>,
     /// The rows after those.
@@ -36,7 +36,7 @@ struct Aside {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Entry {
+struct DocVectors {
     state: VectorState,
     count: u16,
     first: u32,
@@ -103,18 +103,18 @@ impl VectorsBuilder {
     fn put(&mut self, doc: DocId, state: VectorState, text_hash: u64, first: usize, count: usize) {
         let doc = doc as usize;
         if self.entries.len() <= doc {
-            self.entries.resize(doc + 1, Entry::default());
+            self.entries.resize(doc + 1, DocVectors::default());
         }
         self.row_count = first + count;
         let first = u32::try_from(first).expect("a writer is full long before 2^32 vectors");
         let count = u16::try_from(count).expect("a document has at most 256 vectors");
         let text_hash = if state.has_hash() { text_hash } else { 0 };
-        self.entries[doc] = Entry { state, count, first, text_hash };
+        self.entries[doc] = DocVectors { state, count, first, text_hash };
     }
 
     /// Heap in use, in bytes.
     pub fn heap_bytes(&self) -> usize {
-        self.rows.capacity() + self.inverse_norms.capacity() + self.entries.capacity() * size_of::<Entry>()
+        self.rows.capacity() + self.inverse_norms.capacity() + self.entries.capacity() * size_of::<DocVectors>()
     }
 
     /// Bytes of heap that [`VectorsBuilder::put_aside`] would free.

@@ -16,7 +16,7 @@ const NO_DOC: u32 = u32::MAX;
 const INLINE_BYTES: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct Word {
     /// The bytes of a short word, first one highest, zeros behind; the offset in the arena of a longer one.
     place: u64,
     tag: u32,
@@ -47,7 +47,7 @@ const LONG: u32 = 1 << 31;
 pub(super) struct Vocabulary {
     /// A power of two, a quarter of them free at least.
     slots: Vec<Slot>,
-    entries: Vec<Entry>,
+    entries: Vec<Word>,
     arena: Vec<u8>,
     hasher: foldhash::fast::RandomState,
     /// Random seed on which the slots of words depend.
@@ -157,7 +157,7 @@ impl Vocabulary {
             self.arena.extend_from_slice(word);
         }
         self.slots[at & mask] = Slot { place, tag, index };
-        self.entries.push(Entry { place, tag, last_doc: NO_DOC, doc_freq: 0, length });
+        self.entries.push(Word { place, tag, last_doc: NO_DOC, doc_freq: 0, length });
         FIRST_TERM + index
     }
 
@@ -230,7 +230,7 @@ impl Vocabulary {
 
     pub(super) fn heap_bytes(&self) -> usize {
         self.arena.capacity()
-            + self.entries.capacity() * size_of::<Entry>()
+            + self.entries.capacity() * size_of::<Word>()
             + self.slots.capacity() * size_of::<Slot>()
             + self.recent.capacity() * size_of::<ShortWord>()
     }
@@ -269,7 +269,7 @@ impl Vocabulary {
 
 /// The words of a vocabulary in byte order.
 pub(super) struct SortedTerms {
-    entries: Vec<Entry>,
+    entries: Vec<Word>,
     arena: Vec<u8>,
     /// First bytes and index of each.
     order: Vec<(u64, u32)>,
@@ -301,7 +301,7 @@ impl SortedTerms {
     }
 }
 
-fn text_at<'a>(arena: &'a [u8], entry: &Entry) -> &'a [u8] {
+fn text_at<'a>(arena: &'a [u8], entry: &Word) -> &'a [u8] {
     let start = entry.place as usize;
     &arena[start..start + entry.length as usize]
 }

@@ -15,12 +15,12 @@ const COUNT_MAX: usize = 32;
 /// The connections. Shared by reference.
 #[derive(Debug, Default)]
 pub(super) struct Readers {
-    state: Mutex<State>,
+    state: Mutex<Pool>,
     given_back: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Pool {
     free: Vec<Connection>,
     /// Number of connections in use.
     taken: usize,

@@ -14,7 +14,7 @@ use lamina_protocol::wire::similar::SimilarQuery;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::answer::points_in_time::{Snapshots, State};
+use crate::answer::points_in_time::{NamedSnapshot, Snapshots};
 
 mod multi;
 

@@ -3,7 +3,7 @@
 use super::*;
 
 fn states<const N: usize>(states: [(&str, Arc<Snapshot>); N]) -> Snapshots {
-    states.map(|(uid, snapshot)| State::named(&Aliases::default().resolve(uid.to_owned()), snapshot)).into()
+    states.map(|(uid, snapshot)| NamedSnapshot::named(&Aliases::default().resolve(uid.to_owned()), snapshot)).into()
 }
 
 /// The answer to a multi-search over `animals` and a second index, `plants`.

@@ -15,7 +15,7 @@ const COPIED: usize = 16;
 
 /// Meaning of a code.
 #[derive(Clone, Copy)]
-struct Entry {
+struct Phrase {
     /// Offset of the JSON of the phrase. It has a space before it if the phrase begins with a word.
     start: u32,
     length: u16,
@@ -40,7 +40,7 @@ pub(in super::super) struct WordDecoder {
     symbols: CodeTable,
     bytes: CodeTable,
     /// By rank of the code.
-    entries: Box<[Entry]>,
+    entries: Box<[Phrase]>,
     text: Box<[u8]>,
     byte_of_rank: Box<[u8]>,
     pieces: Pieces,
@@ -149,17 +149,17 @@ impl WordDecoder {
             .collect();
         let mut text = Vec::with_capacity(json.len() + lengths.len() + COPIED);
         let entry = |symbol: u32| {
-            let spelled = Entry { start: symbol, length: 0, kind: Kind::Spelled, begins_with_word: false };
+            let spelled = Phrase { start: symbol, length: 0, kind: Kind::Spelled, begins_with_word: false };
             let Some(number) = symbol.checked_sub(FIRST_PHRASE) else { return spelled };
             let Some(&(length, begins_with_word)) = lengths.get(number as usize) else {
-                return Entry { kind: Kind::Unused, ..spelled };
+                return Phrase { kind: Kind::Unused, ..spelled };
             };
             let (start, from) = (text.len() as u32, starts[number as usize]);
             text.extend(begins_with_word.then_some(b' '));
             text.extend_from_slice(&json[from..from + usize::from(length)]);
             let is_word = model.class(number as usize) == Class::Word;
             let kind = if is_word { Kind::EndsWithWord } else { Kind::EndsOtherwise };
-            Entry { start, length: length + u16::from(begins_with_word), kind, begins_with_word }
+            Phrase { start, length: length + u16::from(begins_with_word), kind, begins_with_word }
         };
         let entries = in_code_order(&model.lengths).into_iter().map(entry).collect();
         text.extend_from_slice(&[0; COPIED]);
