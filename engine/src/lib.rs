@@ -51,6 +51,19 @@
 //! # }
 //! ```
 //!
+//! Each module uses only those above it in this list:
+//!
+//! * [`geo`]: distances, regions, the documents inside or nearest
+//! * [`vector`]: similarity of vectors, exactly or by their codes
+//! * [`condition`]: a filter checked against the settings, then as ranges of ordinals
+//! * [`facet`]: counts, extremes, ranges and histograms of values
+//! * [`sort`]: sort expressions, sort keys of documents, the first documents of an order
+//! * [`highlight`]: the displayed form of a hit: selected attributes, matches in tags, cropped texts
+//! * [`boost`]: a factor for each document, from columns, filters and places
+//! * [`query`]: the text of a query to a graph, to sets of terms, to candidates
+//! * [`rank`]: ranking rules as one lexicographic key, top k, scores
+//! * [`search`](mod@search): the entry point, from a request to a result
+//!
 //! Below this crate are `lamina-text` (words, languages, the syntax of filters), `lamina-segment` (one file of an index) and `lamina-index`
 //! (commits, merges, settings). Their modules are here too, for the server: [`index`], [`segment`], [`text`] and the others.
 #![deny(unsafe_code)]

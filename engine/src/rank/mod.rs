@@ -1,4 +1,9 @@
 //! The order of hits: ranking rules, keys, the best documents, and scores.
+//!
+//! Files use each other downwards: `rules` and `key` (the costs of a rule, packed) | `matcher`, `path` (the costs of one document) |
+//! `context` (the immutable parts of a search) | `bounds`, `neighbours`, `groups` (least costs of many documents) | `cut` (a level into
+//! groups, best first) | `scan` (a group into the top k) | `details` (the result of each rule for a hit) | `keyword` (one level after
+//! another).
 
 pub(crate) mod bm25;
 mod bounds;

@@ -1,4 +1,5 @@
-//! Points in time and durations as the public protocol writes them.
+//! Points in time and durations as the public protocol writes them: fractions without trailing zeros, durations as ISO 8601, and eight
+//! bytes in SQLite. The crate `time` does the calendar.
 
 use std::fmt;
 use std::str::FromStr;

@@ -11,6 +11,9 @@
 //! * [`roster`]: replicas say in the store that they are there.
 //! * [`role`]: whether a server writes or follows, where its options leave that to the store.
 //!
+//! A *root* is the object that makes commits of all indexes visible to replicas. An *epoch* counts the servers that have published to the
+//! store: a higher one has taken over.
+//!
 //! Searches never wait for either. A publisher that another one has taken over from finds its next root refused, and stops.
 //!
 //! Uses the engine, `lamina-base`, `lamina-protocol` and `lamina-data`. Answers no request and runs no task.

@@ -1,4 +1,7 @@
 //! HTTP without routes: connections, bodies, codings, answers, the web pages that may ask.
+//!
+//! [`routing`] is rows of routes and the one filter that dispatches. [`payload`] decodes, checks and stores incoming documents as streams.
+//! [`requests`] has requests with their bodies and the permissions of their keys, up to the response.
 
 pub(crate) mod payload;
 pub(crate) mod requests;

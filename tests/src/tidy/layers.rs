@@ -186,80 +186,71 @@ fn crates_use_only_what_is_above_them() {
     check_crates(SERVER_CRATES.iter().copied(), "server", &["engine"]);
 }
 
-/// The map shows the same crates as the test, in the same order.
-#[test]
-fn the_map_shows_the_crates_of_the_server() {
+/// The rows of a table of the map, between two marks of this name.
+fn rows_of_the_map(name: &str) -> Vec<Vec<String>> {
     let map = fs::read_to_string(repository().join("ARCHITECTURE.md")).expect("the map");
-    let block = map.split("<!-- crates of the server -->").nth(1).expect("a marked block");
-    let rows = block.lines().filter(|line| line.starts_with("| `"));
-    let shown: Vec<String> = rows
-        .map(|row| {
-            let cells: Vec<&str> = row.trim_matches(['|', ' ']).split(" | ").collect();
-            format!("{} {} {}", cells[0], cells[1], cells[3])
-        })
-        .collect();
-    let crates = SERVER_CRATES.iter();
-    let expected: Vec<String> =
-        crates.map(|(name, folder, uses)| format!("`{name}` `{folder}` {}", uses.join(", "))).collect();
+    let block = map.split(&format!("<!-- {name} -->")).nth(1).expect("a marked block");
+    let rows = block.lines().filter(|line| line.starts_with("| ")).skip(1);
+    rows.map(|row| row.trim_matches(['|', ' ']).split(" | ").map(str::to_owned).collect()).collect()
+}
+
+/// The map shows the same crates as the tests, in the same order.
+#[test]
+fn the_map_shows_the_crates() {
+    let row = |name: &str, folder: &str, uses: &[&str]| {
+        let uses = if uses.is_empty() { "nothing".to_owned() } else { uses.join(", ") };
+        [format!("`{name}`"), format!("`{folder}`"), uses]
+    };
+    let engine = ENGINE_CRATES.iter().map(|(name, folder, _, uses)| row(name, folder, uses));
+    let expected: Vec<_> =
+        engine.chain(SERVER_CRATES.iter().map(|(name, folder, uses)| row(name, folder, uses))).collect();
+    let shown: Vec<_> = rows_of_the_map("crates").into_iter().map(|row| [0, 1, 3].map(|at| row[at].clone())).collect();
     assert_eq!(shown, expected);
 }
 
-/// The map shows the same floors as the test, in the same order, with the modules of each.
+/// The map shows the same floors as the test, in the same order.
 #[test]
 fn the_map_shows_the_floors_of_the_server() {
-    let map = fs::read_to_string(repository().join("ARCHITECTURE.md")).expect("the map");
-    let block = map.split("<!-- floors of the server -->").nth(1).expect("a marked block");
-    let rows = block.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | `"));
-    let mut shown: Vec<(usize, &str)> =
-        rows.map(|(floor, rest)| (floor.parse().expect("a number"), rest.split('`').next().unwrap())).collect();
-    assert!(shown.is_sorted_by_key(|(floor, _)| *floor), "from the bottom up: {shown:?}");
-    let floor_of =
-        |module: &str| SERVER_FLOORS.iter().position(|(modules, _)| modules.contains(&module)).map(|at| at + 1);
-    let sources = sources("rs");
-    let mut there: Vec<(usize, &str)> = Vec::new();
-    let production = sources.iter().filter(|source| !source.is_test());
-    for path in production.filter_map(|source| source.path.strip_prefix("server/src/")) {
-        let path = path.strip_suffix(".rs").unwrap();
-        let path = path.strip_suffix("/mod").unwrap_or(path);
-        let floor = floor_of(path.split('/').next().unwrap());
-        let Some(floor) = floor else { continue };
-        // Floors that are one module, and the modules of the others.
-        let is_whole = |name: &str| shown.contains(&(floor, name));
-        let parent = path.split('/').next().unwrap();
-        if is_whole(path) || (path.matches('/').count() == 1 && !is_whole(parent)) {
-            there.push((floor, path));
-        }
-    }
-    there.sort_unstable();
-    shown.sort_unstable();
-    assert_eq!(shown, there, "ARCHITECTURE.md shows SERVER_FLOORS with their modules");
+    let quoted = |modules: &[&str]| modules.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let floors = (1..).zip(SERVER_FLOORS).map(|(floor, (modules, _)): (usize, _)| [floor.to_string(), quoted(modules)]);
+    let rows = rows_of_the_map("floors of the server").into_iter();
+    let shown: Vec<_> = rows.map(|row| [row[0].clone(), row[1].clone()]).collect();
+    assert_eq!(shown, floors.collect::<Vec<_>>());
 }
 
-/// The map lists the modules of the engine, each behind those that it uses, with its crate.
+/// Heads of crates and folders that list their modules.
+const HEADS: [&str; 7] = [
+    "engine/text/src/lib.rs",
+    "engine/segment/src/lib.rs",
+    "engine/index/src/lib.rs",
+    "engine/src/lib.rs",
+    "server/src/answer/mod.rs",
+    "server/src/work/mod.rs",
+    "server/src/http/mod.rs",
+];
+
+/// Checks that heads name the modules that others use. That of the engine names them from the bottom up.
 #[test]
-fn the_map_lists_the_modules_of_the_engine() {
-    let map = fs::read_to_string(repository().join("ARCHITECTURE.md")).expect("the map");
-    let table =
-        map.split("`engine/`, the library").nth(1).and_then(|rest| rest.split("`server/` is nine crates").next());
-    let rows = table.expect("the table").lines().filter_map(|line| line.strip_prefix("| `"));
-    let shown: Vec<(&str, &str)> = rows
-        .map(|row| {
-            let mut names = row.split('`').step_by(2);
-            (names.next().expect("a crate"), names.next().expect("a module"))
-        })
-        .collect();
-    let place = |(crate_name, module): &(&str, &str)| {
-        let at = ENGINE_CRATES.iter().position(|(name, ..)| name == crate_name);
-        let at = at.unwrap_or_else(|| panic!("no {crate_name}"));
-        let layer = ENGINE_CRATES[at].2.iter().position(|(modules, _)| modules.contains(module));
-        (at, layer.unwrap_or_else(|| panic!("no {module}")))
-    };
-    let places: Vec<(usize, usize)> = shown.iter().map(place).collect();
-    assert!(places.is_sorted(), "{shown:?}");
-    let all = ENGINE_CRATES.iter().flat_map(|(name, _, layers, _)| {
-        layers.iter().flat_map(move |(modules, _)| modules.iter().map(move |module| (*name, *module)))
-    });
-    assert_eq!(shown.into_iter().collect::<BTreeSet<_>>(), all.collect());
+fn heads_name_their_modules() {
+    let sources = sources("rs");
+    let mut violations = Vec::new();
+    for path in HEADS {
+        let source = sources.iter().find(|source| source.path == path).expect("a head");
+        let head: String = source.text.lines().take_while(|line| line.starts_with("//!")).collect();
+        let named = source.code().filter(|(_, line)| line.starts_with("pub"));
+        let modules = named.filter_map(|(_, line)| line.split_once("mod ")?.1.strip_suffix(';'));
+        for module in modules {
+            if !head.contains(&format!("[`{module}`]")) {
+                violations.push(format!("{path}: its head does not name `{module}`"));
+            }
+        }
+    }
+    let head = fs::read_to_string(repository().join("engine/src/lib.rs")).expect("the engine");
+    let (_, .., layers, _) = ENGINE_CRATES[3];
+    let modules = layers.iter().flat_map(|(modules, _)| modules.iter());
+    let places = modules.map(|module| head.find(&format!("//! * [`{module}`]")).unwrap_or_else(|| panic!("{module}")));
+    assert!(places.collect::<Vec<_>>().is_sorted(), "engine/src/lib.rs lists its modules from the bottom up");
+    none(violations);
 }
 
 /// Crates whose files use each other in one direction only. A file in the folder of another one may use that one's items: the other

@@ -1,6 +1,7 @@
 //! The house rules that a program can check, on the sources of the repository.
 
 mod comments;
+mod errors;
 mod layers;
 mod limits;
 mod map;
@@ -173,8 +174,24 @@ fn nothing_is_left_unfinished_or_silenced() {
                 violations.push(format!("{}:{number}: {line}", source.path));
             }
         }
+        for attribute in source.text.split("#[expect(").skip(1).filter_map(|rest| rest.split(")]").next()) {
+            if !attribute.contains("reason = ") {
+                violations.push(format!("{}: #[expect({attribute})] has no reason", source.path));
+            }
+        }
     }
     none(violations);
+}
+
+/// Names of modules that say nothing of their concern.
+const NO_NAMES: [&str; 7] = ["common", "helper", "helpers", "manager", "misc", "util", "utils"];
+
+#[test]
+fn modules_are_named_after_their_concern() {
+    let sources = sources("rs");
+    let parts = |path: &str| path.trim_end_matches(".rs").split('/').map(str::to_owned).collect::<Vec<_>>();
+    let is_vague = |source: &&Source| parts(&source.path).iter().any(|part| NO_NAMES.contains(&part.as_str()));
+    none(sources.iter().filter(is_vague).map(|source| source.path.clone()).collect());
 }
 
 /// Routes are rows of a table: what is said of one by a filter, rights and descriptions would not know.

@@ -3,6 +3,11 @@
 //! Readers take a [`Snapshot`] and never block others. Writers go through [`Index::apply`], one at a time: a
 //! batch of [`Operation`]s becomes new segments and tombstones, and one commit makes it visible and durable at once.
 //! A thread merges segments in the background.
+//!
+//! Words used here: a *tombstone* is the mark of a deleted document, in a bitmap beside its segment. A *manifest* is the file that names
+//! everything that makes up the index. A *generation* is the number of a commit or a merge, which begins with the epoch of its
+//! writer; that of a commit is also the number of its *state*, which readers find until the next commit. A *patch* is a number or a boolean
+//! that a document got after its segment was written.
 
 mod bulk;
 mod changes;

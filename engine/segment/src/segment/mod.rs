@@ -1,22 +1,31 @@
 //! A segment: one write-once file that holds a share of an index's documents in every form the engine needs.
 //!
-//! | question | section | module |
+//! | question | section | good for |
 //! |---|---|---|
-//! | which terms are there, in order | terms | [`Terms`] |
-//! | which documents hold a term, in which fields | postings | [`Postings`] |
-//! | what does a document say, word by word | tokens | [`TokenColumn`] |
-//! | which values does a field have | columns, geo, shapes | [`Columns`], [`Geo`], [`Shapes`] |
-//! | which vectors has a document | vectors | [`Vectors`] |
-//! | which vectors may be near another one | vector codes | [`VectorCodes`] |
-//! | what was the document | store | [`Store`] |
-//! | what did it get since | patches | [`Patches`] |
-//! | which document has this primary key | keys | [`Keys`] |
+//! | which terms start with, or look like this | [`Terms`]: an fst from term to ordinal, in order | prefixes (a range of ordinals), typos (an automaton walks it) |
+//! | which documents hold a term, in which fields | [`Postings`]: bit-packed blocks of 128 documents, with a code for the set of fields | candidates; not where in the text |
+//! | which documents hold these frequent words near each other | `neighbours`: lists for the most frequent words | phrases and `proximity`, without reading tokens |
+//! | what does a document say, word by word | [`TokenColumn`]: ordinals in reading order | proximity, position, exactness; not finding documents |
+//! | which values does a field have | [`Columns`]: one space of ordinals per field, both directions | filters, sorting, facets, distinct |
+//! | which documents are in a region | [`Geo`], [`Shapes`]: along a space-filling curve | regions of any form: only documents at their border are examined |
+//! | which vectors has a document | [`Vectors`]: per embedder, `f32` or a bit a dimension | exact similarity, under any filter |
+//! | which vectors may be near another one | [`VectorCodes`]: codes of four bits in lists | candidates among very many |
+//! | what was the document | [`Store`]: its JSON text in compressed blocks | returning documents |
+//! | what did it get since | [`Patches`]: numbers and booleans in files beside the segment | counters, without rewriting documents |
+//! | which document has this primary key | [`Keys`]: an fst and a small bloom filter | upserts, deletes, `GET` |
 //!
 //! [`SegmentWriter`] gathers documents in memory and writes the file once; [`SegmentReader`] is a view over the mapped
 //! file that keeps almost nothing on the heap; [`merge()`] streams several segments into one. The byte layout is
 //! described in `segment-format.md`.
 //!
-//! Documents are numbered `0..doc_count` in ascending order of their [`InternalId`](lamina_text::id::InternalId).
+//! Documents are numbered `0..doc_count` in ascending order of their [`InternalId`](lamina_text::id::InternalId), the order of their
+//! first insertion, so breaking ties needs no column.
+//!
+//! Words used here: an *ordinal* is the number of a term, or of a column's value, in the sorted order of its segment. A *field set* is the
+//! set of fields in which a term occurs in a document. The *zone* of a posting says how early the term occurs in the field (0 to 3). A
+//! *union* is the documents of all terms with a crowded prefix. A *cell* is a range of terms, mostly those that begin with the same
+//! letters; *followers* are, by frequent word and cell, the documents in which a term of the cell comes right after the word. *Skip data*
+//! is the last document and the end of each block of a list. *Health* is the known damage of an open segment.
 //!
 //! **Damage.** Opening checks structure and the checksums of what other crates walk unchecked (the fst dictionaries).
 //! Accessors are total functions: bytes that were damaged later give wrong, missing or cut values, or an error where

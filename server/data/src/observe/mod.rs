@@ -1,4 +1,5 @@
-//! What the server remembers of the requests that it answered.
+//! What the server remembers of the requests that it answered. Numbers are read where they are kept, and written in the text format of
+//! Prometheus here, so that none is counted twice.
 
 mod exposition;
 mod http_series;

@@ -77,6 +77,7 @@ impl EmbedFailure {
 
 /// Reason for which a template is invalid or produced no text.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum TemplateError {
     /// The template passes a limit.
     #[error(transparent)]
