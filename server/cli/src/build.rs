@@ -137,7 +137,7 @@ fn checked(args: &BuildArgs) -> Result<(), BuildError> {
     if folder.exists() {
         return Err(BuildError::Exists(folder));
     }
-    let built = build(args, &formats, settings, (&folder, publishing.as_ref()));
+    let built = build(args, &formats, settings, &folder, publishing.as_ref());
     if built.is_err() || publishing.is_some() {
         // The first error is what counts.
         let _ = fs::remove_dir_all(&folder);
@@ -170,7 +170,8 @@ fn build(
     args: &BuildArgs,
     formats: &[(PayloadFormat, Packing)],
     settings: Option<Operation>,
-    (folder, publishing): (&Path, Option<&Publishing>),
+    folder: &Path,
+    publishing: Option<&Publishing>,
 ) -> Result<(), BuildError> {
     let start = Instant::now();
     let options = options(args);
@@ -179,9 +180,9 @@ fn build(
     let mut operations: Vec<Operation> = settings.into_iter().collect();
     let settings_count = operations.len();
     let mut lines = Vec::with_capacity(args.files.len());
-    for (number, (file, format)) in args.files.iter().zip(formats).enumerate() {
+    for (number, (file, (format, packing))) in args.files.iter().zip(formats).enumerate() {
         let path = folder.join(format!("documents-{number}.tmp"));
-        normalize(file, *format, &path, &mut DocumentBytesMax(document_bytes_max(memory_bytes)))?;
+        normalize(file, *format, *packing, &path, &mut DocumentBytesMax(document_bytes_max(memory_bytes)))?;
         let payload = Payload::File(path.clone());
         let primary_key = args.primary_key.clone();
         operations.push(Operation::Upsert(Upsert {
@@ -270,7 +271,8 @@ fn format_of(file: &Path) -> Result<(PayloadFormat, Packing), BuildError> {
 /// Writes the documents of a file as lines.
 fn normalize(
     file: &Path,
-    (format, packing): (PayloadFormat, Packing),
+    format: PayloadFormat,
+    packing: Packing,
     path: &Path,
     memory: &mut dyn PayloadMemory,
 ) -> Result<(), BuildError> {

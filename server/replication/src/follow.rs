@@ -217,8 +217,9 @@ impl Run {
     /// Follows the newest root, if there is a new one. Whether there was.
     fn look(&mut self) -> Result<bool, FollowError> {
         let start = Instant::now();
-        let (has, place) = ((self.has.root, self.is_first), self.store.shown());
-        let root = blocking(newest_to_follow(&self.store, has, self.known.as_ref(), &place))?;
+        let place = self.store.shown();
+        let newest = newest_to_follow(&self.store, self.has.root, self.is_first, self.known.as_ref(), &place);
+        let root = blocking(newest)?;
         let (generation, writer) = match &root {
             Some(root) if self.is_writer_of(root) => {
                 tracing::info!("the store is there again, and this server is its writer");

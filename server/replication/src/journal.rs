@@ -263,7 +263,8 @@ impl<S: Objects> Journal<S> {
     /// [`Setback::TakenOver`], or what the store says; damage of a record.
     pub(super) async fn take_over(
         store: S,
-        (epoch, nonce): (u64, Uuid),
+        epoch: u64,
+        nonce: Uuid,
         position: Option<&Position>,
     ) -> Result<(Journal<S>, Ledger, Vec<Record>), Setback> {
         let mut ledger = Ledger::default();

@@ -99,7 +99,8 @@ impl Known {
 /// [`ObjectError::Refused`] where a store that is known has no root, or what the store says.
 pub(super) async fn newest_to_follow<S: Objects>(
     store: &S,
-    (has, is_first): (u64, bool),
+    has: u64,
+    is_first: bool,
     known: Option<&Known>,
     place: &str,
 ) -> Result<Option<Root>, ObjectError> {

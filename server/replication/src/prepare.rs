@@ -145,11 +145,11 @@ fn take_journal(
     has_followed: bool,
 ) -> Result<(Journal<ObjectStore>, Ledger), ObjectError> {
     let (epoch, position) = (chain.last().epoch, chain.last().journal.clone());
-    let taken = blocking(Journal::take_over(store.clone(), (epoch, nonce), position.as_ref()));
+    let taken = blocking(Journal::take_over(store.clone(), epoch, nonce, position.as_ref()));
     let (journal, mut ledger, records) = taken.map_err(refused)?;
     let tasks = taking.queue.store();
     if let Some(position) = &position {
-        let count = bring(&store, &records, position, (tasks, has_followed), &taking.instance.payload_folder())?;
+        let count = bring(&store, &records, position, tasks, has_followed, &taking.instance.payload_folder())?;
         if count > 0 {
             tracing::warn!("carrying out {}, acknowledged before and not published", counted(count, "task"));
         }
@@ -178,7 +178,8 @@ fn bring(
     store: &ObjectStore,
     records: &[Record],
     position: &Position,
-    (tasks, has_followed): (&Store, bool),
+    tasks: &Store,
+    has_followed: bool,
     payloads: &Path,
 ) -> Result<usize, ObjectError> {
     let next = tasks.uid_for(None).map_err(of_queue)?;

@@ -106,7 +106,7 @@ impl Tally {
         }
         let bucket_of = tally.part(asked, &values)?;
         match by_document {
-            Some((column, candidates)) => tally.count_documents(asked, &values, &bucket_of, (column, candidates)),
+            Some((column, candidates)) => tally.count_documents(asked, &values, &bucket_of, column, candidates),
             None => tally.count_values(asked, &values, &bucket_of),
         }
         tally.buckets.retain(|(_, count)| *count > 0);
@@ -152,7 +152,8 @@ impl Tally {
         asked: &Measure,
         values: &[Counted],
         bucket_of: &[u32],
-        (column, candidates): (&Column, &DocSet),
+        column: &Column,
+        candidates: &DocSet,
     ) {
         if asked.ranges.is_empty() && self.buckets.is_empty() {
             return;

@@ -86,7 +86,8 @@ impl Bounds {
     /// `candidates` are in at least one part, or have the bound 0; `are_all`: every document of a part is one. Without
     /// ceilings all parts are whole.
     pub(super) fn new(
-        (candidates, are_all): (&DocSet, bool),
+        candidates: &DocSet,
+        are_all: bool,
         doc_count: u32,
         ceilings: Option<&[u8]>,
         parts: &[Part<'_>],
@@ -313,7 +314,7 @@ mod tests {
                 want.sort_by_key(|&(bound, doc)| (std::cmp::Reverse(bound), doc));
                 let among = doc_set(asked, as_bitset);
                 let among = if doc_count > DOCS { DocSet::from_sorted(among.to_vec()) } else { among };
-                let bounds = Bounds::new((&among, are_all), doc_count, ceilings.as_deref(), &parts);
+                let bounds = Bounds::new(&among, are_all, doc_count, ceilings.as_deref(), &parts);
                 prop_assert_eq!(&bounds.between(0, 255), &want);
                 let upper: Vec<_> = want.iter().copied().filter(|b| (20..=60).contains(&b.0)).collect();
                 prop_assert_eq!(bounds.between(20, 60), upper);

@@ -162,7 +162,7 @@ pub(crate) fn rank<'a>(search: &Bm25Search<'a>, segments: &'a [SegmentInput<'a>]
             let reader = segments[index].query.reader();
             let ceilings = search.ceilings.then(|| ceilings(&search.views[index], search.statistics)).flatten();
             let parts = parts_of_words(&readings, index, scale, ceilings.is_some().then_some(reader));
-            let bounds = || Bounds::new((&matching, are_all), reader.doc_count(), ceilings.as_deref(), &parts);
+            let bounds = || Bounds::new(&matching, are_all, reader.doc_count(), ceilings.as_deref(), &parts);
             let degraded = !matching.is_empty() && search.wanted > 0 && scan.all(&bounds(), search.wanted, &mut top);
             (matching, top.into_entries(), degraded)
         })

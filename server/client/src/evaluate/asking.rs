@@ -35,7 +35,8 @@ impl Server<'_> {
         &self,
         variant: &Variant,
         judgements: &[Judgement],
-        (trials, is_cloned): (&mut Trials<'_>, bool),
+        trials: &mut Trials<'_>,
+        is_cloned: bool,
     ) -> Result<Vec<Answer>, EvaluateError> {
         let uid = self.index_of(variant);
         if !is_cloned {

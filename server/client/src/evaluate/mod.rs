@@ -246,12 +246,12 @@ async fn measure_with(
         let is_cloned = !is_replica && tries_settings(server.index_of(variant));
         let mut answers = match is_replica && !variant.settings.is_empty() {
             true => Err(EvaluateError::Replica),
-            false => server.answers(variant, judgements, (trials, is_cloned)).await,
+            false => server.answers(variant, judgements, trials, is_cloned).await,
         };
         if matches!(answers, Err(EvaluateError::Replica)) {
             is_replica = true;
             if variant.settings.is_empty() {
-                answers = server.answers(variant, judgements, (trials, false)).await;
+                answers = server.answers(variant, judgements, trials, false).await;
             } else {
                 announce(format_args!("`{}` is left out: {}", variant.name, EvaluateError::Replica));
                 continue;

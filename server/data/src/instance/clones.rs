@@ -60,7 +60,8 @@ impl Instance {
     pub fn attach_unnamed(
         &self,
         store: &Store,
-        (folder, name): (&Path, &str),
+        folder: &Path,
+        name: &str,
         uid: &str,
         batch: u32,
     ) -> ApiResult<(FolderName, Arc<Index>)> {

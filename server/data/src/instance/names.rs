@@ -67,7 +67,7 @@ impl Plan {
             named.iter().map(|(_, of_index)| of_index.as_str()).chain(unnamed.iter().map(String::as_str)),
         );
         if !is_empty {
-            refuse_older_copy(folder, store, &summaries, (next_task, next_batch))?;
+            refuse_older_copy(folder, store, &summaries, next_task, next_batch)?;
         }
         let rebuilt = if was_lost { rebuilt(folder, &named, &unnamed, &summaries, is_empty)? } else { Vec::new() };
         unnamed.retain(|of_index| !rebuilt.iter().any(|(_, rebuilt)| rebuilt.as_str() == of_index));
@@ -152,7 +152,8 @@ fn refuse_older_copy(
     folder: &Path,
     store: &Store,
     summaries: &Summaries,
-    (next_task, next_batch): (u32, u32),
+    next_task: u32,
+    next_batch: u32,
 ) -> Result<(), InstanceError> {
     let mut ahead = Vec::new();
     for (of_index, summary) in summaries {

@@ -31,7 +31,8 @@ impl RemotePage {
     /// One of the `remote_*` codes, with the name.
     pub(crate) async fn fetch(
         outbound: &Outbound,
-        (name, remote): (&str, &Remote),
+        name: &str,
+        remote: &Remote,
         index_uid: &str,
         body: &Value,
         budget: &AnswerBudget,

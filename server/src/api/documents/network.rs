@@ -118,7 +118,7 @@ async fn pages(
         let body = body(position);
         async move {
             let Some(body) = body else { return Ok(None) };
-            RemotePage::fetch(&state.outbound, (name, remote), uid, &body, budget).await.map(Some)
+            RemotePage::fetch(&state.outbound, name, remote, uid, &body, budget).await.map(Some)
         }
     });
     try_join_all(asking).await

@@ -140,7 +140,7 @@ impl Request {
     /// Returns what it takes to see whether the request would still be allowed, for an answer that goes on.
     pub(crate) fn standing(&self) -> Standing {
         let key = self.headers.get(header::AUTHORIZATION);
-        Standing::new(&self.state, (self.endpoint, self.path()), key, &self.rights)
+        Standing::new(&self.state, self.endpoint, self.path(), key, &self.rights)
     }
 
     /// The index that the uid in the path names, which may be an alias.

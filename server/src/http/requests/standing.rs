@@ -28,7 +28,8 @@ impl Standing {
     /// `key` is the header that names it.
     pub(super) fn new(
         state: &Arc<AppState>,
-        (endpoint, path): (Endpoint, &str),
+        endpoint: Endpoint,
+        path: &str,
         key: Option<&HeaderValue>,
         rights: &Rights,
     ) -> Standing {

@@ -170,7 +170,7 @@ impl Index {
     pub fn way_to(&self, manifest: &[u8], is_published: bool) -> Result<Way, IndexError> {
         let shared = self.shared();
         let _writer = shared.lock_writer();
-        way(shared, (&Manifest::from_bytes(RECEIVED, manifest)?, manifest), is_published)
+        way(shared, &Manifest::from_bytes(RECEIVED, manifest)?, manifest, is_published)
     }
 
     /// Becomes the state of a manifest that another process has written, to which the [way](Way) is [`Way::On`] or [`Way::Here`]. Durable
@@ -186,7 +186,7 @@ impl Index {
         let (old, bytes, directory) = (shared.snapshot(), manifest, &shared.directory);
         let manifest = Manifest::from_bytes(RECEIVED, bytes)?;
         let name = manifest_name(manifest.body.generation);
-        match way(shared, (&manifest, bytes), is_published)? {
+        match way(shared, &manifest, bytes, is_published)? {
             Way::Here if has_manifest(shared, &name, bytes) => return Ok(()),
             Way::Apart => return Err(IndexError::OtherHistory),
             // The same state may come from a program that says more, or less, of what will be.
@@ -211,7 +211,7 @@ fn has_manifest(shared: &Shared, name: &str, bytes: &[u8]) -> bool {
 }
 
 /// With the lock of the writer.
-fn way(shared: &Shared, (coming, bytes): (&Manifest, &[u8]), is_published: bool) -> Result<Way, IndexError> {
+fn way(shared: &Shared, coming: &Manifest, bytes: &[u8], is_published: bool) -> Result<Way, IndexError> {
     let here = shared.snapshot();
     here.check_whole()?;
     let body = &coming.body;

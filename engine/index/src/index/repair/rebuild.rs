@@ -85,7 +85,9 @@ impl<'a> Comparison<'a> {
         self.words.clear();
         let read = self.documents.visit(&mut self.words, json, usize::MAX).is_ok();
         match self.salvage.text().filter(|_| self.is_possible) {
-            Some(text) => read && self.words.are_those_of(doc, text, self.reading.settings, self.reading.fields),
+            Some((terms, tokens)) => {
+                read && self.words.are_those_of(doc, terms, tokens, self.reading.settings, self.reading.fields)
+            }
             None => {
                 repair.uncompared += u64::from(read);
                 read

@@ -26,7 +26,8 @@ impl Words {
     pub(super) fn are_those_of(
         &self,
         doc: DocId,
-        (terms, tokens): (&Terms, &TokenColumn),
+        terms: &Terms,
+        tokens: &TokenColumn,
         settings: &Settings,
         fields: &FieldMap,
     ) -> bool {

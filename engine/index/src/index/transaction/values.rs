@@ -79,7 +79,7 @@ impl Gathered {
         self.patches.get(&address.segment)?.get(&field)?.1.get(&address.doc).copied()
     }
 
-    fn insert(&mut self, address: DocumentAddress, (field, name): (FieldId, &str), value: PatchValue) {
+    fn insert(&mut self, address: DocumentAddress, field: FieldId, name: &str, value: PatchValue) {
         let of_segment = self.patches.entry(address.segment).or_default();
         let of_field = of_segment.entry(field).or_insert_with(|| (name.to_owned(), BTreeMap::new()));
         of_field.1.insert(address.doc, value);
@@ -120,7 +120,7 @@ impl Transaction<'_> {
                 increment.into_iter().filter_map(|(name, by)| Some((name, Change::Increment(number(&by)?))));
             let sets = set.into_iter().filter_map(|(name, to)| Some((name, Change::Set(scalar(&to)?))));
             for (name, change) in increments.chain(sets) {
-                if let Err(error) = self.gather(&mut gathering, &fields, address, (&id, &name), change)? {
+                if let Err(error) = self.gather(&mut gathering, &fields, address, &id, &name, change)? {
                     return Ok(Err(error));
                 }
             }
@@ -139,7 +139,8 @@ impl Transaction<'_> {
         gathering: &mut Gathering,
         fields: &FieldMap,
         address: DocumentAddress,
-        (id, name): (&str, &str),
+        id: &str,
+        name: &str,
         change: Change,
     ) -> Result<Result<(), OperationError>, IndexError> {
         let primary_key = self.state.primary_key.as_deref().unwrap_or_default();
@@ -147,7 +148,7 @@ impl Transaction<'_> {
             return Ok(Err(OperationError::KeyUpdate { field: name.to_owned() }));
         }
         let field = fields.get_or_insert(name)?;
-        let held = self.held(gathering, address, (field, name))?;
+        let held = self.held(gathering, address, field, name)?;
         let value = match (change, &held) {
             (Change::Set(value), _) => value,
             (Change::Increment(by), Held::Absent | Held::Null) => by,
@@ -166,7 +167,7 @@ impl Transaction<'_> {
             if matches!(held, Held::Absent) {
                 *gathering.own.added.entry(name.to_owned()).or_default() += 1;
             }
-            gathering.own.insert(address, (field, name), value);
+            gathering.own.insert(address, field, name, value);
         } else {
             gathering.rewritten.entry(address).or_default().insert(name.to_owned(), value);
         }
@@ -187,7 +188,8 @@ impl Transaction<'_> {
         &self,
         gathering: &mut Gathering,
         address: DocumentAddress,
-        (field, name): (FieldId, &str),
+        field: FieldId,
+        name: &str,
     ) -> Result<Held, IndexError> {
         let rewritten = gathering.rewritten.get(&address).and_then(|fields| fields.get(name)).copied();
         let gathered = gathering.own.get(address, field).or_else(|| self.gathered.get(address, field));

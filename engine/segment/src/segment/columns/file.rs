@@ -121,7 +121,8 @@ impl ColumnFileWriter {
 pub fn write_vector_file(
     embedders: &[VectorsBuilder],
     directory: &dyn Directory,
-    (meta, first_number): (&SegmentMeta, u64),
+    meta: &SegmentMeta,
+    first_number: u64,
     thresholds: &ListThresholds,
 ) -> Result<ColumnFileMeta, SegmentError> {
     let (file, ()) = written(directory, meta, first_number, |file| {

@@ -39,7 +39,7 @@ impl Nearest {
     /// some nanoseconds for each token that is decoded around one.
     pub fn distances(&self, doc: &TokensOfDoc<'_>, [mut before, mut behind]: [usize; 2]) -> [usize; 2] {
         let (len, packed) = doc.packed();
-        self.places.any(doc.decoder(), (len, packed), |place, bit| {
+        self.places.any(doc.decoder(), len, packed, |place, bit| {
             self.look_around(doc, packed, [place, len], bit, [&mut before, &mut behind]);
             before <= 1 && behind <= 1
         });

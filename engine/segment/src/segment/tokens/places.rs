@@ -40,7 +40,8 @@ impl Places {
     pub(super) fn any(
         &self,
         decoder: &Decoder,
-        (len, packed): (usize, Packed<'_>),
+        len: usize,
+        packed: Packed<'_>,
         mut is_last: impl FnMut(usize, usize) -> bool,
     ) -> bool {
         let bytes = packed.classes.get(..len.div_ceil(TOKENS_PER_BYTE)).unwrap_or_default();

@@ -38,7 +38,7 @@ impl Sequence {
             let is_there = |place| self.follow(decoder, packed, 0, place, decoder.bits_before(packed.classes, place));
             return (0..count).any(|place| is_there(place) && self.are_in_field(doc, place, &searched));
         };
-        places.any(decoder, (len, packed), |place, bit| {
+        places.any(decoder, len, packed, |place, bit| {
             let Some(first) = place.checked_sub(*before) else { return false };
             first + self.words.len() <= len
                 && self.precede(decoder, packed, *before, place, bit)

@@ -29,8 +29,9 @@ impl Process {
         chain: &mut Chain<Store>,
         has_followed: bool,
     ) -> Result<(Desk, Rc<RefCell<Ledger>>), Setback> {
-        let (who, position) = ((chain.last().epoch, chain.last().nonce), chain.last().journal.clone());
-        let (journal, ledger, records) = Journal::take_over(self.store.clone(), who, position.as_ref()).await?;
+        let (epoch, nonce, position) = (chain.last().epoch, chain.last().nonce, chain.last().journal.clone());
+        let taken = Journal::take_over(self.store.clone(), epoch, nonce, position.as_ref()).await;
+        let (journal, ledger, records) = taken?;
         if let Some(position) = &position {
             let mut disk = self.disk.borrow_mut();
             let next = disk.next_task;

@@ -48,7 +48,7 @@ impl Process {
     async fn look(&self, look: &mut Look) -> Result<bool, Setback> {
         let (has, uid) = (self.disk.borrow().followed.unwrap_or(0), self.disk.borrow().uid);
         let known = self.known();
-        let newest = newest_to_follow(&self.store, (has, look.is_first), known.as_ref(), "there").await?;
+        let newest = newest_to_follow(&self.store, has, look.is_first, known.as_ref(), "there").await?;
         if let Some(root) = newest {
             if has == 0 && root.holder == uid {
                 return Ok(true);

@@ -51,7 +51,8 @@ pub(crate) struct Counted {
 pub(super) fn count_by_index(
     snapshots: &Snapshots,
     federation: &Federation,
-    (candidates, matched): (&Candidates<'_>, Option<&Candidates<'_>>),
+    candidates: &Candidates<'_>,
+    matched: Option<&Candidates<'_>>,
     context: &Context,
 ) -> ApiResult<Vec<Counted>> {
     let wanted = context.values_wanted;

@@ -104,8 +104,7 @@ pub(crate) fn run_federated(
         out.cut_by(one.found.cuts());
         out.degraded_searches += u64::from(one.found.result.degraded);
     }
-    let counts = (&merged.candidates, matched.as_ref());
-    let counted = count_by_index(snapshots, federation, counts, context)?;
+    let counted = count_by_index(snapshots, federation, &merged.candidates, matched.as_ref(), context)?;
     let mut fields = around.fields(&ran, &merged, &counted, &mut out)?;
     details::put(snapshots, federation, &merged.candidates, context, &mut fields)?;
     for (key, value) in fields {

@@ -44,7 +44,7 @@ fn try_attach(context: Context<'_>, uid: &str, task: u32, name: &str) -> ApiResu
     check_no_alias(context, uid)?;
     let Context { instance, store, live, .. } = context;
     let record = Record::new(live);
-    let attach = |path: &Path| instance.attach_unnamed(store, (path, name), uid, live.uid);
+    let attach = |path: &Path| instance.attach_unnamed(store, path, name, uid, live.uid);
     let (folder, index) = match &context.places.attached {
         Attached::Folder(folder) => attach(&folder.join(name))?,
         Attached::Store(built) => match fetch_attached(built, name, (instance, store), live)? {

@@ -50,7 +50,8 @@ pub(in super::super) fn in_vain(index: &Index, error: IndexError) -> Embedded {
 /// Reports to the tasks of a batch what became of the vectors of their documents.
 pub(in super::super) fn report(
     context: Context<'_>,
-    (uid, index): (&str, &Index),
+    uid: &str,
+    index: &Index,
     embedded: &Embedded,
     batch: &mut FinishedBatch,
     tasks: &[Queued],

@@ -157,7 +157,7 @@ impl Worker {
         for Waiting { written, live } in ended {
             let (mut batch, tasks) = (written.batch, self.tasks_of(&live));
             if let (Some((uid, index)), Some(embedded)) = (&index, embedded) {
-                run::report(self.context(&live), (uid, index), embedded, &mut batch, &tasks);
+                run::report(self.context(&live), uid, index, embedded, &mut batch, &tasks);
             }
             (batch.index_changes, batch.rule_changes) = (Vec::new(), Vec::new());
             batch.embeds = None;

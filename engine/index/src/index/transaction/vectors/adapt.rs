@@ -236,12 +236,7 @@ fn stays(embedder: &ActiveEmbedder, work: Work, stored: &StoredVectors<'_>, shap
 }
 
 /// Keeps vectors of another size than the embedder makes now beside the others. The document waits for none.
-fn set_aside(
-    beside: &mut Beside,
-    embedder: &ActiveEmbedder,
-    doc: u32,
-    (stored, shape): (StoredVectors<'_>, VectorShape),
-) {
+fn set_aside(beside: &mut Beside, embedder: &ActiveEmbedder, doc: u32, stored: StoredVectors<'_>, shape: VectorShape) {
     beside.vectors(&name_aside(embedder.name(), shape.dimensions), shape).copy(doc, stored, shape);
     beside.vectors(embedder.name(), embedder.shape).set::<&[f32]>(doc, VectorState::supplied(false), 0, &[]);
 }
@@ -306,7 +301,7 @@ impl Adaptation<'_> {
         }
         let (directory, reader) = (self.resources.directory, &segment.reader);
         let (first, thresholds) = (self.resources.first_number, &self.resources.list_thresholds);
-        let file = write_vector_file(&beside.0, &**directory, (reader.meta(), first), thresholds)?;
+        let file = write_vector_file(&beside.0, &**directory, reader.meta(), first, thresholds)?;
         let added = FileGuard::provisional(directory.clone(), file.file.clone());
         let files = segment.files.iter().cloned().chain([added]).collect();
         let mut meta = reader.meta().clone();
@@ -329,9 +324,9 @@ impl Adaptation<'_> {
             let stored = stored(reader, embedder, doc)?;
             if let Some((kept, shape)) = stored.filter(|(stored, shape)| stays(embedder, work, stored, *shape)) {
                 if work.makes() && kept.count > 0 && shape.dimensions != embedder.shape.dimensions {
-                    set_aside(beside, embedder, doc, (kept, shape));
+                    set_aside(beside, embedder, doc, kept, shape);
                 } else if work != Work::Complete {
-                    self.keep(beside, embedder, doc, &plain, (kept, shape))?;
+                    self.keep(beside, embedder, doc, &plain, kept, shape)?;
                 }
                 continue;
             }
@@ -368,7 +363,8 @@ impl Adaptation<'_> {
         embedder: &ActiveEmbedder,
         doc: u32,
         plain: &[u8],
-        (stored, shape): (StoredVectors<'_>, VectorShape),
+        stored: StoredVectors<'_>,
+        shape: VectorShape,
     ) -> Result<(), IndexError> {
         let id = || document_id_json(plain, self.reading.primary_key).trim_matches('"').to_owned();
         self.check_size(embedder, shape, stored.count, id)?;
