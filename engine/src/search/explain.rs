@@ -120,7 +120,7 @@ impl DocumentExplanation {
 
 /// Explains the standing of the requested document in a search by vectors. `found`: its standing and details, if it is
 /// a candidate.
-pub(super) fn explain_near(
+pub(super) fn explain_semantic(
     snapshot: &Snapshot,
     request: &SearchRequest,
     id: &str,

@@ -10,9 +10,9 @@ use lamina_segment::bits::DocSet;
 use lamina_text::id::DocId;
 
 use super::boosting::{HitBoosts, rules};
+use super::by_vectors::search_semantic;
 use super::explain::{Explanation, Standing};
 use super::fusion::{FUSED_HITS, Fused, Fusion, fuse};
-use super::near::search_semantic;
 use super::semantic::SemanticQuery;
 use super::weighted::{compare, groups};
 use super::whole_values::with_whole_value;

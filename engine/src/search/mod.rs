@@ -5,6 +5,7 @@ mod any;
 #[cfg(test)]
 mod boost_tests;
 mod boosting;
+mod by_vectors;
 #[cfg(test)]
 mod damage_tests;
 #[cfg(test)]
@@ -14,7 +15,6 @@ mod filtering;
 mod fusion;
 mod hybrid;
 mod matching;
-mod near;
 #[cfg(test)]
 mod scan_tests;
 mod semantic;
@@ -57,12 +57,12 @@ use explain::{Clock, Explainer};
 use filtering::Filtering;
 
 pub use crate::query::MatchingStrategy;
+pub use by_vectors::{search_semantic, search_similar};
 pub use explain::{
     DocumentExplanation, Explain, Explanation, MatchKind, Nearness, Stage, Standing, TermMatch, WordMatches,
 };
 pub use fusion::{DEFAULT_RRF_K, Fusion};
 pub use hybrid::{HybridResult, search_hybrid};
-pub use near::{search_semantic, search_similar};
 pub use semantic::{SemanticQuery, dimensions};
 pub use settled::{Admitted, QueryWords, query_words};
 pub use suggest::{Completion, complete, corrected, documents_with};

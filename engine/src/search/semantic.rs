@@ -9,7 +9,7 @@ use lamina_segment::bits::DocSet;
 use lamina_text::id::DocId;
 use rayon::prelude::*;
 
-use super::explain::{Clock, Explanation, Standing, explain_near};
+use super::explain::{Clock, Explanation, Standing, explain_semantic};
 use super::filtering::time_limit;
 use super::{Hit, Limit, SearchError, SearchRequest, SearchResult, distinct, documents, matching_universe};
 use crate::rank::merge::Distinct;
@@ -77,7 +77,7 @@ pub(super) fn search_by_vectors(
     if distinct.is_some() || (request.score_threshold.is_some() && (request.exhaustive || is_cut)) {
         candidates = list.docs.into_iter().map(|docs| docs.into_iter().collect()).collect();
     }
-    let document = wanted.asked.map(|id| explain_near(snapshot, request, id, list.asked)).transpose()?;
+    let document = wanted.asked.map(|id| explain_semantic(snapshot, request, id, list.asked)).transpose()?;
     clock.lap("hits by nearness", Some(documents(&candidates)));
     let explanation = request.explain.is_some().then(|| {
         let rules = vec![rule_candidates(&sorts, sorts_before, candidate_count, nearest_count)];

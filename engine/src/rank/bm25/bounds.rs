@@ -29,7 +29,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// `worths`: of the readings that a document may have at once. Their bytes sum up to 255 at most.
+    /// `worths`: of the expansions that a document may have at once. Their bytes sum up to 255 at most.
     pub(super) fn new(worths: impl Iterator<Item = f64> + Clone, most: f64) -> Scale {
         let count = worths.clone().count();
         let sum: f64 = worths.sum::<f64>() * most;

@@ -1,14 +1,14 @@
 //! Ranks the documents that hold any of the words of a question by a fielded BM25, instead of by the relevancy rules.
 //!
-//! For a document `d`, with `f` over its searched fields, `t` over the words of the query and `r` over the readings of a
-//! word (itself, any of its forms, a completion, a misspelling, see [`readings`]):
+//! For a document `d`, with `f` over its searched fields, `t` over the words of the query and `r` over the expansions of a
+//! word (itself, any of its forms, a completion, a misspelling, see [`expansions`]):
 //!
 //! ```text
 //! score(d) = sum over t of  max over r of  discount(r) * idf(r) * saturated(occurrences(r, d))
 //!          + sum over t of  NEAR * min(worth of t, of the word before t) * saturated(occurrences of both side by side)
 //! occurrences(r, d) = sum over f of  weight(f) * count(r, f, d) / (1 - b + b * tokens(f, d) / average tokens(f))
 //! saturated(n) = n * (k1 + 1) / (n + k1)
-//! idf(r) = ln(1 + (N - n + 1/2) / (n + 1/2)) ^ SHARPNESS,   n: documents of this reading and the better ones of the word
+//! idf(r) = ln(1 + (N - n + 1/2) / (n + 1/2)) ^ SHARPNESS,   n: documents of this expansion and the better ones of the word
 //! ```
 //!
 //! A word counts as often as the question says it.
@@ -19,7 +19,7 @@
 
 mod bounds;
 mod ceilings;
-mod readings;
+mod expansions;
 mod scorer;
 mod statistics;
 
@@ -35,7 +35,7 @@ use rayon::prelude::*;
 
 use self::bounds::{Bounds, Part, Scale, Share};
 use self::ceilings::{ceilings, has_ceiling};
-use self::readings::{Reading, Readings, are_of_words};
+use self::expansions::{Expansion, Expansions, are_of_words};
 use self::scorer::{Lookup, Scorer};
 use self::statistics::Formula;
 use crate::query::SegmentQuery;
@@ -50,7 +50,7 @@ use crate::rank::plan::{Plan, PlannedRule};
 use crate::rank::score::ScoreDetail;
 use crate::rank::top_k::{Entry, KeyPart, TopK};
 
-pub(crate) use readings::is_doubtful;
+pub(crate) use expansions::is_doubtful;
 pub(crate) use statistics::Statistics;
 
 /// Documents with the largest bounds that are scored before the bar is looked at, at least.
@@ -137,17 +137,17 @@ impl Bar {
 /// token column per document whose bound is above the worst score that counts.
 pub(crate) fn rank<'a>(search: &Bm25Search<'a>, segments: &'a [SegmentInput<'a>]) -> Bm25Ranked<'a> {
     let queries: Vec<&SegmentQuery<'_>> = segments.iter().map(|segment| &segment.query).collect();
-    let readings = Readings::new(search.graph, &queries, search.statistics);
+    let expansions = Expansions::new(search.graph, &queries, search.statistics);
     let parts = parts(search.plan);
     let formula = search.statistics.formula();
-    let scale = scale(&readings, formula);
-    let floor = search.floor(readings.worth);
+    let scale = scale(&expansions, formula);
+    let floor = search.floor(expansions.worth);
     let (bar, scored) = (Bar(AtomicU64::new(0)), AtomicU64::new(0));
     let results: Vec<(DocSet, Vec<Entry>, bool)> = (0..segments.len())
         .into_par_iter()
         .map(|index| {
-            let (matching, are_all) = matching(search.graph, &segments[index], &readings, index);
-            let lookup = Lookup::new(&readings, search.statistics, &segments[index].query, index);
+            let (matching, are_all) = matching(search.graph, &segments[index], &expansions, index);
+            let lookup = Lookup::new(&expansions, search.statistics, &segments[index].query, index);
             let scan = Scan {
                 segment: &segments[index],
                 lookup: &lookup,
@@ -161,7 +161,7 @@ pub(crate) fn rank<'a>(search: &Bm25Search<'a>, segments: &'a [SegmentInput<'a>]
             let mut top = TopK::new(search.wanted, parts.clone());
             let reader = segments[index].query.reader();
             let ceilings = search.ceilings.then(|| ceilings(&search.views[index], search.statistics)).flatten();
-            let parts = parts_of_words(&readings, index, scale, ceilings.is_some().then_some(reader));
+            let parts = parts_of_words(&expansions, index, scale, ceilings.is_some().then_some(reader));
             let bounds = || Bounds::new(&matching, are_all, reader.doc_count(), ceilings.as_deref(), &parts);
             let degraded = !matching.is_empty() && search.wanted > 0 && scan.all(&bounds(), search.wanted, &mut top);
             (matching, top.into_entries(), degraded)
@@ -170,7 +170,7 @@ pub(crate) fn rank<'a>(search: &Bm25Search<'a>, segments: &'a [SegmentInput<'a>]
     let mut ranked = Bm25Ranked {
         order: EntryOrder { segments, parts },
         boosts: search.boosts,
-        worth: readings.worth,
+        worth: expansions.worth,
         formula,
         words: search.graph.terms.len() as u32,
         entries: Vec::new(),
@@ -190,30 +190,30 @@ pub(crate) fn rank<'a>(search: &Bm25Search<'a>, segments: &'a [SegmentInput<'a>]
 }
 
 /// The scale of the bounds.
-fn scale(readings: &Readings, formula: Formula) -> Scale {
-    let best = |of_word: &[Reading]| of_word.iter().map(|reading| reading.worth).fold(0.0, f64::max);
-    let mut worths: Vec<f64> = readings.of_words().map(best).collect();
-    worths.push(readings.near.iter().sum());
+fn scale(expansions: &Expansions, formula: Formula) -> Scale {
+    let best = |of_word: &[Expansion]| of_word.iter().map(|expansion| expansion.worth).fold(0.0, f64::max);
+    let mut worths: Vec<f64> = expansions.of_words().map(best).collect();
+    worths.push(expansions.near.iter().sum());
     Scale::new(worths.iter().copied(), formula.most())
 }
 
-/// The documents of each reading in a segment, and the most that they get for it. `reader`: of the segment, if it has
+/// The documents of each expansion in a segment, and the most that they get for it. `reader`: of the segment, if it has
 /// ceilings.
 fn parts_of_words<'a>(
-    readings: &'a Readings,
+    expansions: &'a Expansions,
     segment: usize,
     scale: Scale,
     reader: Option<&SegmentReader>,
 ) -> Vec<Part<'a>> {
     let mut parts = Vec::new();
-    for of_word in readings.of_words() {
+    for of_word in expansions.of_words() {
         let is_bounded = |reader| are_of_words(of_word, segment, |word| has_ceiling(reader, word));
         let share = if reader.is_some_and(is_bounded) { Share::OneWord } else { Share::Whole };
-        for reading in of_word {
+        for expansion in of_word {
             // Half of what two neighbours add counts with each of them.
-            let byte = scale.byte(reading.worth + readings.beside(reading.term) / 2.0);
-            parts.push(Part { docs: &reading.docs[segment], byte, share });
-            if let Some(forms) = reading.of_forms[segment].as_ref().filter(|_| share == Share::OneWord) {
+            let byte = scale.byte(expansion.worth + expansions.beside(expansion.term) / 2.0);
+            parts.push(Part { docs: &expansion.docs[segment], byte, share });
+            if let Some(forms) = expansion.of_forms[segment].as_ref().filter(|_| share == Share::OneWord) {
                 parts.push(Part { docs: &forms.several, byte, share: Share::FurtherForms });
             }
         }
@@ -242,10 +242,10 @@ fn parts(plan: &Plan) -> Vec<KeyPart> {
 }
 
 /// Documents that hold any of the words or phrases, and every required phrase; whether those are all that hold any.
-fn matching(graph: &QueryGraph, segment: &SegmentInput<'_>, readings: &Readings, index: usize) -> (DocSet, bool) {
+fn matching(graph: &QueryGraph, segment: &SegmentInput<'_>, expansions: &Expansions, index: usize) -> (DocSet, bool) {
     let doc_count = segment.query.reader().doc_count();
     let mut docs = BitsetBuilder::new(doc_count);
-    readings.list.iter().for_each(|reading| docs.insert_set(&reading.docs[index]));
+    expansions.list.iter().for_each(|expansion| docs.insert_set(&expansion.docs[index]));
     let mut docs = docs.finish();
     let all = docs.len();
     if segment.universe.len() < doc_count {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use lamina_segment::segment::{TokensOfDoc, WantedTerms};
 use lamina_text::id::{FieldId, GAP, TermOrdinal};
 
-use super::readings::{COMPLETION, ONE_TYPO, Readings};
+use super::expansions::{COMPLETION, Expansions, ONE_TYPO};
 use super::statistics::{Formula, Statistics};
 use crate::query::SegmentQuery;
 use crate::query::options::QueryOptions;
@@ -15,7 +15,7 @@ const SLOTS: usize = 4096;
 
 /// Terms to find in the documents of one segment. Threads share it.
 pub(super) struct Lookup<'a> {
-    readings: &'a Readings,
+    expansions: &'a Expansions,
     statistics: &'a Statistics,
     options: &'a QueryOptions,
     query: &'a SegmentQuery<'a>,
@@ -25,7 +25,7 @@ pub(super) struct Lookup<'a> {
     completions: Vec<Completions>,
     /// Whatever completes a word is among these terms.
     completed: Range<TermOrdinal>,
-    /// Words that follow each other and count for a reading, looked for where the first one is.
+    /// Words that follow each other and count for an expansion, looked for where the first one is.
     sequences: Vec<&'a [Option<TermOrdinal>]>,
     terms: WantedTerms<'a>,
 }
@@ -37,7 +37,7 @@ struct Completions {
     count: u32,
     /// The word itself.
     except: Option<TermOrdinal>,
-    reading: u32,
+    expansion: u32,
     bit: u128,
 }
 
@@ -53,11 +53,11 @@ enum Spelling {
     First(u32),
 }
 
-/// A term that counts for a reading.
+/// A term that counts for an expansion.
 #[derive(Clone, Copy, Debug)]
 struct Word {
     ordinal: TermOrdinal,
-    reading: u32,
+    expansion: u32,
     /// Relation to the query word, which decides where the term counts.
     spelling: Spelling,
     /// The bit of its word, if it counts side by side with others.
@@ -72,13 +72,13 @@ fn slot(ordinal: TermOrdinal) -> usize {
 
 impl<'a> Lookup<'a> {
     pub(super) fn new(
-        readings: &'a Readings,
+        expansions: &'a Expansions,
         statistics: &'a Statistics,
         query: &'a SegmentQuery<'a>,
         segment: usize,
     ) -> Lookup<'a> {
         let mut lookup = Lookup {
-            readings,
+            expansions,
             statistics,
             options: query.options(),
             query,
@@ -89,25 +89,25 @@ impl<'a> Lookup<'a> {
             sequences: Vec::new(),
             terms: query.reader().tokens().wanted(|_| false),
         };
-        for (number, reading) in (0u32..).zip(&readings.list) {
-            let forms = &reading.forms[segment];
-            let bit = if reading.kind <= COMPLETION { 1u128.unbounded_shl(reading.term as u32) } else { 0 };
-            let own = if reading.kind >= ONE_TYPO { Spelling::Misspelt } else { Spelling::Exact };
+        for (number, expansion) in (0u32..).zip(&expansions.list) {
+            let forms = &expansion.forms[segment];
+            let bit = if expansion.kind <= COMPLETION { 1u128.unbounded_shl(expansion.term as u32) } else { 0 };
+            let own = if expansion.kind >= ONE_TYPO { Spelling::Misspelt } else { Spelling::Exact };
             let words = forms.words.iter().map(|&word| (word, own));
             for (word, spelling) in words.chain(forms.stems.iter().map(|&word| (word, Spelling::Form))) {
-                lookup.push(Word { ordinal: word, reading: number, spelling, bit, next: 0 });
+                lookup.push(Word { ordinal: word, expansion: number, spelling, bit, next: 0 });
             }
-            if reading.kind == COMPLETION && !forms.completions.is_empty() {
-                let node = query.graph().nodes.iter().position(|node| node.first == reading.term);
+            if expansion.kind == COMPLETION && !forms.completions.is_empty() {
+                let node = query.graph().nodes.iter().position(|node| node.first == expansion.term);
                 let exact = node.and_then(|node| query.expansions()[node].exact);
                 let (first, count) = (forms.completions.start, forms.completions.len() as u32);
-                lookup.completions.push(Completions { first, count, except: exact, reading: number, bit });
+                lookup.completions.push(Completions { first, count, except: exact, expansion: number, bit });
             }
             for words in &forms.sequences {
                 let spelling = Spelling::First(lookup.sequences.len() as u32);
                 lookup.sequences.push(words);
                 if let Some(&Some(word)) = words.first() {
-                    lookup.push(Word { ordinal: word, reading: number, spelling, bit: 0, next: 0 });
+                    lookup.push(Word { ordinal: word, expansion: number, spelling, bit: 0, next: 0 });
                 }
             }
         }
@@ -146,7 +146,7 @@ impl<'a> Lookup<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Scored {
     pub(super) score: f64,
-    /// Words of the query that it holds in any reading.
+    /// Words of the query that it holds in any expansion.
     pub(super) matching: u16,
 }
 
@@ -156,10 +156,10 @@ pub(super) struct Scorer<'a> {
     fields: Vec<(FieldId, u32)>,
     /// Codes of the tokens.
     codes: Vec<u32>,
-    /// By reading: occurrences in the field at hand.
+    /// By expansion: occurrences in the field at hand.
     counts: Vec<f64>,
     touched: Vec<u32>,
-    /// By reading: weighted occurrences in all fields.
+    /// By expansion: weighted occurrences in all fields.
     occurrences: Vec<f64>,
     /// By word: how often it stands behind the one before it in the field at hand, and weighted in all fields.
     near: Vec<(f64, f64)>,
@@ -170,15 +170,15 @@ pub(super) struct Scorer<'a> {
 
 impl<'a> Scorer<'a> {
     pub(super) fn new(lookup: &'a Lookup<'a>) -> Scorer<'a> {
-        let readings = lookup.readings.list.len();
+        let expansions = lookup.expansions.list.len();
         Scorer {
             lookup,
             fields: Vec::new(),
             codes: Vec::new(),
-            counts: vec![0.0; readings],
+            counts: vec![0.0; expansions],
             touched: Vec::new(),
-            occurrences: vec![0.0; readings],
-            near: vec![(0.0, 0.0); lookup.readings.near.len()],
+            occurrences: vec![0.0; expansions],
+            near: vec![(0.0, 0.0); lookup.expansions.near.len()],
             near_words: 0,
             formula: lookup.statistics.formula(),
         }
@@ -204,14 +204,14 @@ impl<'a> Scorer<'a> {
         self.sum()
     }
 
-    /// Counts the readings in one field, and there other forms and misspelt words if these count.
+    /// Counts the expansions in one field, and there other forms and misspelt words if these count.
     fn count(&mut self, run: std::ops::Range<usize>, [forms, typos]: [bool; 2]) {
         let lookup = self.lookup;
         let (counts, touched) = (&mut self.counts, &mut self.touched);
-        let mut add = |reading: u32| {
-            let count = &mut counts[reading as usize];
+        let mut add = |expansion: u32| {
+            let count = &mut counts[expansion as usize];
             if *count == 0.0 {
-                touched.push(reading);
+                touched.push(expansion);
             }
             *count += 1.0;
         };
@@ -231,7 +231,7 @@ impl<'a> Scorer<'a> {
                     && Some(token) != completions.except
                     && lookup.query.stop().binary_search(&token).is_err()
                 {
-                    add(completions.reading);
+                    add(completions.expansion);
                     here |= completions.bit;
                 }
             }
@@ -243,7 +243,7 @@ impl<'a> Scorer<'a> {
                     Spelling::First(sequence) => lookup.begin_with(&codes[place..], sequence),
                 };
                 if word.ordinal == token && counts {
-                    add(word.reading);
+                    add(word.expansion);
                     here |= word.bit;
                 }
                 next = word.next;
@@ -259,9 +259,9 @@ impl<'a> Scorer<'a> {
     }
 
     fn weigh(&mut self, occurrence: f64) {
-        for reading in self.touched.drain(..) {
-            let count = std::mem::take(&mut self.counts[reading as usize]);
-            self.occurrences[reading as usize] += count * occurrence;
+        for expansion in self.touched.drain(..) {
+            let count = std::mem::take(&mut self.counts[expansion as usize]);
+            self.occurrences[expansion as usize] += count * occurrence;
         }
         let mut words = self.near_words;
         while words != 0 {
@@ -273,7 +273,7 @@ impl<'a> Scorer<'a> {
 
     fn sum(&self) -> Scored {
         let mut scored = Scored::default();
-        // Of the word at hand: which, and what the best of its readings counts.
+        // Of the word at hand: which, and what the best of its expansions counts.
         let (mut term, mut best) = (usize::MAX, 0.0);
         let mut add = |best: f64| {
             if best > 0.0 {
@@ -282,19 +282,19 @@ impl<'a> Scorer<'a> {
             }
         };
         let there =
-            self.lookup.readings.list.iter().zip(&self.occurrences).filter(|(_, occurrences)| **occurrences > 0.0);
-        for (reading, &occurrences) in there {
-            if reading.term != term {
+            self.lookup.expansions.list.iter().zip(&self.occurrences).filter(|(_, occurrences)| **occurrences > 0.0);
+        for (expansion, &occurrences) in there {
+            if expansion.term != term {
                 add(std::mem::take(&mut best));
-                term = reading.term;
+                term = expansion.term;
             }
-            best = f64::max(best, reading.worth * self.formula.saturated(occurrences));
+            best = f64::max(best, expansion.worth * self.formula.saturated(occurrences));
         }
         add(best);
         let mut words = self.near_words;
         while words != 0 {
             let word = words.trailing_zeros() as usize;
-            scored.score += self.lookup.readings.near[word] * self.formula.saturated(self.near[word].1);
+            scored.score += self.lookup.expansions.near[word] * self.formula.saturated(self.near[word].1);
             words &= words - 1;
         }
         scored

@@ -126,20 +126,20 @@ pub enum Way {
 impl Way {
     /// By what numbers say of the state that is here and of the one that comes. `is_same`: they are the same. `is_published`: the one
     /// that is here is a published state.
-    pub fn by_history(here: &History, coming: &History, is_same: bool, is_published: bool) -> Way {
+    pub fn by_history(here: &History, incoming: &History, is_same: bool, is_published: bool) -> Way {
         match is_same {
             true => Way::Here,
-            false if coming.goes_on_from(here, is_published) => Way::On { in_use: Vec::new() },
+            false if incoming.goes_on_from(here, is_published) => Way::On { in_use: Vec::new() },
             false => Way::Apart,
         }
     }
 
-    /// Returns the way to a state with the files `coming`: apart, if the folder of the index cannot hold them beside those that the present state and
+    /// Returns the way to a state with the files `incoming`: apart, if the folder of the index cannot hold them beside those that the present state and
     /// kept ones have. `may_be_used`: whether a file that has a name may belong to a state that cannot be read.
     pub fn beside<'a>(
         self,
         used: impl Iterator<Item = &'a NamedFile>,
-        coming: impl Iterator<Item = &'a NamedFile>,
+        incoming: impl Iterator<Item = &'a NamedFile>,
         may_be_used: impl Fn(&str) -> bool,
     ) -> Way {
         if !matches!(self, Way::On { .. }) {
@@ -150,7 +150,7 @@ impl Way {
             by_name.entry(&file.name).or_default().insert(file);
         }
         let mut in_use = Vec::new();
-        for file in coming {
+        for file in incoming {
             match by_name.get(file.name.as_str()) {
                 Some(same) if same.len() == 1 && same.contains(file) => in_use.push(file.clone()),
                 None if !may_be_used(&file.name) => {}
@@ -211,17 +211,17 @@ fn has_manifest(shared: &Shared, name: &str, bytes: &[u8]) -> bool {
 }
 
 /// With the lock of the writer.
-fn way(shared: &Shared, coming: &Manifest, bytes: &[u8], is_published: bool) -> Result<Way, IndexError> {
+fn way(shared: &Shared, incoming: &Manifest, bytes: &[u8], is_published: bool) -> Result<Way, IndexError> {
     let here = shared.snapshot();
     here.check_whole()?;
-    let body = &coming.body;
+    let body = &incoming.body;
     let history =
         History { generation: body.generation, created_at: body.created_at, ancestors: body.ancestors.clone() };
     let is_equal = || {
         let mut own = manifest_of(&here);
         own.body.next_segment_id = body.next_segment_id;
         own.body.ancestors.clone_from(&body.ancestors);
-        own == *coming
+        own == *incoming
     };
     let is_same = body.generation == here.generation
         && (has_manifest(shared, &manifest_name(body.generation), bytes) || is_equal());
@@ -231,7 +231,7 @@ fn way(shared: &Shared, coming: &Manifest, bytes: &[u8], is_published: bool) -> 
     let is_unknown = entries.iter().any(|entry| entry.is_unreadable);
     let used = guards(&here).chain(entries.iter().flat_map(|entry| &entry.files)).map(|guard| guard.meta());
     let way = Way::by_history(&here.history(), &history, is_same, is_published);
-    Ok(way.beside(used, coming.files(), |name| is_unknown && shared.directory.len(name).is_ok()))
+    Ok(way.beside(used, incoming.files(), |name| is_unknown && shared.directory.len(name).is_ok()))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! A word may be read as itself (or a synonym), as any of its forms, as the beginning of a word if it is the last one, as a
 //! part of the word that it makes with its neighbours, or as a misspelling.
-//! The readings of a word are ordered: a document counts with the one that gives it most. A later reading has the
+//! The expansions of a word are ordered: a document counts with the one that gives it most. A later expansion has the
 //! documents of the earlier ones too when its frequency is taken, so it never weighs more than the word itself, and a
 //! discount on top.
 
@@ -20,7 +20,7 @@ use crate::query::graph::{Node, QueryGraph};
 
 /// The word itself, the word and its other forms together, the beginning of a word, a word made of it and its neighbours, a
 /// word at one typo (or the word cut in two), a word at two.
-pub(super) const READINGS: usize = 6;
+pub(super) const EXPANSIONS: usize = 6;
 pub(super) const EXACT: usize = 0;
 pub(super) const FORMS: usize = 1;
 pub(super) const COMPLETION: usize = 2;
@@ -28,7 +28,7 @@ const JOINED: usize = 3;
 pub(super) const ONE_TYPO: usize = 4;
 /// Discount for a document that contains a word in a certain term expansion only. Other forms need none, because their
 /// frequency is that of all forms together.
-pub(super) const DISCOUNTS: [f64; READINGS] = [1.0, 1.0, 0.6, 0.5, 0.5, 0.25];
+pub(super) const DISCOUNTS: [f64; EXPANSIONS] = [1.0, 1.0, 0.6, 0.5, 0.5, 0.25];
 
 /// Bonus for two adjacent words of the question where they occur side by side, as a share of the smaller weight of the
 /// two.
@@ -49,7 +49,7 @@ pub(super) fn is_likelier(form_docs: u64, docs: u64) -> bool {
     form_docs >= (docs * LIKELIER).max(1)
 }
 
-/// The terms of one segment that belong to one reading of a word.
+/// The terms of one segment that belong to one expansion of a word.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Forms {
     pub(super) words: Vec<TermOrdinal>,
@@ -67,9 +67,9 @@ impl Forms {
     }
 }
 
-/// One reading of one word over all segments.
+/// One expansion of one word over all segments.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(super) struct Expansion {
     /// Index of the word in the query.
     pub(super) term: usize,
     pub(super) kind: usize,
@@ -77,14 +77,14 @@ pub(super) struct Reading {
     pub(super) worth: f64,
     /// The forms of the words in each segment.
     pub(super) forms: Vec<Forms>,
-    /// Per segment: documents of this reading that have no better one of the same word.
+    /// Per segment: documents of this expansion that have no better one of the same word.
     pub(super) docs: Vec<DocSet>,
-    /// Per segment, of the reading as any form: which documents hold several forms, whatever their best reading is.
+    /// Per segment, of the expansion as any form: which documents hold several forms, whatever their best expansion is.
     pub(super) of_forms: Vec<Option<Arc<FormDocs>>>,
 }
 
-impl Reading {
-    /// Reports whether no document in [`docs`](Self::docs) of a segment counts this reading by more than one word that `has_ceiling`.
+impl Expansion {
+    /// Reports whether no document in [`docs`](Self::docs) of a segment counts this expansion by more than one word that `has_ceiling`.
     fn is_of_words(&self, segment: usize, has_ceiling: impl Fn(TermOrdinal) -> bool) -> bool {
         let forms = &self.forms[segment];
         let are_words = forms.completions.is_empty() && forms.sequences.is_empty();
@@ -95,16 +95,16 @@ impl Reading {
 }
 
 /// Reports whether no document of a word, but for those that hold several of its forms, counts it by more than one word that
-/// `has_ceiling`. A document may have several of its readings.
-pub(super) fn are_of_words(of_word: &[Reading], segment: usize, has_ceiling: impl Fn(TermOrdinal) -> bool) -> bool {
-    of_word.iter().all(|reading| reading.is_of_words(segment, &has_ceiling))
+/// `has_ceiling`. A document may have several of its expansions.
+pub(super) fn are_of_words(of_word: &[Expansion], segment: usize, has_ceiling: impl Fn(TermOrdinal) -> bool) -> bool {
+    of_word.iter().all(|expansion| expansion.is_of_words(segment, &has_ceiling))
 }
 
 /// Everything the words of a question stand for.
 #[derive(Debug)]
-pub(super) struct Readings {
+pub(super) struct Expansions {
     /// By word, better ones first; none without documents.
-    pub(super) list: Vec<Reading>,
+    pub(super) list: Vec<Expansion>,
     /// Sum of the weights of all words, including those that no document contains, and of the bonuses for adjacent
     /// words.
     pub(super) worth: f64,
@@ -112,7 +112,7 @@ pub(super) struct Readings {
     pub(super) near: Vec<f64>,
 }
 
-/// A word whose readings are looked for.
+/// A word whose expansions are looked for.
 struct Asked<'a> {
     node: usize,
     term: usize,
@@ -122,9 +122,9 @@ struct Asked<'a> {
     times: f64,
 }
 
-impl Readings {
-    /// The readings of each word.
-    pub(super) fn of_words(&self) -> impl Iterator<Item = &[Reading]> {
+impl Expansions {
+    /// The expansions of each word.
+    pub(super) fn of_words(&self) -> impl Iterator<Item = &[Expansion]> {
         self.list.chunk_by(|one, next| one.term == next.term)
     }
 
@@ -133,34 +133,34 @@ impl Readings {
         self.near.iter().skip(term).take(2).sum()
     }
 
-    /// `graph`: one node per word, and the concatenations that count. Cost: one set of documents per reading and segment.
-    pub(super) fn new(graph: &QueryGraph, segments: &[&SegmentQuery<'_>], statistics: &Statistics) -> Readings {
-        let mut readings = Readings { list: Vec::new(), worth: 0.0, near: Vec::new() };
+    /// `graph`: one node per word, and the concatenations that count. Cost: one set of documents per expansion and segment.
+    pub(super) fn new(graph: &QueryGraph, segments: &[&SegmentQuery<'_>], statistics: &Statistics) -> Expansions {
+        let mut expansions = Expansions { list: Vec::new(), worth: 0.0, near: Vec::new() };
         let mut worths = vec![0.0; graph.terms.len()];
         let nodes = || graph.nodes.iter().enumerate();
         for (node, term) in nodes().filter(|(_, node)| !node.is_ngram()).map(|(index, node)| (index, node.first)) {
             let covers = |node: &Node| node.is_ngram() && (node.first..node.first + node.len).contains(&term);
             let joined: Vec<usize> = nodes().filter(|(_, node)| covers(node)).map(|(index, _)| index).collect();
             let times = f64::from(graph.terms[term].times);
-            let first = readings.list.len();
-            readings.read(&Asked { node, term, joined: &joined, times }, segments, statistics);
-            readings.worth += match readings.list.get(first) {
-                Some(reading) => {
-                    worths[term] = reading.worth;
-                    reading.worth
+            let first = expansions.list.len();
+            expansions.read(&Asked { node, term, joined: &joined, times }, segments, statistics);
+            expansions.worth += match expansions.list.get(first) {
+                Some(expansion) => {
+                    worths[term] = expansion.worth;
+                    expansion.worth
                 }
                 None => times * statistics.idf(0),
             };
         }
-        readings.near = near(graph, &worths);
-        readings.worth += readings.near.iter().sum::<f64>();
-        readings
+        expansions.near = near(graph, &worths);
+        expansions.worth += expansions.near.iter().sum::<f64>();
+        expansions
     }
 
-    /// Adds the readings of a word that some document has, better ones first.
+    /// Adds the expansions of a word that some document has, better ones first.
     fn read(&mut self, asked: &Asked<'_>, segments: &[&SegmentQuery<'_>], statistics: &Statistics) {
         let first = self.list.len();
-        // Live documents of all readings so far, and of those that need no typo.
+        // Live documents of all expansions so far, and of those that need no typo.
         let (mut live, mut known) = (0, 0);
         for (kind, discount) in DISCOUNTS.into_iter().enumerate() {
             let of_forms: Vec<Option<Arc<FormDocs>>> = match kind {
@@ -184,10 +184,10 @@ impl Readings {
             }
             let better = &self.list[first..];
             // Other forms are apart from the word itself already.
-            let is_apart = kind == FORMS && better.iter().all(|reading| reading.forms.iter().all(Forms::is_word));
+            let is_apart = kind == FORMS && better.iter().all(|expansion| expansion.forms.iter().all(Forms::is_word));
             if !is_apart {
                 for (segment, docs) in docs.iter_mut().enumerate() {
-                    better.iter().for_each(|reading| docs.and_not_assign(&reading.docs[segment]));
+                    better.iter().for_each(|expansion| docs.and_not_assign(&expansion.docs[segment]));
                 }
             }
             live += segments.iter().zip(&docs).map(|(query, docs)| u64::from(query.live_len(docs))).sum::<u64>();
@@ -198,7 +198,7 @@ impl Readings {
             if kind < JOINED {
                 known = live;
             }
-            self.list.push(Reading { term: asked.term, kind, worth, forms, docs, of_forms });
+            self.list.push(Expansion { term: asked.term, kind, worth, forms, docs, of_forms });
         }
     }
 }
