@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lamina_base::stored_names::FolderName;
-use lamina_data::instance::Coming;
+use lamina_data::instance::PendingIndexes;
 use lamina_data::tasks::free_bytes;
 use lamina_engine::index::{Index, ManifestContents, NamedFile, Way, place_manifest};
 
@@ -22,7 +22,7 @@ impl Run {
     pub(super) fn fetch_all(&self, published: &[PublishedIndex]) -> FetchedIndexes {
         let mut brought = FetchedIndexes::default();
         for published in published {
-            let error = match self.bring(published) {
+            let error = match self.fetch_index(published) {
                 Ok(folder) => {
                     brought.indexes.push(Local { folder, published: published.clone() });
                     continue;
@@ -77,11 +77,11 @@ impl Run {
         let (sized, failure) = self.by_size(&root.indexes)?;
         let mut brought = FetchedIndexes { failure, ..FetchedIndexes::default() };
         for place in 0..=sized.len() {
-            let is_coming = |published: &&PublishedIndex| names.iter().all(|(uid, _)| *uid != published.uid);
-            let coming = root.indexes.iter().filter(is_coming).map(|published| published.uid.clone()).collect();
+            let is_pending = |published: &&PublishedIndex| names.iter().all(|(uid, _)| *uid != published.uid);
+            let pending = root.indexes.iter().filter(is_pending).map(|published| published.uid.clone()).collect();
             let aliases = carried.map(SharedState::aliases);
             self.unfinished.leave(instance.set_indexes(names.clone(), aliases.clone()));
-            instance.expect(Coming::Indexes(coming));
+            instance.expect(PendingIndexes::Indexes(pending));
             let last = brought.indexes.last().map(|last: &Local| instance.index_folder(&last.folder));
             let settle_last = || {
                 last.as_deref().map_or(Ok(()), settle)?;
@@ -94,7 +94,7 @@ impl Run {
             // The disk is waited for while the next one comes.
             let (folder, settled) = std::thread::scope(|scope| {
                 let settling = scope.spawn(settle_last);
-                let folder = self.bring_to(published, self.open(published), manifest);
+                let folder = self.fetch_folder(published, self.open(published), manifest);
                 (folder, settling.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             });
             settled?;
@@ -175,7 +175,7 @@ impl Run {
     }
 
     /// Brings an index to its published state; the folder that it is in, under which it may have no name yet.
-    fn bring(&self, published: &PublishedIndex) -> Result<FolderName, FollowError> {
+    fn fetch_index(&self, published: &PublishedIndex) -> Result<FolderName, FollowError> {
         let here = self.open(published);
         if let Some(here) = &here
             && here.manifest.as_ref() == Some(&published.manifest)
@@ -185,7 +185,7 @@ impl Run {
         }
         let manifest = self.store.read(&published.manifest_key())?;
         let before = here.as_ref().map(|here| here.folder.clone());
-        let folder = self.bring_to(published, here, &manifest)?;
+        let folder = self.fetch_folder(published, here, &manifest)?;
         if before.as_ref() != Some(&folder) {
             settle(&self.following.instance.index_folder(&folder))?;
         }
@@ -194,7 +194,7 @@ impl Run {
 
     /// Brings an index, of which this is open here, to the state of its manifest. What is here already moves to it durably; what
     /// comes anew is durable once it is settled.
-    fn bring_to(
+    fn fetch_folder(
         &self,
         published: &PublishedIndex,
         here: Option<Here>,
@@ -202,7 +202,7 @@ impl Run {
     ) -> Result<FolderName, FollowError> {
         let files = contents(published, manifest)?.files;
         if let Some(here) = &here
-            && self.bring_on(published, here, (manifest, &files))?
+            && self.advance(published, here, (manifest, &files))?
         {
             return Ok(here.folder.clone());
         }
@@ -232,7 +232,7 @@ impl Run {
     ///
     /// # Errors
     /// What may go better the next time.
-    fn bring_on(
+    fn advance(
         &self,
         published: &PublishedIndex,
         here: &Here,

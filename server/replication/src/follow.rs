@@ -8,7 +8,7 @@ use lamina_base::options::{Options, StoreAddress};
 use lamina_base::outbound::Outbound;
 use lamina_base::stored_names::FolderName;
 use lamina_data::access::KeyLine;
-use lamina_data::instance::{Coming, Instance};
+use lamina_data::instance::{Instance, PendingIndexes};
 use lamina_data::tasks::{StoreError, TaskQueue};
 
 use super::chain::{Chain, Holder, Setback};
@@ -20,7 +20,7 @@ use super::role::forget_accepted;
 use super::root::Root;
 use super::roster::Signing;
 use super::seen::Seen;
-use super::shared_state::{SharedState, carried_key};
+use super::shared_state::{SharedState, shared_state_key};
 use super::staging::Staging;
 use super::store::{ObjectError, ObjectStore, blocking};
 use super::{Notify, Replication, Worker};
@@ -35,7 +35,7 @@ pub struct Follower {
 }
 
 /// Takes what a root carries.
-type TakeCarried = Box<dyn Fn(&SharedState) -> Result<(), ApiError> + Send>;
+type TakeSharedState = Box<dyn Fn(&SharedState) -> Result<(), ApiError> + Send>;
 
 /// Context of a follower.
 pub struct Following {
@@ -48,7 +48,7 @@ pub struct Following {
     /// Mark that is compared with that of the writer.
     pub master_key_mark: String,
     /// Takes what is carried, but for aliases and rules.
-    pub take_carried: TakeCarried,
+    pub take_shared_state: TakeSharedState,
     /// Progress that requests can query.
     pub replication: Arc<Replication>,
 }
@@ -67,7 +67,7 @@ impl Follower {
         let store = ObjectStore::open(address, &options.object_storage, outbound, following.replication.traffic())?;
         let has = ReplicaState::read(following.instance.folder()).unwrap_or_default();
         if has.root == 0 {
-            following.instance.expect(Coming::Unknown);
+            following.instance.expect(PendingIndexes::Unknown);
         }
         let standby = options.replication.standby.then(|| Standby {
             who: Holder::of(&options.replication, following.instance.uid()),
@@ -242,7 +242,7 @@ impl Run {
             }
             None => {
                 // Nothing was published, or nothing since.
-                self.following.instance.expect(Coming::Nothing);
+                self.following.instance.expect(PendingIndexes::Nothing);
                 (self.following.replication.generation(), self.following.replication.writer())
             }
         };
@@ -313,7 +313,7 @@ impl Run {
         if let Some(carried) = carried.filter(|_| self.has.root > 0) {
             self.take(&carried)?;
         }
-        instance.expect(if missing.is_empty() { Coming::Nothing } else { Coming::Indexes(missing) });
+        instance.expect(if missing.is_empty() { PendingIndexes::Nothing } else { PendingIndexes::Indexes(missing) });
         if failure.is_none() {
             self.unfinished.named(instance);
             self.has.root = root.number;
@@ -331,7 +331,7 @@ impl Run {
     fn carried(&self, root: &Root) -> Result<Option<SharedState>, FollowError> {
         match &root.carried {
             Some(name) if self.has.carried != root.carried => {
-                Ok(Some(SharedState::read(name, &self.store.read(&carried_key(name))?)?))
+                Ok(Some(SharedState::read(name, &self.store.read(&shared_state_key(name))?)?))
             }
             _ => Ok(None),
         }
@@ -339,10 +339,10 @@ impl Run {
 
     /// Takes what a root carries besides indexes, keys and aliases.
     fn take(&self, carried: &SharedState) -> Result<(), FollowError> {
-        let Following { instance, queue, take_carried, .. } = &self.following;
+        let Following { instance, queue, take_shared_state, .. } = &self.following;
         let changes = carried.rule_changes(&instance.rules().all());
         queue.store().change_search_rules(&changes)?;
         instance.rules().follow(&changes);
-        Ok(take_carried(carried)?)
+        Ok(take_shared_state(carried)?)
     }
 }

@@ -16,20 +16,20 @@ use super::root::Root;
 use super::store::{ObjectError, Objects};
 
 /// Signs of life in the time after which another server takes over.
-const BEATS: u32 = 4;
+const HEARTBEATS_PER_TAKEOVER: u32 = 4;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Heartbeat {
     beat: u64,
 }
 
-fn beat_key(epoch: u64) -> String {
+fn heartbeat_key(epoch: u64) -> String {
     format!("beat/{epoch:020}")
 }
 
 /// Between two signs of life, and between two looks at them.
 pub(super) fn heartbeat_interval(takeover_after: Duration) -> Duration {
-    takeover_after / BEATS
+    takeover_after / HEARTBEATS_PER_TAKEOVER
 }
 
 /// The signs of life of a publisher.
@@ -52,10 +52,10 @@ impl Pulse {
     ///
     /// # Errors
     /// [`Setback::TakenOver`], or what the store says.
-    pub(super) async fn beat<S: Objects>(&mut self, store: &S) -> Result<(), Setback> {
+    pub(super) async fn send<S: Objects>(&mut self, store: &S) -> Result<(), Setback> {
         self.beat += 1;
         let text = serde_json::to_vec(&Heartbeat { beat: self.beat }).expect("a number is JSON");
-        store.put(&beat_key(self.epoch), &text).await?;
+        store.put(&heartbeat_key(self.epoch), &text).await?;
         if let Some(root) = newest_root(store, self.seen).await? {
             if root.nonce != self.nonce {
                 return Err(Setback::TakenOver);
@@ -98,7 +98,7 @@ impl Watch {
         now: Instant,
     ) -> Result<bool, ObjectError> {
         let Some(patience) = root.takeover_after() else { return Ok(false) };
-        let beat = match store.read(&beat_key(root.epoch)).await {
+        let beat = match store.read(&heartbeat_key(root.epoch)).await {
             // One that cannot be read is another one.
             Ok(bytes) => serde_json::from_slice::<Heartbeat>(&bytes).map_or(u64::MAX, |beat| beat.beat),
             Err(ObjectError::Missing(_)) => 0,
@@ -137,10 +137,10 @@ mod tests {
             let silent = blocking(watch.is_silent(&store, &root, now));
             silent.ok()
         };
-        blocking(pulse.beat(&store)).unwrap();
+        blocking(pulse.send(&store)).unwrap();
         assert_eq!([0, 9].map(&mut is_silent), [Some(false); 2]);
         assert_eq!(is_silent(10), Some(true));
-        blocking(pulse.beat(&store)).unwrap();
+        blocking(pulse.send(&store)).unwrap();
         assert_eq!([11, 20].map(&mut is_silent), [Some(false); 2]);
         // Nothing was seen for a minute, for nothing could be: not even that the publisher lives.
         store.is_away.set(true);
@@ -148,7 +148,7 @@ mod tests {
         store.is_away.set(false);
         assert_eq!([75, 79].map(&mut is_silent), [Some(false); 2]);
         assert_eq!(is_silent(80), Some(true));
-        blocking(pulse.beat(&store)).unwrap();
+        blocking(pulse.send(&store)).unwrap();
         assert_eq!([81, 90].map(&mut is_silent), [Some(false); 2]);
         // The clock goes back: it counts from there.
         assert_eq!([40, 49, 50].map(&mut is_silent), [Some(false), Some(false), Some(true)]);

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::chain::{Chain, Holder, Setback, newest_root};
 use super::journal::{JOURNAL, PAYLOADS, Record, record_number};
 use super::root::{INDEXES, PublishedIndex, ROOTS, Root};
-use super::shared_state::{SharedState, carried_key};
+use super::shared_state::{SharedState, shared_state_key};
 use super::store::{Leftover, ObjectError, ObjectStore, blocking};
 
 /// The state that a store has, and the objects that are there.
@@ -137,7 +137,7 @@ impl Inventory {
     }
 
     fn named(&self) -> BTreeSet<String> {
-        let mut named: BTreeSet<String> = self.root.carried.iter().map(|name| carried_key(name)).collect();
+        let mut named: BTreeSet<String> = self.root.carried.iter().map(|name| shared_state_key(name)).collect();
         for (index, files) in &self.indexes {
             named.insert(index.manifest_key());
             named.extend(files.iter().flatten().map(|file| index.file_key(file)));
@@ -171,7 +171,7 @@ impl Inventory {
             found(Damage { key: key.clone(), reason: reason.clone() });
         }
         if let Some(name) = &self.root.carried {
-            let key = carried_key(name);
+            let key = shared_state_key(name);
             let read = self.store.read(&key).and_then(|bytes| SharedState::read(name, &bytes));
             judge(&key, read.map(drop), &mut found)?;
         }

@@ -149,7 +149,8 @@ fn take_journal(
     let (journal, mut ledger, records) = taken.map_err(refused)?;
     let tasks = taking.queue.store();
     if let Some(position) = &position {
-        let count = bring(&store, &records, position, tasks, has_followed, &taking.instance.payload_folder())?;
+        let count =
+            enqueue_missing(&store, &records, position, tasks, has_followed, &taking.instance.payload_folder())?;
         if count > 0 {
             tracing::warn!("carrying out {}, acknowledged before and not published", counted(count, "task"));
         }
@@ -174,7 +175,7 @@ fn take_journal(
 }
 
 /// Brings the tasks of records that are needed here into the queue, with their documents; how many are new.
-fn bring(
+fn enqueue_missing(
     store: &ObjectStore,
     records: &[Record],
     position: &Position,

@@ -93,8 +93,8 @@ impl SharedState {
     /// # Errors
     /// [`ObjectError::Damaged`]
     pub(super) fn read(name: &str, bytes: &[u8]) -> Result<SharedState, ObjectError> {
-        let damaged = |reason| ObjectError::Damaged { key: carried_key(name), reason };
-        if name.get(..NAME_BYTES) != Some(carried_name(bytes).as_str()) {
+        let damaged = |reason| ObjectError::Damaged { key: shared_state_key(name), reason };
+        if name.get(..NAME_BYTES) != Some(shared_state_name(bytes).as_str()) {
             return Err(damaged("its checksum does not match"));
         }
         serde_json::from_slice(bytes).map_err(|_| damaged("it is not what roots carry"))
@@ -105,12 +105,12 @@ impl SharedState {
 const NAME_BYTES: usize = 32;
 
 /// Returns the name of this content in roots.
-pub(super) fn carried_name(bytes: &[u8]) -> String {
+pub(super) fn shared_state_name(bytes: &[u8]) -> String {
     format!("{:032x}", xxh3_128(bytes))
 }
 
 /// The key of the object of this name.
-pub(super) fn carried_key(name: &str) -> String {
+pub(super) fn shared_state_key(name: &str) -> String {
     format!("i/carried/{name}")
 }
 
@@ -135,13 +135,13 @@ mod tests {
         };
         let aliases = with(&[("films", "films-1"), ("no name", "films-1"), ("bad", "../x")]);
         let bytes = SharedState { rules: vec![rule("a", 1)], ..SharedState::with_aliases(&aliases) }.to_bytes();
-        let name = carried_name(&bytes);
+        let name = shared_state_name(&bytes);
         let read = SharedState::read(&name, &bytes).unwrap();
         assert_eq!((read.aliases(), read.rules), (with(&[("films", "films-1")]), vec![rule("a", 1)]));
         let reason = |name: &str, bytes: &[u8]| SharedState::read(name, bytes).unwrap_err().to_string();
         assert!(reason(&name, b"{}").contains("its checksum does not match"));
-        assert!(reason(&carried_name(b"1"), b"1").contains("not what roots carry"));
-        assert!(reason(&carried_name(b"{}"), b"{}").contains("not what roots carry"));
+        assert!(reason(&shared_state_name(b"1"), b"1").contains("not what roots carry"));
+        assert!(reason(&shared_state_name(b"{}"), b"{}").contains("not what roots carry"));
     }
 
     #[test]

@@ -24,9 +24,9 @@ async fn health(request: Request) -> ApiResult<Response> {
         Some(lag) => (StatusCode::SERVICE_UNAVAILABLE, json!({ "status": "behind", "lagMs": lag })),
     };
     // Of a replica that began with nothing: how many it has still to fetch, if it knows.
-    let coming = state.instance.coming_count();
-    if coming != Some(0) {
-        health["indexesComing"] = json!(coming);
+    let pending = state.instance.pending_count();
+    if pending != Some(0) {
+        health["indexesComing"] = json!(pending);
     }
     Ok(json_answer(status, &health))
 }

@@ -75,8 +75,8 @@ pub(super) fn replicate(state: &Arc<AppState>, prepared: Option<Prepared>) -> Re
     }
     let replace_keys = Box::new(move |lines| replace_keys(of_keys.access.keys(), lines));
     let of_carried = Arc::clone(state);
-    let take_carried = Box::new(move |carried: &SharedState| take(&of_carried, carried));
-    let following = Following { instance, queue, replace_keys, master_key_mark, take_carried, replication };
+    let take_shared_state = Box::new(move |carried: &SharedState| take(&of_carried, carried));
+    let following = Following { instance, queue, replace_keys, master_key_mark, take_shared_state, replication };
     let follower = Follower::start(address, options, outbound, following)?;
     Ok(Replicating { _publisher: None, _follower: Some(follower) })
 }

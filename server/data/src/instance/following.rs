@@ -12,7 +12,7 @@ use super::open_indexes::Entry;
 
 /// Indexes that a replica has not fetched yet, since it began with nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Coming {
+pub enum PendingIndexes {
     /// All that were published are here.
     #[default]
     Nothing,
@@ -24,26 +24,26 @@ pub enum Coming {
 
 impl Instance {
     /// Sets the indexes that are still to be fetched.
-    pub fn expect(&self, coming: Coming) {
-        *self.coming.write() = coming;
+    pub fn expect(&self, pending: PendingIndexes) {
+        *self.pending.write() = pending;
     }
 
     /// Number of indexes that are still to be fetched; `None` where that is not known yet.
-    pub fn coming_count(&self) -> Option<usize> {
-        match &*self.coming.read() {
-            Coming::Nothing => Some(0),
-            Coming::Unknown => None,
-            Coming::Indexes(uids) => Some(uids.len()),
+    pub fn pending_count(&self) -> Option<usize> {
+        match &*self.pending.read() {
+            PendingIndexes::Nothing => Some(0),
+            PendingIndexes::Unknown => None,
+            PendingIndexes::Indexes(uids) => Some(uids.len()),
         }
     }
 
     /// Returns the error for an index that is not here.
     pub(super) fn not_found(&self, uid: &str) -> ApiError {
-        let reason = match &*self.coming.read() {
-            Coming::Indexes(uids) if uids.contains(uid) => {
+        let reason = match &*self.pending.read() {
+            PendingIndexes::Indexes(uids) if uids.contains(uid) => {
                 format!("Index `{uid}` is still being fetched by this replica.")
             }
-            Coming::Unknown => format!("This replica does not know yet whether the index `{uid}` exists."),
+            PendingIndexes::Unknown => format!("This replica does not know yet whether the index `{uid}` exists."),
             _ => return ApiError::index_not_found(uid),
         };
         ApiError::new(Code::IndexNotHereYet, format!("{reason} Retry in a moment, or use another server."))

@@ -48,7 +48,7 @@ use uuid::Uuid;
 pub use durably::write_durably;
 pub use error::InstanceError;
 pub use folder::{holds_database, lock_to_look, set_instance_uid};
-pub use following::Coming;
+pub use following::PendingIndexes;
 pub use names::Plan;
 use open_indexes::{Entry, OpenIndexes};
 pub use opening::{DATABASE, LOG, Opened};
@@ -78,7 +78,7 @@ pub struct Instance {
     /// True if indexes store their own names. False if they are only inspected, or if another server writes them.
     keeps_names: bool,
     /// Indexes that a replica must still fetch for the first time.
-    coming: RwLock<Coming>,
+    pending: RwLock<PendingIndexes>,
     // Held, never read: the lock ends with it.
     _lock: Option<File>,
 }
@@ -141,7 +141,7 @@ impl Instance {
             older,
             tasks_were_lost,
             keeps_names: true,
-            coming: RwLock::default(),
+            pending: RwLock::default(),
             _lock: Some(lock),
         };
         Ok((instance, store))
@@ -192,7 +192,7 @@ impl Instance {
             older: None,
             tasks_were_lost: false,
             keeps_names: false,
-            coming: RwLock::default(),
+            pending: RwLock::default(),
             _lock: lock,
         })
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{Chain, Setback};
 use crate::root::PublishedIndex;
-use crate::shared_state::carried_key;
+use crate::shared_state::shared_state_key;
 use crate::store::Objects;
 
 /// An object that no root names any more stays for so long: replicas may be fetching it.
@@ -46,7 +46,7 @@ impl<S: Objects> Chain<S> {
             return Ok(());
         }
         self.unsure.retain(|_, since| since.is_none_or(|since| now.duration_since(since) < ON_ITS_WAY));
-        let carried = self.last.carried.as_deref().map(carried_key);
+        let carried = self.last.carried.as_deref().map(shared_state_key);
         let named: BTreeSet<&String> = self.puts.values().flat_map(|(_, keys)| keys).chain(&carried).collect();
         self.gone.retain(|key, _| !named.contains(key));
         let of_others = self.unsure.iter().filter(|(_, since)| since.is_none()).map(|(key, _)| key);

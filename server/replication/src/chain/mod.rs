@@ -25,7 +25,7 @@ pub(super) use collecting::REMAINS;
 
 use super::position::Position;
 use super::root::{INDEXES, PublishedIndex, PublishedManifest, ROOTS, Root, root_key, root_number};
-use super::shared_state::carried_key;
+use super::shared_state::shared_state_key;
 use super::state::State;
 use super::store::{Content, ObjectError, Objects};
 
@@ -332,21 +332,21 @@ impl<S: Objects> Chain<S> {
     ///
     /// # Errors
     /// What the store says.
-    pub(super) async fn put_carried(&mut self, name: &str, bytes: &[u8]) -> Result<String, Setback> {
+    pub(super) async fn put_shared_state(&mut self, name: &str, bytes: &[u8]) -> Result<String, Setback> {
         if let Some(last) = self.last.carried.clone().filter(|last| last.starts_with(name)) {
-            self.rely_on(carried_key(&last));
-            if self.sure.contains(&carried_key(&last)) {
-                self.gone.remove(&carried_key(&last));
+            self.rely_on(shared_state_key(&last));
+            if self.sure.contains(&shared_state_key(&last)) {
+                self.gone.remove(&shared_state_key(&last));
                 return Ok(last);
             }
         }
-        let plain = carried_key(name);
+        let plain = shared_state_key(name);
         let name = match self.unsure.contains_key(&plain) {
             true => format!("{name}-{}", self.other(&plain, '-')),
             false => name.to_owned(),
         };
-        self.create(&carried_key(&name), Content::Bytes(bytes)).await?;
-        self.gone.remove(&carried_key(&name));
+        self.create(&shared_state_key(&name), Content::Bytes(bytes)).await?;
+        self.gone.remove(&shared_state_key(&name));
         Ok(name)
     }
 

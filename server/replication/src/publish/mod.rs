@@ -25,7 +25,7 @@ use super::position::Position;
 use super::prepare::Prepared;
 use super::quarantined::tasks_of;
 use super::root::{PublishedIndex, Root};
-use super::shared_state::{SharedState, carried_name};
+use super::shared_state::{SharedState, shared_state_name};
 use super::state::{Body, State};
 use super::store::{ObjectError, ObjectStore, blocking};
 use super::{Notify, Replication, Worker};
@@ -44,7 +44,7 @@ pub struct Publisher {
 }
 
 /// Function that returns the shared state of roots, with these aliases.
-type GiveCarried = Box<dyn FnMut(&Arc<Aliases>) -> Arc<SharedState> + Send>;
+type GiveSharedState = Box<dyn FnMut(&Arc<Aliases>) -> Arc<SharedState> + Send>;
 
 /// Context of a publisher.
 pub struct Published {
@@ -58,7 +58,7 @@ pub struct Published {
     pub master_key_mark: String,
     /// Function that returns the shared state for replicas, with these aliases; the same object while nothing in it has
     /// changed.
-    pub carried: GiveCarried,
+    pub carried: GiveSharedState,
     /// Progress that requests can query.
     pub replication: Arc<Replication>,
     /// Has damage shown, if a second look finds it.
@@ -164,9 +164,9 @@ fn start_pulse(
     begins_again: bool,
 ) -> Result<Worker, ObjectError> {
     let (store, mut pulse) = (chain.store().clone(), Pulse::of(chain.last()));
-    let beats = move |bell: &Arc<Notify>| {
+    let heartbeats = move |bell: &Arc<Notify>| {
         loop {
-            match blocking(pulse.beat(&store)) {
+            match blocking(pulse.send(&store)) {
                 Ok(()) => {}
                 Err(Setback::TakenOver) => return step_down(&store, &replication, begins_again),
                 Err(Setback::Object(error)) => tracing::warn!(%error, "cannot send a heartbeat to the store"),
@@ -176,7 +176,7 @@ fn start_pulse(
             }
         }
     };
-    Worker::start("pulse", beats).map_err(|source| ObjectError::Io { path: "pulse".into(), source })
+    Worker::start("pulse", heartbeats).map_err(|source| ObjectError::Io { path: "pulse".into(), source })
 }
 
 /// The thread's own.
@@ -257,7 +257,7 @@ impl Run {
         let (indexes, held_back) = self.put_all(states)?;
         let journal = self.uncover(now.journal, &held_back)?;
         let keys = (self.published.keys)();
-        let carried = Some(self.put_carried(&now.aliases)?);
+        let carried = Some(self.put_shared_state(&now.aliases)?);
         let (next_task, next_batch) = self.published.queue.store().next_uids()?;
         let root = Root {
             // A replica must not seem to have what is held back.
@@ -438,7 +438,7 @@ impl Run {
     }
 
     /// Puts what the root carries besides indexes and keys; its name.
-    fn put_carried(&mut self, aliases: &Arc<Aliases>) -> Result<String, Failure> {
+    fn put_shared_state(&mut self, aliases: &Arc<Aliases>) -> Result<String, Failure> {
         let carried = (self.published.carried)(aliases);
         if let Some((last, name)) = &self.carried
             && Arc::ptr_eq(last, &carried)
@@ -446,7 +446,7 @@ impl Run {
             return Ok(name.clone());
         }
         let bytes = carried.to_bytes();
-        let name = blocking(self.chain.put_carried(&carried_name(&bytes), &bytes))?;
+        let name = blocking(self.chain.put_shared_state(&shared_state_name(&bytes), &bytes))?;
         self.carried = Some((carried, name.clone()));
         Ok(name)
     }

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::measures;
 use crate::answer::search::federated::{
-    Counted, DISTINCT_VALUES, DistinctValues, EXPLAINED, HIT, NOT_DISTINCT, OUTSIDE, PINNED_POSITION, Places, Weighted,
-    agree, distinct_values, merged_facets, paging,
+    Counted, DISTINCT_VALUES, DistinctValues, EXPLAINED, HIT, NOT_DISTINCT, OUTSIDE, PINNED_POSITION, PinnedPositions,
+    Weighted, agree, distinct_values, merged_facets, paging,
 };
 
 /// The answer of one server.
@@ -173,7 +173,7 @@ type Explicable = (Value, Vec<(usize, u64)>);
 fn hits(parts: &mut [Part], federation: &Federation, explained: &mut Explained) -> Vec<Value> {
     let (offset, limit) = federation.window.bounds(usize::MAX);
     let pinned = pinned(parts);
-    let places = Places::new(pinned.iter().map(|(position, _)| *position));
+    let places = PinnedPositions::new(pinned.iter().map(|(position, _)| *position));
     let (from, to) = places.ranked_between(offset, offset.saturating_add(limit));
     let mut used = DistinctValues::default();
     let (mut place, mut ranked, mut is_all) = (0, Vec::new(), false);

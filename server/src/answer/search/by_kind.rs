@@ -46,7 +46,7 @@ pub(super) fn search_by_kind(
     context: &Context,
     request: &SearchRequest,
 ) -> ApiResult<Searched> {
-    let mut searched = search_by_asked_kind(target, query, context, request)?;
+    let mut searched = search_by_requested_kind(target, query, context, request)?;
     if target.snapshot.is_degraded() {
         searched.result.degraded = true;
         searched.result.limits.push(Limit::DamagedSegment);
@@ -54,7 +54,7 @@ pub(super) fn search_by_kind(
     Ok(searched)
 }
 
-fn search_by_asked_kind(
+fn search_by_requested_kind(
     target: Target<'_>,
     query: &SearchQuery,
     context: &Context,

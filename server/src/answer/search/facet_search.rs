@@ -10,7 +10,7 @@ use lamina_protocol::wire::search::{SearchQuery, selecting};
 use serde_json::{Map, Value, json};
 
 use super::answer::report_degraded;
-use super::meaning::{check_embedder, search_by_kind};
+use super::by_kind::{check_embedder, search_by_kind};
 use super::multi::Written;
 use super::{Context, Target, engine_request};
 

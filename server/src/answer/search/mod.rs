@@ -5,6 +5,7 @@
 
 mod answer;
 mod bounds;
+mod by_kind;
 mod details;
 mod embedded;
 mod explanation;
@@ -14,12 +15,11 @@ mod federation;
 mod foreign;
 mod geo_distance;
 mod hits;
-mod meaning;
 mod measures;
 mod multi;
 mod pace;
+mod pinned_positions;
 mod pins;
-mod places;
 mod refusal;
 mod request;
 mod rerank;
@@ -69,9 +69,9 @@ pub(crate) use suggestions::{
     COMPLETIONS_MAX, CompletionQuery, DidYouMean, SOURCE_QUERIES, count_query, run_completions,
 };
 
-use meaning::{Searched, check_embedder, embedding_took};
+use by_kind::{Searched, check_embedder, embedding_took};
+use pinned_positions::PinnedPositions;
 use pins::Pinned;
-use places::Places;
 
 /// The index to search.
 #[derive(Clone, Copy, Debug)]
@@ -267,7 +267,7 @@ fn run_for(target: Target<'_>, query: &SearchQuery, context: &Context, window: R
     let request = engine_request(target, query, context)?;
     let request = SearchRequest { offset: window.offset, limit: window.limit, scores: how.scores, ..request };
     let pinned = pins::pinned(target, query, &request, context)?;
-    let places = Places::new(pinned.iter().map(|pin| pin.position).filter(|_| how.places_pins));
+    let places = PinnedPositions::new(pinned.iter().map(|pin| pin.position).filter(|_| how.places_pins));
     let request = pins::beside(request, window, &places, &pinned);
     let held = context.budget.hold(hits_bytes(target.snapshot, &request))?;
     // A text was embedded before the search took its thread.

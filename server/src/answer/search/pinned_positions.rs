@@ -5,22 +5,24 @@ use std::ops::Range;
 /// The places of pinned items in a list, ascending. An item comes to the place it was given, or behind the pinned ones that are
 /// there already, or right behind the end of the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Places(Vec<usize>);
+pub(crate) struct PinnedPositions(Vec<usize>);
 
-impl Places {
+impl PinnedPositions {
     /// Computes the positions of pinned hits in an endless list, in the ascending order of `positions`.
-    pub(crate) fn new(positions: impl Iterator<Item = u32>) -> Places {
+    pub(crate) fn new(positions: impl Iterator<Item = u32>) -> PinnedPositions {
         let mut places: Vec<usize> = Vec::new();
         for position in positions {
             let free = places.last().map_or(0, |last| last + 1);
             places.push(free.max(position as usize));
         }
-        Places(places)
+        PinnedPositions(places)
     }
 
     /// The same among `count` others.
-    pub(crate) fn among(&self, count: usize) -> Places {
-        Places(self.0.iter().enumerate().map(|(number, place)| (*place).min(count.saturating_add(number))).collect())
+    pub(crate) fn among(&self, count: usize) -> PinnedPositions {
+        PinnedPositions(
+            self.0.iter().enumerate().map(|(number, place)| (*place).min(count.saturating_add(number))).collect(),
+        )
     }
 
     /// Pinned items before a place.
@@ -90,14 +92,14 @@ mod tests {
         ) {
             positions.sort_unstable();
             let whole = whole_list(&positions, ranked);
-            let places = Places::new(positions.iter().copied());
+            let places = PinnedPositions::new(positions.iter().copied());
             let (first, last) = places.ranked_between(from, from + limit);
             let found: Vec<Result<usize, usize>> = (first..last.min(ranked)).map(Ok).collect();
             let places = if found.len() < last - first { places.among(ranked) } else { places };
             let joined = places.joined(from..from + limit, found, Err);
             let expected: Vec<_> = whole.iter().skip(from).take(limit).copied().collect();
             prop_assert_eq!(joined, expected);
-            let places = Places::new(positions.iter().copied()).among(ranked);
+            let places = PinnedPositions::new(positions.iter().copied()).among(ranked);
             for (place, item) in whole.iter().enumerate() {
                 prop_assert_eq!(place, match item { Ok(rank) => places.of_ranked(*rank), Err(pin) => places.of_pin(*pin) });
             }
@@ -106,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_pin_beyond_the_end_is_in_one_window_only() {
-        let places = Places::new([17].into_iter());
+        let places = PinnedPositions::new([17].into_iter());
         let window = |from: usize| {
             let (first, last) = places.ranked_between(from, from + 1);
             let found: Vec<Option<usize>> = (first..last.min(5)).map(Some).collect();
@@ -120,7 +122,7 @@ mod tests {
 
     #[test]
     fn windows_without_end_are_no_trouble() {
-        let places = Places::new([0, 0, u32::MAX].into_iter());
+        let places = PinnedPositions::new([0, 0, u32::MAX].into_iter());
         assert_eq!(places.ranked_between(0, usize::MAX), (0, usize::MAX - 3));
         assert_eq!(places.among(1).joined(0..usize::MAX, vec!['a'], |_| 'p'), ['p', 'p', 'a', 'p']);
     }

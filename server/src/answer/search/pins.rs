@@ -14,7 +14,7 @@ use lamina_engine::search::{
 use lamina_protocol::wire::search::{SearchKind, SearchQuery};
 use serde_json::{Value, json};
 
-use super::places::Places;
+use super::pinned_positions::PinnedPositions;
 use super::{Context, Reach, Target, refusal};
 
 /// Words and phrases of a query that are looked at.
@@ -121,7 +121,12 @@ fn kept<'a>(
 }
 
 /// The window of the list without pins that `places` leave of `window`, and what is added to a search for it.
-pub(super) fn beside(request: SearchRequest, window: Reach, places: &Places, pinned: &[Pinned]) -> SearchRequest {
+pub(super) fn beside(
+    request: SearchRequest,
+    window: Reach,
+    places: &PinnedPositions,
+    pinned: &[Pinned],
+) -> SearchRequest {
     let (from, to) = places.ranked_between(window.offset, window.offset.saturating_add(window.limit));
     let except = pinned.iter().map(|pin| pin.address).collect();
     SearchRequest { offset: from, limit: to - from, except, ..request }
@@ -147,7 +152,7 @@ pub(super) fn place(
     result: &mut SearchResult,
     request: &SearchRequest,
     window: Reach,
-    places: &Places,
+    places: &PinnedPositions,
     pinned: &[Pinned],
 ) {
     let ranked = std::mem::take(&mut result.hits);

@@ -16,7 +16,7 @@ use lamina_engine::search::{Hit, Limit, SearchRequest, SearchResult, Standing};
 use lamina_models::rerankers::Reranker;
 use lamina_protocol::wire::search::{Hybrid, Rerank, SearchQuery};
 
-use super::meaning::{Searched, check_embedder, search_by_kind};
+use super::by_kind::{Searched, check_embedder, search_by_kind};
 use super::{Context, Target, engine_request, hits_bytes, pins, refusal};
 
 /// The texts of the first hits.

@@ -7,7 +7,7 @@ use lamina_protocol::wire::json::{At, required};
 use lamina_protocol::wire::search::{SearchQuery, completion_fields};
 use serde_json::{Map, Value, json};
 
-use super::meaning::search_by_kind;
+use super::by_kind::search_by_kind;
 use super::{Context, Found, Target, engine_request, refusal};
 use crate::answer::query_log::QueryLog;
 

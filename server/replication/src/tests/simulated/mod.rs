@@ -1,6 +1,6 @@
 //! Thousands of schedules of servers that publish, follow, take over, are stopped and crash, over a store in which everything
-//! goes wrong that can, and that is not always there. What runs is [`Chain`](super::chain), [`Journal`](super::journal), [`Pulse`](super::beat),
-//! [`Watch`](super::beat), [`Known`](super::known), [`Anchor`](super::store) and the rules of [`role`](super::role); indexes, threads and time are models. Where
+//! goes wrong that can, and that is not always there. What runs is [`Chain`](super::chain), [`Journal`](super::journal), [`Pulse`](super::heartbeat),
+//! [`Watch`](super::heartbeat), [`Known`](super::known), [`Anchor`](super::store) and the rules of [`role`](super::role); indexes, threads and time are models. Where
 //! a state goes to, and which numbers come next, the functions of the program say. [`before`] shows that the schedules find what they are for.
 
 mod before;

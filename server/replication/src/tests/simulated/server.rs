@@ -252,15 +252,15 @@ impl Process {
     fn pulse(&self, chain: &Chain<Store>) -> Rc<Cell<bool>> {
         let is_over = Rc::new(Cell::new(false));
         let (mut pulse, store, own) = (Pulse::of(chain.last()), self.store.clone(), Rc::clone(&is_over));
-        let beats = async move {
+        let heartbeats = async move {
             while !own.get() {
-                if let Err(Setback::TakenOver) = pulse.beat(&store).await {
+                if let Err(Setback::TakenOver) = pulse.send(&store).await {
                     own.set(true);
                 }
                 store.world.sleep(2_500).await;
             }
         };
-        let actor = Actor { server: self.server, wake: self.world.millis(), future: Box::pin(beats) };
+        let actor = Actor { server: self.server, wake: self.world.millis(), future: Box::pin(heartbeats) };
         self.spawned.borrow_mut().push(actor);
         is_over
     }

@@ -10,8 +10,8 @@ use lamina_engine::id::DocId;
 use lamina_engine::index::DocumentAddress;
 use lamina_protocol::wire::search::Window;
 
+use super::super::pinned_positions::PinnedPositions;
 use super::super::pins::add;
-use super::super::places::Places;
 use super::Ran;
 use crate::answer::search::total_of;
 
@@ -52,7 +52,7 @@ pub(super) fn merge<'a>(
 ) -> Merged<'a> {
     let (offset, limit) = window.bounds(usize::MAX);
     let pinned = pinned(ran);
-    let places = Places::new(pinned.iter().map(|(position, _)| *position));
+    let places = PinnedPositions::new(pinned.iter().map(|(position, _)| *position));
     let (from, to) = places.ranked_between(offset, offset.saturating_add(limit));
     let mut next = vec![0; ran.len()];
     // What is pinned is no other hit as well.

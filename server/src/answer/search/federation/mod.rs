@@ -20,7 +20,7 @@ pub(crate) mod federated {
     pub(crate) use super::super::answer::paging;
     pub(crate) use super::super::explanation::{HIT, NOT_DISTINCT, OUTSIDE};
     pub(crate) use super::super::measures::{merged as merged_measures, read as read_measured};
-    pub(crate) use super::super::places::Places;
+    pub(crate) use super::super::pinned_positions::PinnedPositions;
     pub(crate) use super::PINNED_POSITION;
     pub(crate) use super::details::different;
     pub(crate) use super::distinct::{DISTINCT_VALUES, DistinctValues, distinct_values};

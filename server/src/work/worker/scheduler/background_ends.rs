@@ -89,7 +89,7 @@ impl Worker {
     /// # Errors
     /// What the store says.
     pub(super) fn recover_written(&mut self) -> Result<(), StoreError> {
-        let has_died = self.care.is_some();
+        let has_died = self.crash_loop.is_some();
         let weight = if self.queue.has_aborted_before() { CRASH_WEIGHT } else { 1 };
         for written in self.queue.store().background_at_start(if has_died { weight } else { 0 })? {
             let batch = &written.batch;

@@ -132,7 +132,7 @@ impl Worker {
     /// # Errors
     /// When the store cannot be used.
     pub(super) fn fail_guilty(&mut self) -> Result<(), StoreError> {
-        let Some(attempt) = self.care.as_ref().and_then(|care| care.attempt.as_ref()) else { return Ok(()) };
+        let Some(attempt) = self.crash_loop.as_ref().and_then(|guard| guard.attempt.as_ref()) else { return Ok(()) };
         let is_enough = attempt.is_long || attempt.crashes >= CRASHES_MAX || attempt.deaths >= DEATHS_MAX;
         let batch = match attempt.tasks[..] {
             [uid] if is_enough && self.queue.store().queued(uid)?.is_some() => undone(self.next_batch, uid),
@@ -147,7 +147,7 @@ impl Worker {
     }
 
     /// Carries out a batch. After a death, less of it at once, and written down before.
-    pub(super) fn process_with_care(&mut self, mut plan: Plan) {
+    pub(super) fn process_guarded(&mut self, mut plan: Plan) {
         let Some(attempt) = self.prepare(&mut plan) else { return self.process(plan) };
         let queue = std::sync::Arc::clone(&self.queue);
         std::thread::scope(|scope| {
@@ -165,15 +165,15 @@ impl Worker {
 
     /// Records the attempt of a batch under observation, and returns it. This may reduce the batch.
     pub(super) fn prepare(&mut self, plan: &mut Plan) -> Option<Attempt> {
-        let care = self.care.as_mut()?;
-        if plan.tasks.iter().all(|task| task.uid >= care.until) {
+        let guard = self.crash_loop.as_mut()?;
+        if plan.tasks.iter().all(|task| task.uid >= guard.until) {
             return None;
         }
-        if care.separates(&plan.tasks) {
+        if guard.separates(&plan.tasks) {
             plan.tasks.truncate(1);
             plan.strategy = Strategy::AfterCrash { uid: plan.tasks[0].uid }.to_string();
         }
-        let attempt = care.attempt(&plan.tasks);
+        let attempt = guard.attempt(&plan.tasks);
         note(&self.queue, Some(&attempt));
         Some(attempt)
     }

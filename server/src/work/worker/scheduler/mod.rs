@@ -31,10 +31,10 @@ use super::batch::Limits;
 use super::cleanup::Retention;
 use super::run::{self, Context, Done};
 use crate::work::backup::BackupPlaces;
-use apart::Apart;
 use background::Background;
 use crash_loop::CrashLoopGuard;
 use plan::Plan;
+use refused_together::RefusedTogether;
 
 /// Pause before something that failed for a reason outside of the task is tried again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -108,8 +108,8 @@ impl Scheduler {
             retention: Retention::default(),
             patience: Patience::default(),
             holds_memory: false,
-            care: CrashLoopGuard::begin(&queue)?,
-            apart: None,
+            crash_loop: CrashLoopGuard::begin(&queue)?,
+            refused_together: None,
             stop: Arc::clone(&stop),
         };
         worker.recover()?;
@@ -163,9 +163,9 @@ struct Worker {
     /// True if much memory was freed and not given back yet.
     holds_memory: bool,
     /// After a process that died.
-    care: Option<CrashLoopGuard>,
+    crash_loop: Option<CrashLoopGuard>,
     /// After a batch that was refused.
-    apart: Option<Apart>,
+    refused_together: Option<RefusedTogether>,
     stop: Arc<AtomicBool>,
 }
 
@@ -179,7 +179,7 @@ impl Worker {
                     self.queue.wait(Some(LOOK_AGAIN));
                 }
                 Ok(Some(plan)) => {
-                    self.process_with_care(plan);
+                    self.process_guarded(plan);
                     if let Err(error) = self.clean_up() {
                         tracing::error!(%error, "cannot delete old tasks");
                     }
@@ -391,13 +391,13 @@ fn all_failed(live: &LiveBatch, error: &ApiError) -> FinishedBatch {
     FinishedBatch::now(live.uid, live.started_at, live.strategy.clone(), live.tasks.iter().map(failed).collect())
 }
 
-mod apart;
 mod background;
 mod background_ends;
 mod crash_loop;
 mod endings;
 mod plan;
 mod recovery;
+mod refused_together;
 #[cfg(test)]
 mod tests;
 mod unasked;

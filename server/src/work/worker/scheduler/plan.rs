@@ -65,7 +65,7 @@ impl Worker {
             store.oldest_enqueued()?
         };
         match first {
-            Some(first) => self.grow(first).map(|plan| Some(self.asking_alone(self.kept_apart(plan)))),
+            Some(first) => self.grow(first).map(|plan| Some(self.asking_alone(self.within_refusal(plan)))),
             None => Ok(None),
         }
     }

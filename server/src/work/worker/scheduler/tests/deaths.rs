@@ -13,9 +13,9 @@ fn dies(server: &Server, alone: bool, is_long: bool) -> Vec<u32> {
 }
 
 fn started(server: &Server, alone: bool) -> Worker {
-    let mut worker = Worker { care: CrashLoopGuard::begin(&server.queue).unwrap(), ..server.worker() };
-    if let (Some(care), false) = (&mut worker.care, alone) {
-        care.separates_only_suspects();
+    let mut worker = Worker { crash_loop: CrashLoopGuard::begin(&server.queue).unwrap(), ..server.worker() };
+    if let (Some(guard), false) = (&mut worker.crash_loop, alone) {
+        guard.separates_only_suspects();
     }
     worker.recover().unwrap();
     worker.fail_guilty().unwrap();

@@ -70,8 +70,8 @@ impl Server {
             retention: Retention::default(),
             patience: Patience::default(),
             holds_memory: false,
-            care: None,
-            apart: None,
+            crash_loop: None,
+            refused_together: None,
             stop: Arc::default(),
         }
     }
