@@ -176,7 +176,7 @@ pub struct SearchResult {
     pub groups: Option<u64>,
     /// Matching documents of each segment, for facets.
     pub candidates: Vec<DocSet>,
-    /// Another time the answer may be better: the time budget ended before the ranking was complete, or the embedder failed.
+    /// A later answer may be better: the time budget ended before the ranking was complete. Callers may add their reasons.
     pub degraded: bool,
     /// Limits that took effect and so may have changed the answer.
     pub limits: Vec<Limit>,
@@ -195,13 +195,6 @@ pub enum Limit {
     QueryTerms,
     /// The number of ways to join the words of a query: some documents that match by a rare one may be ranked too low.
     QueryReadings,
-    /// The embedder failed or was late: a search by words and by nearness was answered by words alone.
-    Embedder,
-    /// The reranker failed or was late: hits have the order that they had before it. The engine leaves it to callers to add
-    /// this one and the next.
-    Reranker,
-    /// A segment is damaged: its documents are missing.
-    DamagedSegment,
 }
 
 /// Reason for which a search could not run: the request needs something that the settings do not allow, or the index is

@@ -45,11 +45,11 @@ fn is_setting(route: &str) -> bool {
 }
 
 fn is_replaced(route: &str) -> bool {
-    SettingKind::by_route(route).is_some_and(|kind| kind.verb == WriteVerb::Put)
+    SettingKind::by_route(route).is_some_and(|kind| kind.verb() == WriteVerb::Put)
 }
 
 fn is_merged(route: &str) -> bool {
-    SettingKind::by_route(route).is_some_and(|kind| kind.verb == WriteVerb::Patch)
+    SettingKind::by_route(route).is_some_and(|kind| kind.verb() == WriteVerb::Patch)
 }
 
 /// The setting that the path names.

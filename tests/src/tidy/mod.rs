@@ -8,6 +8,7 @@ mod map;
 mod names;
 mod pages;
 mod plurals;
+mod settings;
 mod statics;
 mod threads;
 

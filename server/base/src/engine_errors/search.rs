@@ -15,9 +15,6 @@ pub fn limit_name(limit: Limit) -> &'static str {
         Limit::TimeBudget => "searchCutoffMs",
         Limit::QueryTerms => "queryTerms",
         Limit::QueryReadings => "queryReadings",
-        Limit::Embedder => "embedder",
-        Limit::Reranker => "reranker",
-        Limit::DamagedSegment => "damagedSegment",
     }
 }
 

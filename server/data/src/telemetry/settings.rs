@@ -6,7 +6,7 @@ use lamina_protocol::wire::settings::{Figure, SettingKind};
 use super::aggregate::Aggregate;
 
 pub(super) fn add(event: &mut Aggregate, patch: &SettingsPatch) {
-    for (name, figure) in SettingKind::all().flat_map(|setting| (setting.figures)(patch)) {
+    for (name, figure) in SettingKind::all().flat_map(|setting| setting.figures(patch)) {
         match figure {
             Figure::Max(count) => event.max(name, count),
             Figure::Any(is_so) => event.any(name, is_so),

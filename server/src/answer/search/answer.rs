@@ -3,9 +3,7 @@
 use std::io::Write;
 use std::time::Instant;
 
-use lamina_base::engine_errors::limit_name;
 use lamina_base::error::ApiResult;
-use lamina_engine::search::Limit;
 use lamina_protocol::wire::search::{SearchQuery, Window};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -176,7 +174,7 @@ impl Answer<'_> {
             let steps = self.found.steps.iter().map(|(step, took)| ((*step).to_owned(), json!(format!("{took:.2?}"))));
             fields.insert("performanceDetails".into(), Value::Object(steps.collect()));
         }
-        report_degraded(&self.found.result.limits, &mut fields);
+        report_degraded(&self.found.limits, &mut fields);
         if self.query.explain.is_some() {
             let on_page = |place| explanation::on_page(&self.found, place);
             let explained = explanation::of_search(self.target, &self.found, on_page);
@@ -190,10 +188,9 @@ impl Answer<'_> {
 }
 
 /// Adds the reasons why the work of a search was cut, if any: each once.
-pub(super) fn report_degraded<'l>(limits: impl IntoIterator<Item = &'l Limit>, fields: &mut Map<String, Value>) {
+pub(super) fn report_degraded<'l>(limits: impl IntoIterator<Item = &'l &'static str>, fields: &mut Map<String, Value>) {
     let mut reasons: Vec<&str> = Vec::new();
-    for limit in limits {
-        let reason = limit_name(*limit);
+    for &reason in limits {
         if !reasons.contains(&reason) {
             reasons.push(reason);
         }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use lamina_base::engine_errors::limit_name;
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_engine::index::embedding::EmbedFailure;
 use lamina_engine::search::{
-    Limit, SearchRequest, SearchResult, SemanticQuery, dimensions, search, search_hybrid, search_semantic,
+    SearchRequest, SearchResult, SemanticQuery, dimensions, search, search_hybrid, search_semantic,
 };
 use lamina_models::embedders::QueryInput;
 use lamina_protocol::wire::search::{Hybrid, SearchKind, SearchQuery};
@@ -16,10 +17,22 @@ use super::{Context, Target, refusal};
 #[derive(Debug)]
 pub(super) struct Searched {
     pub(super) result: SearchResult,
+    /// Reasons why the answer may be cut, as answers name them: the limits of the engine, and then what failed here.
+    pub(super) limits: Vec<&'static str>,
     /// Hits that came by their nearness, for searches that look at it.
     pub(super) semantic_hit_count: Option<usize>,
     /// The vector that documents were compared with.
     pub(super) vector: Option<Vec<f32>>,
+}
+
+/// The name of a damaged segment, whose documents are missing, among the limits.
+pub(super) const DAMAGED_SEGMENT: &str = "damagedSegment";
+
+impl From<SearchResult> for Searched {
+    fn from(result: SearchResult) -> Searched {
+        let limits = result.limits.iter().map(|limit| limit_name(*limit)).collect();
+        Searched { result, limits, semantic_hit_count: None, vector: None }
+    }
 }
 
 impl Searched {
@@ -32,7 +45,7 @@ impl Searched {
             SearchKind::Keyword => None,
             SearchKind::Semantic(_) | SearchKind::Hybrid(_) => Some(0),
         };
-        Ok(Searched { result: SearchResult::late(target.snapshot), semantic_hit_count, vector: None })
+        Ok(Searched { semantic_hit_count, ..Searched::from(SearchResult::late(target.snapshot)) })
     }
 }
 
@@ -49,7 +62,7 @@ pub(super) fn search_by_kind(
     let mut searched = search_by_requested_kind(target, query, context, request)?;
     if target.snapshot.is_degraded() {
         searched.result.degraded = true;
-        searched.result.limits.push(Limit::DamagedSegment);
+        searched.limits.push(DAMAGED_SEGMENT);
     }
     Ok(searched)
 }
@@ -64,13 +77,14 @@ fn search_by_requested_kind(
     match query.kind()? {
         SearchKind::Keyword => {
             let result = search(target.snapshot, request).map_err(refuse)?;
-            Ok(Searched { result, semantic_hit_count: None, vector: None })
+            Ok(Searched::from(result))
         }
         SearchKind::Semantic(hybrid) => {
             let vector = vector(target, query, context, hybrid).map_err(|failure| refusal::not_embedded(&failure))?;
             let semantic = SemanticQuery::new(&hybrid.embedder, vector.clone());
             let result = search_semantic(target.snapshot, request, &semantic).map_err(refuse)?;
-            Ok(Searched { semantic_hit_count: Some(result.hits.len()), result, vector: Some(vector) })
+            let count = Some(result.hits.len());
+            Ok(Searched { semantic_hit_count: count, vector: Some(vector), ..Searched::from(result) })
         }
         SearchKind::Hybrid(hybrid) => {
             let (mut used, mut is_let_down) = (None, false);
@@ -93,13 +107,14 @@ fn search_by_requested_kind(
                 hybrid.fusion_for(request.matching),
                 near,
             );
-            let mut found = found.map_err(refuse)?;
-            if is_let_down {
-                found.result.degraded = true;
-                found.result.limits.push(Limit::Embedder);
-            }
+            let found = found.map_err(refuse)?;
             let count = Some(found.semantic_hit_count);
-            Ok(Searched { result: found.result, semantic_hit_count: count, vector: used })
+            let mut searched = Searched { semantic_hit_count: count, vector: used, ..Searched::from(found.result) };
+            if is_let_down {
+                searched.result.degraded = true;
+                searched.limits.push("embedder");
+            }
+            Ok(searched)
         }
     }
 }

@@ -96,9 +96,10 @@ fn written(asked: &FacetSearch, context: &Context, selected: &SearchResult, foun
     answer.insert("facetHits".into(), hits.into());
     answer.insert("facetQuery".into(), json!(asked.facet_query));
     answer.insert("processingTimeMs".into(), json!(millis));
-    report_degraded(&selected.limits, &mut answer);
+    let limits: Vec<&str> = selected.limits.iter().map(|limit| limit_name(*limit)).collect();
+    report_degraded(&limits, &mut answer);
     let mut out = Written { degraded_searches: selected.degraded.into(), ..Written::default() };
-    out.cut_by(selected.limits.iter().map(|limit| limit_name(*limit).to_owned()));
+    out.cut_by(limits.into_iter().map(str::to_owned));
     out.cut_by(found.is_cut.then(|| format!("maxValuesPerFacet:{}", asked.facet_name)));
     out.body = Value::Object(answer).to_string().into_bytes();
     out

@@ -34,7 +34,6 @@ use std::time::{Duration, Instant};
 
 use lamina_base::aliases::IndexName;
 use lamina_base::budget::{AnswerBudget, Held};
-use lamina_base::engine_errors::limit_name;
 use lamina_base::error::{ApiResult, Code};
 use lamina_data::access::Rights;
 use lamina_data::instance::Instance;
@@ -158,6 +157,8 @@ impl Context {
 pub(crate) struct Found {
     /// Result of the engine.
     pub result: SearchResult,
+    /// Reasons why the answer may be cut, as answers name them.
+    pub limits: Vec<&'static str>,
     /// The request's sort, parsed.
     pub sort: Vec<SortCriterion>,
     /// Counts of facet values, when asked for.
@@ -199,7 +200,7 @@ pub(crate) struct Reach {
 impl Found {
     /// The limits that changed the answer, by the name of the setting or of the thing that is limited.
     pub(crate) fn cuts(&self) -> Vec<String> {
-        let mut cuts: Vec<String> = self.result.limits.iter().map(|limit| limit_name(*limit).to_owned()).collect();
+        let mut cuts: Vec<String> = self.limits.iter().map(|&limit| limit.to_owned()).collect();
         if self.window.is_cut && self.result.total > self.window.total_max as u64 {
             cuts.push("maxTotalHits".to_owned());
         }
@@ -274,7 +275,7 @@ fn run_for(target: Target<'_>, query: &SearchQuery, context: &Context, window: R
     let mut steps: Vec<_> = embedding_took(target, query, context).map(|took| ("embed", took)).into_iter().collect();
     steps.extend(context.reranked.as_ref().map(|reranked| ("rerank", reranked.took)));
     let start = Instant::now();
-    let Searched { mut result, semantic_hit_count, vector } = match context.pace.is_over() {
+    let Searched { mut result, limits, semantic_hit_count, vector } = match context.pace.is_over() {
         false => rerank::search(target, query, context, &request)?,
         true => Searched::late(target, query)?,
     };
@@ -297,6 +298,7 @@ fn run_for(target: Target<'_>, query: &SearchQuery, context: &Context, window: R
     let sort = request.sort.clone();
     let mut found = Found {
         result,
+        limits,
         sort,
         facets,
         measured,

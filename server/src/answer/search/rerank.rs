@@ -12,7 +12,7 @@ use lamina_engine::index::embedding::TextTemplate;
 use lamina_engine::index::settings::VECTORS_FIELD;
 use lamina_engine::index::{DocumentAddress, Snapshot};
 use lamina_engine::rank::{FusedArm, ScoreDetail};
-use lamina_engine::search::{Hit, Limit, SearchRequest, SearchResult, Standing};
+use lamina_engine::search::{Hit, SearchRequest, SearchResult, Standing};
 use lamina_models::rerankers::Reranker;
 use lamina_protocol::wire::search::{Hybrid, Rerank, SearchQuery};
 
@@ -119,7 +119,7 @@ pub(super) fn search(
     let Some(scores) = scores else {
         let mut searched = search_by_kind(target, query, context, request)?;
         searched.result.degraded = true;
-        searched.result.limits.push(Limit::Reranker);
+        searched.limits.push("reranker");
         return Ok(searched);
     };
     let whole = SearchRequest { offset: 0, limit: window.max(rerank.limit), ..request.clone() };

@@ -7,7 +7,7 @@ use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_engine::condition::PreparedFilter;
 use lamina_engine::filter::Filter;
 use lamina_engine::index::DocumentAddress;
-use lamina_engine::search::{Limit, SearchError, SearchRequest, search_similar};
+use lamina_engine::search::{SearchError, SearchRequest, search_similar};
 use lamina_protocol::wire::filter::parse_filter;
 use lamina_protocol::wire::similar::SimilarQuery;
 use serde_json::{Map, Value, json};
@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::answer::report_degraded;
 use super::bounds::filter_time;
+use super::meaning::{DAMAGED_SEGMENT, Searched};
 use super::multi::Written;
 use super::request::{both, cutoff};
 use super::{Context, Found, HitWriter, Reach, Target, bounds, hits_bytes, refusal, unknown_embedder};
@@ -95,15 +96,17 @@ fn find(
 ) -> ApiResult<Found> {
     let held = context.budget.hold(hits_bytes(target.snapshot, request))?;
     let found = search_similar(target.snapshot, request, &asked.embedder, address);
-    let mut result = found.map_err(|error| match error {
+    let result = found.map_err(|error| match error {
         SearchError::Filter(error) => ApiError::new(Code::InvalidSimilarFilter, error.sentence()),
         other => refusal::search(target.name, &other),
     })?;
+    let Searched { result, mut limits, .. } = Searched::from(result);
     if target.snapshot.is_degraded() {
-        result.limits.push(Limit::DamagedSegment);
+        limits.push(DAMAGED_SEGMENT);
     }
     Ok(Found {
         result,
+        limits,
         sort: Vec::new(),
         facets: None,
         measured: Vec::new(),
@@ -145,7 +148,7 @@ fn around(
     fields.insert("offset".into(), json!(found.window.offset));
     fields.insert("estimatedTotalHits".into(), json!(total));
     fields.insert("requestUid".into(), json!(Uuid::now_v7()));
-    report_degraded(&found.result.limits, &mut fields);
+    report_degraded(&found.limits, &mut fields);
     if asked.query.show_performance_details {
         fields.insert("performanceDetails".into(), json!({ "search": format!("{took:.2?}") }));
     }

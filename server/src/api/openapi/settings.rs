@@ -19,8 +19,8 @@ pub(super) fn of(setting: &SettingKind) -> Value {
 /// The settings whose own routes have this method.
 pub(super) fn written_by(method: &str) -> impl Iterator<Item = &'static SettingKind> {
     SettingKind::all().filter(move |setting| match method {
-        "PUT" => setting.verb == WriteVerb::Put,
-        "PATCH" => setting.verb == WriteVerb::Patch,
+        "PUT" => setting.verb() == WriteVerb::Put,
+        "PATCH" => setting.verb() == WriteVerb::Patch,
         _ => true,
     })
 }
@@ -35,7 +35,7 @@ pub(super) fn answers() -> Vec<(&'static str, Value)> {
 
 fn values() -> impl Iterator<Item = (&'static str, Value)> {
     SettingKind::all().map(|setting| {
-        let mut schema = or_null((setting.schema)());
+        let mut schema = or_null(setting.schema());
         schema["description"] =
             format!("{}. Cost of a change: {}.", without_links(setting.reference.purpose), setting.cost()).into();
         (setting.key, schema)

@@ -5,9 +5,6 @@ use std::hash::Hash;
 use hashbrown::HashSet;
 use serde::{Deserialize, Serialize};
 
-use super::SettingsError;
-use super::definition::{Definition, Effect};
-
 /// `displayedAttributes` and `searchableAttributes`: every attribute, or these in this order.
 ///
 /// Its JSON form is an array of strings; an array that holds `"*"` anywhere means [`AttributeList::All`].
@@ -55,44 +52,6 @@ impl From<AttributeList> for Vec<String> {
             AttributeList::All => vec!["*".to_owned()],
             AttributeList::These(names) => names,
         }
-    }
-}
-
-/// Attributes that documents show.
-#[derive(Debug)]
-pub struct DisplayedAttributes;
-
-impl Definition for DisplayedAttributes {
-    const NAME: &'static str = "displayedAttributes";
-    const EFFECT: Effect = Effect::SearchOnly;
-    type Value = AttributeList;
-    type Patch = AttributeList;
-
-    fn default_value() -> AttributeList {
-        AttributeList::All
-    }
-
-    fn applied(_: &AttributeList, sent: &AttributeList) -> Result<AttributeList, SettingsError> {
-        Ok(sent.clone())
-    }
-}
-
-/// Attributes that are searched for words, in descending order of weight.
-#[derive(Debug)]
-pub struct SearchableAttributes;
-
-impl Definition for SearchableAttributes {
-    const NAME: &'static str = "searchableAttributes";
-    const EFFECT: Effect = Effect::SearchableText;
-    type Value = AttributeList;
-    type Patch = AttributeList;
-
-    fn default_value() -> AttributeList {
-        AttributeList::All
-    }
-
-    fn applied(_: &AttributeList, sent: &AttributeList) -> Result<AttributeList, SettingsError> {
-        Ok(sent.clone())
     }
 }
 

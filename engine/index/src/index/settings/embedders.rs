@@ -1,33 +1,34 @@
 //! `embedders`: configurations by name, and how changes are merged into them.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::SettingsError;
-use super::definition::{Definition, Effect};
 use super::embedder::{INDEXING_FRAGMENTS, SEARCH_FRAGMENTS};
 use super::patch::Setting;
+use super::value::SettingValue;
 
-/// `embedders`: in a change, an object is merged field by field, and `null` removes its embedder.
-#[derive(Debug)]
-pub struct Embedders;
+/// Embedders: in a change, an object is merged field by field, and `null` removes its embedder.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Embedders(Map<String, Value>);
 
-impl Definition for Embedders {
-    const NAME: &'static str = "embedders";
-    const EFFECT: Effect = Effect::Vectors;
-    type Value = Map<String, Value>;
-    type Patch = BTreeMap<String, Setting<Value>>;
+impl Deref for Embedders {
+    type Target = Map<String, Value>;
 
-    fn default_value() -> Map<String, Value> {
-        Map::new()
+    fn deref(&self) -> &Map<String, Value> {
+        &self.0
     }
+}
 
-    fn applied(
-        current: &Map<String, Value>,
-        sent: &BTreeMap<String, Setting<Value>>,
-    ) -> Result<Map<String, Value>, SettingsError> {
-        let mut embedders = current.clone();
+impl SettingValue for Embedders {
+    type Change = BTreeMap<String, Setting<Value>>;
+
+    fn changed(&self, sent: &BTreeMap<String, Setting<Value>>) -> Result<Embedders, SettingsError> {
+        let mut embedders = self.0.clone();
         for (name, change) in sent {
             match change {
                 Setting::Unset => {}
@@ -46,7 +47,7 @@ impl Definition for Embedders {
                 }
             }
         }
-        Ok(embedders)
+        Ok(Embedders(embedders))
     }
 }
 

@@ -1,4 +1,4 @@
-//! `faceting`: resolved value and its field-by-field patch.
+//! `faceting`: how facet values are listed.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,17 @@ use lamina_text::filter::attribute_of;
 use serde::{Deserialize, Serialize};
 
 use super::SettingsError;
-use super::definition::{Definition, Effect};
-use super::patch::Setting;
+use super::value::object;
 
-/// Listing of facet values.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Faceting {
-    pub max_values_per_facet: usize,
-    /// Field name or `*` to order; always holds `*`.
-    pub sort_facet_values_by: BTreeMap<String, FacetOrder>,
+object! {
+    /// Listing of facet values.
+    #[derive(Eq)]
+    Faceting changed by FacetingPatch {
+        max_values_per_facet: usize = 100,
+        /// Field name or `*` to order; always holds `*`. A change replaces all of them.
+        sort_facet_values_by: BTreeMap<String, FacetOrder> = with_star(BTreeMap::new()),
+    }
+    finish keep_star
 }
 
 /// Order of a facet's values.
@@ -27,12 +28,6 @@ pub enum FacetOrder {
     Alpha,
     /// By number of documents, descending.
     Count,
-}
-
-impl Default for Faceting {
-    fn default() -> Faceting {
-        Faceting { max_values_per_facet: 100, sort_facet_values_by: with_star(BTreeMap::new()) }
-    }
 }
 
 impl Faceting {
@@ -48,36 +43,7 @@ fn with_star(mut orders: BTreeMap<String, FacetOrder>) -> BTreeMap<String, Facet
     orders
 }
 
-/// Change of [`Faceting`].
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct FacetingPatch {
-    #[serde(skip_serializing_if = "Setting::is_unset")]
-    pub max_values_per_facet: Setting<usize>,
-    #[serde(skip_serializing_if = "Setting::is_unset")]
-    pub sort_facet_values_by: Setting<BTreeMap<String, FacetOrder>>,
-}
-
-impl Definition for Faceting {
-    const NAME: &'static str = "faceting";
-    const EFFECT: Effect = Effect::SearchOnly;
-    type Value = Faceting;
-    type Patch = FacetingPatch;
-
-    fn default_value() -> Faceting {
-        Faceting::default()
-    }
-
-    fn applied(current: &Faceting, sent: &FacetingPatch) -> Result<Faceting, SettingsError> {
-        let default = Faceting::default();
-        Ok(Faceting {
-            max_values_per_facet: sent
-                .max_values_per_facet
-                .merged(&current.max_values_per_facet, default.max_values_per_facet),
-            // Replaced as a whole when sent.
-            sort_facet_values_by: with_star(
-                sent.sort_facet_values_by.merged(&current.sort_facet_values_by, default.sort_facet_values_by),
-            ),
-        })
-    }
+fn keep_star(mut merged: Faceting, _: &FacetingPatch) -> Result<Faceting, SettingsError> {
+    merged.sort_facet_values_by = with_star(merged.sort_facet_values_by);
+    Ok(merged)
 }

@@ -2,10 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::SettingsError;
-use super::attribute_list::{covers, without_duplicates};
+use super::attribute_list::covers;
 use super::attribute_pattern::AttributePattern;
-use super::definition::{Definition, Effect};
+use super::value::Entry;
 
 /// One entry of `filterableAttributes`; the first entry that matches a field decides what the field can do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -50,27 +49,7 @@ impl Default for FilterOperators {
     }
 }
 
-/// Attributes that filters and facets may use, and the operations that are allowed on each.
-#[derive(Debug)]
-pub struct FilterableAttributes;
-
-impl Definition for FilterableAttributes {
-    const NAME: &'static str = "filterableAttributes";
-    const EFFECT: Effect = Effect::Columns;
-    type Value = Vec<FilterableAttribute>;
-    type Patch = Vec<FilterableAttribute>;
-
-    fn default_value() -> Vec<FilterableAttribute> {
-        Vec::new()
-    }
-
-    fn applied(
-        _: &Vec<FilterableAttribute>,
-        sent: &Vec<FilterableAttribute>,
-    ) -> Result<Vec<FilterableAttribute>, SettingsError> {
-        Ok(without_duplicates(sent.clone()))
-    }
-}
+impl Entry for FilterableAttribute {}
 
 impl FilterableFeatures {
     /// The features of a string entry.

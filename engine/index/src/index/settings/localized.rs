@@ -2,10 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::SettingsError;
-use super::attribute_list::without_duplicates;
 use super::attribute_pattern::AttributePattern;
-use super::definition::{Definition, Effect};
+use super::value::Entry;
 
 /// One rule; the first rule that matches a field decides.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -16,28 +14,7 @@ pub struct LocalizedAttributes {
     pub locales: Vec<String>,
 }
 
-impl Definition for LocalizedAttributes {
-    const NAME: &'static str = "localizedAttributes";
-    const EFFECT: Effect = Effect::Text;
-    type Value = Option<Vec<LocalizedAttributes>>;
-    type Patch = Vec<LocalizedAttributes>;
-
-    fn default_value() -> Option<Vec<LocalizedAttributes>> {
-        None
-    }
-
-    fn applied(
-        _: &Option<Vec<LocalizedAttributes>>,
-        sent: &Vec<LocalizedAttributes>,
-    ) -> Result<Option<Vec<LocalizedAttributes>>, SettingsError> {
-        Ok(Some(without_duplicates(sent.clone())))
-    }
-
-    fn differs(old: &Option<Vec<LocalizedAttributes>>, new: &Option<Vec<LocalizedAttributes>>) -> bool {
-        // No rules are as good as an empty list of them.
-        old.as_deref().unwrap_or_default() != new.as_deref().unwrap_or_default()
-    }
-}
+impl Entry for LocalizedAttributes {}
 
 /// The language codes of `field` (dotted path); empty when no rule matches or the rule leaves it to detection.
 pub fn locales_of<'a>(rules: &'a [LocalizedAttributes], field: &str) -> &'a [String] {

@@ -1,8 +1,9 @@
 //! The settings of an index: resolved values with their defaults, patches, and what a change of them costs.
 //!
-//! A setting is defined in one file, by a [`Definition`], and is a line of the list in [`list`]: from that list follow the
-//! types that hold all settings, their defaults, their stored form, and what a change has to write anew. Shapes and bounds of
-//! what users send are checked by the server; here remain the rules that depend on the stored values.
+//! A setting is a row of the list in [`list`], which has its name, its type, its default, and what a change of it has to write
+//! again; the types that hold all settings and their stored form follow. Most types are common ones of [`value`]; those of one
+//! setting only have a file each. Shapes and bounds of what users send are checked by the server; here remain the rules that
+//! depend on the stored values.
 
 mod attribute_list;
 mod attribute_pattern;
@@ -10,34 +11,25 @@ mod available;
 mod bm25;
 mod boost;
 mod change;
-mod chat;
+mod choices;
 mod completions;
-mod definition;
-mod distinct;
 mod embedder;
 mod embedders;
-mod expiry;
-mod facet_search;
 mod faceting;
 mod filterable;
 mod foreign_key;
 mod list;
 mod localized;
-mod matching_strategy;
+mod opaque;
 mod pagination;
 mod patch;
-mod prefix_search;
-mod proximity_precision;
 mod ranking_rule;
-mod rerankers;
 mod resolved;
-mod search_cutoff;
-mod sortable;
 mod stop_words;
-mod synonyms;
 #[cfg(test)]
 pub(super) mod tests;
 mod typo_tolerance;
+mod value;
 mod word_boundaries;
 mod word_forms;
 
@@ -53,12 +45,13 @@ pub use boost::{
     decay_functions, functions,
 };
 pub use change::SettingsChange;
+pub use choices::{MatchingStrategy, PrefixSearch, ProximityPrecision};
 pub use completions::{Completions, CompletionsPatch};
-pub use definition::{Definition, Effect};
 pub use embedder::{
     DEFAULT_TEMPLATE, DEFAULT_TEMPLATE_BYTES_MAX, DIMENSIONS_MAX, Distribution, EmbedderSettings, FRAGMENTS_MAX,
     INDEXING_FRAGMENTS, SEARCH_FRAGMENTS, fragments_of,
 };
+pub use embedders::Embedders;
 pub use faceting::{FacetOrder, Faceting, FacetingPatch};
 pub use filterable::is_listed_by_name;
 use filterable::uses_values;
@@ -69,17 +62,19 @@ pub use foreign_key::ForeignKey;
 pub use list::STORED_VERSION;
 pub use list::{SettingId, Settings, SettingsPatch};
 pub use localized::{LocalizedAttributes, locales_of};
-pub use matching_strategy::MatchingStrategy;
+pub use opaque::Opaque;
 pub use pagination::{Pagination, PaginationPatch};
 pub use patch::Setting;
-pub use prefix_search::PrefixSearch;
-pub use proximity_precision::ProximityPrecision;
 pub use ranking_rule::{RankingRule, UnknownRankingRule};
 pub use resolved::KnownForms;
 pub use resolved::{ALTERNATIVES_MAX, ResolvedSettings};
-pub use search_cutoff::DEFAULT_SEARCH_CUTOFF_MS;
+pub use stop_words::StopWords;
 pub use typo_tolerance::{MinWordSizeForTypos, MinWordSizeForTyposPatch, TypoTolerance, TypoTolerancePatch};
+pub use value::{Effect, Entry, SettingValue};
 pub use word_forms::{WordForms, WordFormsPatch};
+
+/// Time after which a search answers with the best so far when the index sets no other, in milliseconds.
+pub const DEFAULT_SEARCH_CUTOFF_MS: u64 = 1500;
 
 /// The field that holds a document's position.
 pub const GEO_FIELD: &str = "_geo";

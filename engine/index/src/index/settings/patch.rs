@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::SettingsError;
+use super::value::SettingValue;
+
 /// One setting of a patch. In JSON: key absent, `null`, or a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Setting<T> {
@@ -26,12 +29,16 @@ impl<T> Setting<T> {
     }
 }
 
-impl<T: Clone> Setting<T> {
-    pub(super) fn merged(&self, current: &T, default: T) -> T {
+impl<C> Setting<C> {
+    /// Returns `current` after the change.
+    ///
+    /// # Errors
+    /// Returns an error if both contradict each other.
+    pub(super) fn applied<V: SettingValue<Change = C>>(&self, current: &V, default: V) -> Result<V, SettingsError> {
         match self {
-            Setting::Unset => current.clone(),
-            Setting::Reset => default,
-            Setting::Set(value) => value.clone(),
+            Setting::Unset => Ok(current.clone()),
+            Setting::Reset => Ok(default),
+            Setting::Set(sent) => current.changed(sent),
         }
     }
 }

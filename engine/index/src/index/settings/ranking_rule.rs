@@ -7,10 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use super::SettingsError;
-use super::attribute_list::without_duplicates;
 use super::boost::{BoostRule, InvalidBoost};
-use super::definition::{Definition, Effect};
+use super::value::Entry;
 
 /// One ranking rule; the list of an index is applied lexicographically.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -34,25 +32,8 @@ pub enum RankingRule {
     Boost(BoostRule),
 }
 
-/// Ranking rules, in descending order of importance.
-#[derive(Debug)]
-pub struct RankingRules;
-
-impl Definition for RankingRules {
-    const NAME: &'static str = "rankingRules";
-    const EFFECT: Effect = Effect::Columns;
-    type Value = Vec<RankingRule>;
-    type Patch = Vec<RankingRule>;
-
-    fn default_value() -> Vec<RankingRule> {
-        RankingRule::defaults()
-    }
-
-    fn applied(_: &Vec<RankingRule>, sent: &Vec<RankingRule>) -> Result<Vec<RankingRule>, SettingsError> {
-        Ok(without_duplicates(sent.clone()))
-    }
-
-    fn differs(old: &Vec<RankingRule>, new: &Vec<RankingRule>) -> bool {
+impl Entry for RankingRule {
+    fn differ(old: &[RankingRule], new: &[RankingRule]) -> bool {
         // Rules of the engine need no column.
         !old.iter().filter_map(RankingRule::field).eq(new.iter().filter_map(RankingRule::field))
     }

@@ -1,32 +1,32 @@
 //! `stopWords`: words that queries leave out.
 
 use std::collections::BTreeSet;
+use std::ops::Deref;
 
+use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 
 use super::SettingsError;
-use super::definition::{Definition, Effect};
+use super::value::SettingValue;
 
-/// Words that queries are searched without.
-#[derive(Debug)]
-pub struct StopWords;
+/// Words in the stored form of stop words: compatibility decomposition without control characters; case and accents stay.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct StopWords(BTreeSet<String>);
 
-impl Definition for StopWords {
-    const NAME: &'static str = "stopWords";
-    const EFFECT: Effect = Effect::SearchOnly;
-    type Value = BTreeSet<String>;
-    type Patch = BTreeSet<String>;
+impl Deref for StopWords {
+    type Target = BTreeSet<String>;
 
-    fn default_value() -> BTreeSet<String> {
-        BTreeSet::new()
-    }
-
-    fn applied(_: &BTreeSet<String>, sent: &BTreeSet<String>) -> Result<BTreeSet<String>, SettingsError> {
-        Ok(sent.iter().map(|word| normalize_stop_word(word)).collect())
+    fn deref(&self) -> &BTreeSet<String> {
+        &self.0
     }
 }
 
-/// The stored form of a stop word: compatibility decomposition without control characters; case and accents stay.
-pub(crate) fn normalize_stop_word(word: &str) -> String {
-    word.nfkd().filter(|character| !character.is_control()).collect()
+impl SettingValue for StopWords {
+    type Change = BTreeSet<String>;
+
+    fn changed(&self, sent: &BTreeSet<String>) -> Result<StopWords, SettingsError> {
+        let stored = |word: &String| word.nfkd().filter(|character| !character.is_control()).collect();
+        Ok(StopWords(sent.iter().map(stored).collect()))
+    }
 }

@@ -170,7 +170,7 @@ fn lists_keep_the_first_of_equal_entries() {
 fn embedders_merge_by_name_then_by_field() {
     let first = patched(r#"{"embedders":{"a":{"source":"rest","url":"u"},"b":{"source":"ollama"}}}"#);
     let second = first.patched(&patch(r#"{"embedders":{"a":{"url":null,"dimensions":3},"b":null}}"#)).expect("merges");
-    assert_eq!(Value::Object(second.embedders), serde_json::json!({"a": {"source": "rest", "dimensions": 3}}));
+    assert_eq!(serde_json::json!(second.embedders), serde_json::json!({"a": {"source": "rest", "dimensions": 3}}));
 }
 
 #[test]

@@ -1,68 +1,8 @@
 //! `separatorTokens`, `nonSeparatorTokens` and `dictionary`: where words begin and end, in documents and in queries alike.
 
-use std::collections::BTreeSet;
-
 use lamina_text::text::{TextOptions, Tokenizer};
 
-use super::definition::{Definition, Effect};
-use super::{Settings, SettingsError};
-
-/// Texts that part words beside those that always do.
-#[derive(Debug)]
-pub struct SeparatorTokens;
-
-impl Definition for SeparatorTokens {
-    const NAME: &'static str = "separatorTokens";
-    const EFFECT: Effect = Effect::Text;
-    type Value = BTreeSet<String>;
-    type Patch = BTreeSet<String>;
-
-    fn default_value() -> BTreeSet<String> {
-        BTreeSet::new()
-    }
-
-    fn applied(_: &BTreeSet<String>, sent: &BTreeSet<String>) -> Result<BTreeSet<String>, SettingsError> {
-        Ok(sent.clone())
-    }
-}
-
-/// Texts that would part words, and do not in this index.
-#[derive(Debug)]
-pub struct NonSeparatorTokens;
-
-impl Definition for NonSeparatorTokens {
-    const NAME: &'static str = "nonSeparatorTokens";
-    const EFFECT: Effect = Effect::Text;
-    type Value = BTreeSet<String>;
-    type Patch = BTreeSet<String>;
-
-    fn default_value() -> BTreeSet<String> {
-        BTreeSet::new()
-    }
-
-    fn applied(_: &BTreeSet<String>, sent: &BTreeSet<String>) -> Result<BTreeSet<String>, SettingsError> {
-        Ok(sent.clone())
-    }
-}
-
-/// Texts that stay one word, whatever is in them.
-#[derive(Debug)]
-pub struct Dictionary;
-
-impl Definition for Dictionary {
-    const NAME: &'static str = "dictionary";
-    const EFFECT: Effect = Effect::Text;
-    type Value = BTreeSet<String>;
-    type Patch = BTreeSet<String>;
-
-    fn default_value() -> BTreeSet<String> {
-        BTreeSet::new()
-    }
-
-    fn applied(_: &BTreeSet<String>, sent: &BTreeSet<String>) -> Result<BTreeSet<String>, SettingsError> {
-        Ok(sent.clone())
-    }
-}
+use super::Settings;
 
 impl Settings {
     /// Returns the options of the tokenizer. Documents and queries must be tokenized alike, so nothing else creates a

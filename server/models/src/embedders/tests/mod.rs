@@ -164,8 +164,7 @@ impl Fixture {
 }
 
 fn settings(configuration: &Value) -> EmbedderSettings {
-    let mut settings = Settings::default();
-    settings.embedders.insert("e".into(), configuration.clone());
+    let settings: Settings = serde_json::from_value(json!({"embedders": {"e": configuration}})).unwrap();
     settings.embedder("e").unwrap()
 }
 

@@ -1,134 +1,77 @@
 //! How much a setting may hold. What is beyond is of no use, and would make every search or every indexed document slow.
 
 use lamina_base::error::{ApiError, ApiResult, Code};
-use lamina_engine::index::Settings;
 use lamina_engine::index::embedding::cut;
 use lamina_engine::index::settings::ALTERNATIVES_MAX;
 use serde_json::Value;
 
 use crate::wire::json::At;
 
+/// The most of something that a value may hold: its name in refusals, the number, and how it is counted.
+#[derive(Debug)]
+pub(super) struct Limit(pub(super) &'static str, pub(super) usize, pub(super) fn(&Value) -> usize);
+
 /// Attributes and patterns of one setting, in all its rules.
 const ATTRIBUTES_MAX: usize = 10_000;
-/// Ranking rules; each is a comparison of every document that is ranked.
-const RANKING_RULES_MAX: usize = 200;
-/// Stop words, and words without typos.
+/// Words of most lists.
 const WORDS_MAX: usize = 200_000;
-/// Words of the dictionary, and separators of one kind.
-const DICTIONARY_WORDS_MAX: usize = 1_000_000;
-/// Words and phrases that have synonyms.
-const SYNONYMS_MAX: usize = 200_000;
-/// Alternatives of all of them taken together; one has [`ALTERNATIVES_MAX`] at most.
-const SYNONYM_ALTERNATIVES_MAX: usize = 1_000_000;
 /// Embedders of an index.
-const EMBEDDERS_MAX: usize = 256;
+pub(super) const EMBEDDERS_MAX: usize = 256;
 /// Rerankers of an index.
-const RERANKERS_MAX: usize = 16;
-/// Fields that refer to other indexes.
-const FOREIGN_KEYS_MAX: usize = 256;
+pub(super) const RERANKERS_MAX: usize = 16;
 /// Bytes of a word, a name or a pattern: longer words are not indexed, and field names that are longer are no names.
 const TEXT_BYTES_MAX: usize = 1000;
 
-/// Refuses too many attributes and patterns.
-///
-/// # Errors
-/// As all here, with the code of `at`.
-pub(super) fn attributes(at: &At<'_>) -> ApiResult<()> {
-    count(at, "attributes and patterns", elements(at.value()), ATTRIBUTES_MAX)?;
-    texts(at)
-}
-
+pub(super) const ATTRIBUTES_AND_PATTERNS: &[Limit] = &[Limit("attributes and patterns", ATTRIBUTES_MAX, elements)];
 /// A rule for each language at most makes sense.
-pub(super) fn localized_attributes(at: &At<'_>) -> ApiResult<()> {
-    count(at, "patterns and locales", elements(at.value()), ATTRIBUTES_MAX)?;
-    texts(at)
-}
+pub(super) const PATTERNS_AND_LOCALES: &[Limit] = &[Limit("patterns and locales", ATTRIBUTES_MAX, elements)];
+pub(super) const ATTRIBUTES: &[Limit] = &[Limit("attributes", ATTRIBUTES_MAX, elements)];
+/// Attributes that are the keys of an object.
+pub(super) const ATTRIBUTE_KEYS: &[Limit] = &[Limit("attributes", ATTRIBUTES_MAX, members)];
+/// Each is a comparison of every document that is ranked.
+pub(super) const RANKING_RULES: &[Limit] = &[Limit("ranking rules", 200, elements)];
+/// Stop words, words without typos, words without other forms.
+pub(super) const WORDS: &[Limit] = &[Limit("words", WORDS_MAX, elements)];
+/// Words of the dictionary, and separators of one kind.
+pub(super) const DICTIONARY_WORDS: &[Limit] = &[Limit("words", 1_000_000, elements)];
+pub(super) const WORDS_WITH_FORMS: &[Limit] =
+    &[Limit("words with their forms", WORDS_MAX, |value| members(value) + elements(value))];
+/// Words and phrases that have synonyms, and the alternatives of all of them taken together.
+pub(super) const SYNONYMS: &[Limit] = &[Limit("entries", 200_000, members), Limit("alternatives", 1_000_000, elements)];
+pub(super) const EMBEDDERS: &[Limit] = &[Limit("embedders", EMBEDDERS_MAX, members)];
+pub(super) const RERANKERS: &[Limit] = &[Limit("rerankers", RERANKERS_MAX, members)];
+/// Fields that refer to other indexes.
+pub(super) const FOREIGN_KEYS: &[Limit] = &[Limit("entries", 256, elements)];
 
-pub(super) fn ranking_rules(at: &At<'_>) -> ApiResult<()> {
-    count(at, "ranking rules", elements(at.value()), RANKING_RULES_MAX)?;
-    texts(at)
-}
-
-pub(super) fn words(at: &At<'_>) -> ApiResult<()> {
-    count(at, "words", elements(at.value()), WORDS_MAX)?;
-    texts(at)
-}
-
-/// Checks the bounds of the dictionary, and of separators of one kind.
-pub(super) fn dictionary(at: &At<'_>) -> ApiResult<()> {
-    count(at, "words", elements(at.value()), DICTIONARY_WORDS_MAX)?;
-    texts(at)
-}
-
-pub(super) fn synonyms(at: &At<'_>) -> ApiResult<()> {
-    let value = at.value();
-    count(at, "entries", members(value), SYNONYMS_MAX)?;
-    count(at, "alternatives", elements(value), SYNONYM_ALTERNATIVES_MAX)?;
-    let largest = value.as_object().into_iter().flatten().max_by_key(|(_, alternatives)| elements(alternatives));
-    if let Some((word, alternatives)) = largest {
-        let of_word = format!("alternatives for `{}`", start_of(word));
-        count(at, &of_word, elements(alternatives), ALTERNATIVES_MAX)?;
+impl Limit {
+    /// Refuses a part of the value of a setting that holds more.
+    ///
+    /// # Errors
+    /// The error has the code of `at`, like all errors here.
+    pub(super) fn check(&self, at: &At<'_>, part: &Value) -> ApiResult<()> {
+        let Limit(what, most, count) = self;
+        check_count(at, what, count(part), *most)
     }
-    texts(at)
 }
 
-pub(super) fn typo_tolerance(at: &At<'_>) -> ApiResult<()> {
-    count(at, "words", elements(&at.value()["disableOnWords"]), WORDS_MAX)?;
-    count(at, "attributes", elements(&at.value()["disableOnAttributes"]), ATTRIBUTES_MAX)?;
-    texts(at)
+/// Refuses a word with too many synonyms.
+pub(super) fn check_alternatives(at: &At<'_>) -> ApiResult<()> {
+    let largest = at.value().as_object().into_iter().flatten().max_by_key(|(_, alternatives)| elements(alternatives));
+    let Some((word, alternatives)) = largest else { return Ok(()) };
+    check_count(at, &format!("alternatives for `{}`", start_of(word)), elements(alternatives), ALTERNATIVES_MAX)
 }
 
-pub(super) fn word_forms(at: &At<'_>) -> ApiResult<()> {
-    let value = at.value();
-    count(at, "attributes", elements(&value["disableOnAttributes"]), ATTRIBUTES_MAX)?;
-    count(at, "words", elements(&value["exceptions"]), WORDS_MAX)?;
-    let dictionary = &value["dictionary"];
-    count(at, "words with their forms", members(dictionary) + elements(dictionary), WORDS_MAX)?;
-    texts(at)
+/// Refuses a text anywhere in a value that is too long.
+pub(super) fn check_texts(at: &At<'_>) -> ApiResult<()> {
+    check_length(at, longest(at.value()))
 }
 
-pub(super) fn weights(at: &At<'_>) -> ApiResult<()> {
-    count(at, "attributes", members(at.value()), ATTRIBUTES_MAX)?;
-    texts(at)
+/// Refuses a key that is too long, whatever it holds.
+pub(super) fn check_names(at: &At<'_>) -> ApiResult<()> {
+    at.value().as_object().into_iter().flatten().try_for_each(|(name, _)| check_length(at, name))
 }
 
-pub(super) fn faceting(at: &At<'_>) -> ApiResult<()> {
-    count(at, "attributes", members(&at.value()["sortFacetValuesBy"]), ATTRIBUTES_MAX)?;
-    texts(at)
-}
-
-/// Checks the number and the names. The rules of embedders check the content.
-pub(super) fn embedders(at: &At<'_>) -> ApiResult<()> {
-    count(at, "embedders", members(at.value()), EMBEDDERS_MAX)?;
-    names(at)
-}
-
-/// Checks the same as [`embedders`].
-pub(super) fn rerankers(at: &At<'_>) -> ApiResult<()> {
-    count(at, "rerankers", members(at.value()), RERANKERS_MAX)?;
-    names(at)
-}
-
-/// Checks the bounds of one attribute.
-pub(super) fn attribute(at: &At<'_>) -> ApiResult<()> {
-    texts(at)
-}
-
-pub(super) fn foreign_keys(at: &At<'_>) -> ApiResult<()> {
-    count(at, "entries", elements(at.value()), FOREIGN_KEYS_MAX)?;
-    texts(at)
-}
-
-fn texts(at: &At<'_>) -> ApiResult<()> {
-    length(at, longest(at.value()))
-}
-
-/// The names of members, not what they hold.
-fn names(at: &At<'_>) -> ApiResult<()> {
-    at.value().as_object().into_iter().flatten().try_for_each(|(name, _)| length(at, name))
-}
-
-fn length(at: &At<'_>, text: &str) -> ApiResult<()> {
+fn check_length(at: &At<'_>, text: &str) -> ApiResult<()> {
     match text {
         text if text.len() > TEXT_BYTES_MAX => Err(at.invalid(format!(
             "a text of {} bytes that starts with `{}`; the longest may have {TEXT_BYTES_MAX}.",
@@ -139,39 +82,22 @@ fn length(at: &At<'_>, text: &str) -> ApiResult<()> {
     }
 }
 
-/// Refuses embedders that are too many together with those that are stored.
-///
-/// # Errors
-/// `invalid_settings_embedders`
-pub(super) fn merged_embedders(merged: &Settings) -> ApiResult<()> {
-    match merged.embedders.len() {
-        found if found <= EMBEDDERS_MAX => Ok(()),
-        found => Err(ApiError::new(
-            Code::InvalidSettingsEmbedders,
-            format!("The index would have {found} embedders, and there may be {EMBEDDERS_MAX} at most."),
-        )),
-    }
-}
-
-/// Checks the same as [`merged_embedders`].
-///
-/// # Errors
-/// `invalid_settings_rerankers`
-pub(super) fn merged_rerankers(merged: &Settings) -> ApiResult<()> {
-    match merged.rerankers.len() {
-        found if found <= RERANKERS_MAX => Ok(()),
-        found => Err(ApiError::new(
-            Code::InvalidSettingsRerankers,
-            format!("The index would have {found} rerankers, and there may be {RERANKERS_MAX} at most."),
-        )),
-    }
-}
-
-fn count(at: &At<'_>, what: &str, found: usize, most: usize) -> ApiResult<()> {
+fn check_count(at: &At<'_>, what: &str, found: usize, most: usize) -> ApiResult<()> {
     if found <= most {
         return Ok(());
     }
     Err(at.invalid(format!("{found} {what}, and there may be {most} at most.")))
+}
+
+/// Refuses configurations that are too many together with those that are stored.
+///
+/// # Errors
+/// With `code`.
+pub(super) fn check_merged(what: &str, found: usize, most: usize, code: Code) -> ApiResult<()> {
+    if found <= most {
+        return Ok(());
+    }
+    Err(ApiError::new(code, format!("The index would have {found} {what}, and there may be {most} at most.")))
 }
 
 /// Elements of all arrays in `value`.
@@ -205,6 +131,7 @@ fn start_of(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use lamina_engine::index::Settings;
     use serde_json::json;
 
     use super::*;

@@ -8,13 +8,12 @@ use lamina_engine::index::embedding::{TextTemplate, check_template_limits};
 use lamina_engine::index::settings::{DEFAULT_TEMPLATE, DEFAULT_TEMPLATE_BYTES_MAX, SettingId};
 use serde_json::{Map, Value, json};
 
-use super::kind::{IsOn, Presence, Reference, SettingKind, WriteVerb};
-use super::values::{sent, setting};
+use super::kind::{IsOn, Presence, SettingKind, plain};
+use super::shape::Shape::{self, Fields, Integer, Own};
 use crate::wire::json::At;
-use crate::wire::schema::{anything, at_least, exactly, list, one_of, or_null, share, text};
+use crate::wire::schema::{anything, exactly, one_of, or_null, share, text, texts};
 use crate::wire::search::{MATCHING_STRATEGIES, SearchQuery};
 
-const FIELDS: [&str; 4] = ["description", "documentTemplate", "documentTemplateMaxBytes", "searchParameters"];
 /// Parameters that a search of a model may have besides its words and its filter.
 const PARAMETERS: [&str; 7] =
     ["hybrid", "limit", "sort", "distinct", "matchingStrategy", "attributesToSearchOn", "rankingScoreThreshold"];
@@ -27,40 +26,38 @@ const DOCUMENT_BYTES_MAX: u64 = 65_536;
 /// Hits of one search of a model.
 const LIMIT_MAX: usize = 1000;
 
+const FIELDS: Shape = Fields(&[
+    ("description", Own(read_description, text)),
+    ("documentTemplate", Own(read_template, text)),
+    ("documentTemplateMaxBytes", Integer(1, DOCUMENT_BYTES_MAX)),
+    ("searchParameters", Own(read_parameters, parameters_schema)),
+]);
+
 pub(super) const CHAT: SettingKind = SettingKind {
-    id: SettingId::Chat,
-    key: "chat",
-    route: "chat",
-    verb: WriteVerb::Patch,
     presence: Presence::WithFeature(Feature::ChatCompletions),
-    code: Code::InvalidSettingsIndexChat,
-    read: |at, patch| {
-        patch.chat = setting(at, read)?;
-        Ok(())
-    },
-    written: |settings| match settings.chat.is_empty() {
-        true => Value::Null,
-        false => Value::Object(settings.chat.clone()),
-    },
     shown: |written| shown(written.as_object()),
     portable,
-    sent: |patch| sent(&patch.chat, |chat| Value::Object(chat.clone())),
     check_features: |value, is_on| {
         if is_on(Feature::ChatCompletions) || value.is_null() {
             return Ok(());
         }
         Err(ApiError::feature_not_enabled("setting `chat` in the index settings", "chat completions"))
     },
-    schema,
-    reference: Reference {
-        purpose: "for [conversations](guide.md#conversations): the `description` of the index that the model reads, \
-                  the text of each document, and the parameters of its searches; needs the experimental feature \
-                  `chatCompletions`",
-        value: "object: `description`, `documentTemplate`, `documentTemplateMaxBytes` (400), `searchParameters` (`hybrid`, `limit`, \
-                `sort`, `distinct`, `matchingStrategy`, `attributesToSearchOn`, `rankingScoreThreshold`)",
-        example: r#"{"description": "films with year and genres", "searchParameters": {"limit": 5}}"#,
-    },
-    ..SettingKind::PLAIN
+    ..plain(
+        SettingId::Chat,
+        ["chat", "chat"],
+        Code::InvalidSettingsIndexChat,
+        FIELDS,
+        &[],
+        [
+            "for [conversations](guide.md#conversations): the `description` of the index that the model reads, \
+             the text of each document, and the parameters of its searches; needs the experimental feature \
+             `chatCompletions`",
+            "object: `description`, `documentTemplate`, `documentTemplateMaxBytes` (400), `searchParameters` (`hybrid`, `limit`, \
+             `sort`, `distinct`, `matchingStrategy`, `attributesToSearchOn`, `rankingScoreThreshold`)",
+            r#"{"description": "films with year and genres", "searchParameters": {"limit": 5}}"#,
+        ],
+    )
 };
 
 /// # Errors
@@ -110,7 +107,7 @@ fn shown(chat: Option<&Map<String, Value>>) -> Value {
         "documentTemplateMaxBytes" => json!(DEFAULT_TEMPLATE_BYTES_MAX),
         _ => json!({}),
     };
-    FIELDS.into_iter().map(|field| (field.to_owned(), of(field).unwrap_or_else(|| default(field)))).collect()
+    FIELDS.names().into_iter().map(|field| (field.to_owned(), of(field).unwrap_or_else(|| default(field)))).collect()
 }
 
 fn portable(mut chat: Value) -> Value {
@@ -123,17 +120,6 @@ fn portable(mut chat: Value) -> Value {
     chat
 }
 
-fn read(at: At<'_>) -> ApiResult<Map<String, Value>> {
-    at.fields(&FIELDS, |name, field| if field.value().is_null() { Ok(()) } else { check_field(name, field) })?;
-    let mut sent = at.object()?.clone();
-    // As clients send it that always send all fields.
-    unset_empty(&mut sent, &["documentTemplate"]);
-    if let Some(Value::Object(parameters)) = sent.get_mut("searchParameters") {
-        unset_empty(parameters, &WORDS);
-    }
-    Ok(sent)
-}
-
 /// Makes null of an empty text in the place of one of `names`.
 fn unset_empty(fields: &mut Map<String, Value>, names: &[&str]) {
     for name in names {
@@ -143,63 +129,49 @@ fn unset_empty(fields: &mut Map<String, Value>, names: &[&str]) {
     }
 }
 
-fn check_field(name: &str, field: At<'_>) -> ApiResult<()> {
-    match name {
-        "description" => {
-            let found = field.string()?.len();
-            if found > DESCRIPTION_BYTES_MAX {
-                return Err(field.invalid(format!("{found} bytes, and there may be {DESCRIPTION_BYTES_MAX} at most.")));
-            }
-            Ok(())
-        }
-        "documentTemplate" => {
-            let text = field.string()?;
-            let refuse = |reason: String| field.invalid(format!("the template is refused: {reason}"));
-            check_template_limits(&text).map_err(|limit| refuse(limit.sentence()))?;
-            TextTemplate::with_bare_fields(&text, 1).map(drop).map_err(|error| refuse(error.to_string()))
-        }
-        "documentTemplateMaxBytes" => match field.positive_integer()? {
-            1..=DOCUMENT_BYTES_MAX => Ok(()),
-            found => Err(field.invalid(format!("expected a number from 1 to {DOCUMENT_BYTES_MAX}, but found {found}"))),
-        },
-        _ => check_parameters(field),
+fn read_description(at: At<'_>) -> ApiResult<Value> {
+    let text = at.string()?;
+    match text.len() {
+        0..=DESCRIPTION_BYTES_MAX => Ok(text.into()),
+        found => Err(at.invalid(format!("{found} bytes, and there may be {DESCRIPTION_BYTES_MAX} at most."))),
     }
 }
 
-fn check_parameters(at: At<'_>) -> ApiResult<()> {
+/// A template; an empty text is none, as clients send it that always send all fields.
+fn read_template(at: At<'_>) -> ApiResult<Value> {
+    let text = at.string()?;
+    let refuse = |reason: String| at.invalid(format!("the template is refused: {reason}"));
+    check_template_limits(&text).map_err(|limit| refuse(limit.sentence()))?;
+    TextTemplate::with_bare_fields(&text, 1).map_err(|error| refuse(error.to_string()))?;
+    Ok(if text.is_empty() { Value::Null } else { text.into() })
+}
+
+fn read_parameters(at: At<'_>) -> ApiResult<Value> {
     at.fields(&PARAMETERS, |_, _| Ok(()))?;
-    let mut given = at.object()?.clone();
-    unset_empty(&mut given, &WORDS);
+    let mut sent = at.object()?.clone();
+    unset_empty(&mut sent, &WORDS);
+    let mut given = sent.clone();
     given.retain(|_, value| !value.is_null());
     let refuse = |reason: &str| at.error(format!("Inside `{}`: {reason}", at.path()));
     let query = SearchQuery::from_body(&Value::Object(given)).map_err(|error| refuse(&error.message))?;
     if query.limit > LIMIT_MAX {
         return Err(refuse(&format!("`limit` is {}, and may be {LIMIT_MAX} at most.", query.limit)));
     }
-    Ok(())
+    Ok(Value::Object(sent))
 }
 
-fn schema() -> Value {
+fn parameters_schema() -> Value {
     let strategies: Vec<&str> = MATCHING_STRATEGIES.iter().map(|(name, _)| *name).chain([""]).collect();
     let parameter = |name: &str| match name {
         // As in searches.
         "hybrid" => anything(),
         "limit" => json!({ "type": "integer", "minimum": 0, "maximum": LIMIT_MAX }),
-        "sort" | "attributesToSearchOn" => list(text()),
+        "sort" | "attributesToSearchOn" => texts(),
         "matchingStrategy" => one_of(&strategies),
         "rankingScoreThreshold" => share(),
         _ => text(),
     };
-    let field = |name: &str| match name {
-        "documentTemplateMaxBytes" => {
-            let mut schema = at_least(1);
-            schema["maximum"] = DOCUMENT_BYTES_MAX.into();
-            schema
-        }
-        "searchParameters" => exactly(PARAMETERS.map(|name| (name, or_null(parameter(name)))), &[]),
-        _ => text(),
-    };
-    exactly(FIELDS.map(|name| (name, or_null(field(name)))), &[])
+    exactly(PARAMETERS.map(|name| (name, or_null(parameter(name)))), &[])
 }
 
 #[cfg(test)]

@@ -15,9 +15,10 @@ use lamina_models::embedders::{check_fragments, check_templates};
 use serde_json::{Map, Value, json};
 
 use super::secrets::redact;
-use super::values::words;
+use super::shape::Shape::{self, Anything, Choice, Flag, Own, Text};
+use super::shape::words;
 use crate::wire::json::At;
-use crate::wire::schema::{anything, at_least, exactly, flag, map_of, named, one_of, or_null, share, text};
+use crate::wire::schema::{anything, at_least, exactly, map_of, named, or_null, share, text};
 
 /// Source of vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,8 @@ const SOURCES: [(&str, Source); 6] = [
     ("composite", Source::Composite),
 ];
 
+pub(super) const SOURCE_NAMES: [&str; SOURCES.len()] = words(&SOURCES);
+
 impl Source {
     fn name(self) -> &'static str {
         SOURCES.iter().find(|(_, source)| *source == self).map_or("", |(name, _)| name)
@@ -50,14 +53,6 @@ impl Source {
     }
 }
 
-/// Methods of combining the vectors of a model's tokens into one.
-const POOLINGS: [(&str, ()); 3] = [("useModel", ()), ("forceMean", ()), ("forceCls", ())];
-
-/// The words of `source`.
-pub(super) fn sources() -> Vec<&'static str> {
-    words(&SOURCES)
-}
-
 /// Presence of a field in a source.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Presence {
@@ -67,26 +62,32 @@ enum Presence {
 }
 
 /// The fields of a configuration, in the order in which they are listed and shown.
-pub(super) const FIELDS: [&str; 18] = [
-    "source",
-    "model",
-    "revision",
-    "pooling",
-    "apiKey",
-    "dimensions",
-    "binaryQuantized",
-    "documentTemplate",
-    "documentTemplateMaxBytes",
-    "url",
-    "indexingFragments",
-    "searchFragments",
-    "request",
-    "response",
-    "headers",
-    "searchEmbedder",
-    "indexingEmbedder",
-    "distribution",
+const FIELDS: [(&str, Shape); 18] = [
+    ("source", Choice(&SOURCE_NAMES)),
+    ("model", Text),
+    ("revision", Text),
+    // How a model's tokens become one vector.
+    ("pooling", Choice(&["useModel", "forceMean", "forceCls"])),
+    ("apiKey", Text),
+    ("dimensions", Own(|at| not_zero("dimensions", &at), || at_least(1))),
+    ("binaryQuantized", Flag),
+    ("documentTemplate", Own(template, text)),
+    ("documentTemplateMaxBytes", Own(|at| not_zero("documentTemplateMaxBytes", &at), || at_least(1))),
+    ("url", Own(url, text)),
+    ("indexingFragments", Own(fragments, fragments_schema)),
+    ("searchFragments", Own(fragments, fragments_schema)),
+    // Templates: any JSON with a placeholder somewhere.
+    ("request", Anything),
+    ("response", Anything),
+    ("headers", Own(headers, || map_of(text()))),
+    ("searchEmbedder", Own(|at| nested("searchEmbedder", &at), || named("Embedder"))),
+    ("indexingEmbedder", Own(|at| nested("indexingEmbedder", &at), || named("Embedder"))),
+    ("distribution", Own(distribution, distribution_schema)),
 ];
+
+fn names() -> [&'static str; FIELDS.len()] {
+    FIELDS.map(|(name, _)| name)
+}
 
 fn presence(field: &str, source: Source) -> Presence {
     use Source::{Composite, HuggingFace, Ollama, OpenAi, Rest, UserProvided};
@@ -117,7 +118,7 @@ fn presence(field: &str, source: Source) -> Presence {
 /// # Errors
 /// `feature_not_enabled` for what this server does not offer, else the code of the setting.
 pub(super) fn read(at: At<'_>) -> ApiResult<Value> {
-    at.fields(&FIELDS, |name, field| if field.value().is_null() { Ok(()) } else { check_field(name, field) })?;
+    let read = Shape::Fields(&FIELDS).read(at)?;
     let sent = at.object()?;
     if sent.get("source").is_some_and(|source| !source.is_null()) {
         let source = Source::of(sent);
@@ -127,7 +128,7 @@ pub(super) fn read(at: At<'_>) -> ApiResult<Value> {
     }
     check_openai_model(&place(&at), sent, sent.contains_key("source"), |message| at.error(message))?;
     check_dimensions(&place(&at), sent, |message| at.error(message))?;
-    Ok(at.value().clone())
+    Ok(read)
 }
 
 /// The place as this setting's own messages write it: always from `.embedders` on.
@@ -136,92 +137,83 @@ fn place(at: &At<'_>) -> String {
     if path.starts_with(".embedders.") { path } else { format!(".embedders{path}") }
 }
 
-fn check_field(name: &str, field: At<'_>) -> ApiResult<()> {
-    match name {
-        "source" => drop(field.one_of(&SOURCES)?),
-        "model" | "revision" | "apiKey" => drop(field.string()?),
-        "documentTemplate" => {
-            if let Err(limit) = check_template_limits(&field.string()?) {
-                let reason = limit.sentence();
-                return Err(field.error(format!("`{}`: the template is refused: {reason}", place(&field))));
-            }
-        }
-        "pooling" => drop(field.one_of(&POOLINGS)?),
-        "dimensions" | "documentTemplateMaxBytes" => not_zero(name, field)?,
-        "binaryQuantized" => drop(field.boolean()?),
-        "url" => {
-            let url = field.string()?;
-            if let Err(reason) = reqwest::Url::parse(&url) {
-                return Err(field.error(format!(
-                    "`{}`: could not parse `{}`: {reason}",
-                    place(&field),
-                    shown_url(&url)
-                )));
-            }
-        }
-        "headers" => field.entries(|name, header| {
-            if is_framing(name) {
-                return Err(header.error(format!("`{}`: the server sets this header itself", place(&header))));
-            }
-            header.string().map(drop)
-        })?,
-        "distribution" => distribution(field)?,
-        "indexingFragments" | "searchFragments" => {
-            field.entries(|_, fragment| {
-                if fragment.value().is_null() {
-                    return Ok(());
-                }
-                fragment.fields(&["value"], |_, _| Ok(()))?;
-                if fragment.object()?.contains_key("value") { Ok(()) } else { Err(fragment.missing_field("value")) }
-            })?;
-            let fragments = field.object()?.values().filter_map(|fragment| fragment.get("value"));
-            if let Err(limit) = check_fragments_limits(fragments) {
-                let reason = limit.sentence();
-                return Err(field.error(format!("`{}`: the fragments are refused: {reason}", place(&field))));
-            }
-        }
-        "searchEmbedder" | "indexingEmbedder" => {
-            nested(name, field)?;
-        }
-        // `request` and `response` are templates: any JSON.
-        _ => {}
+fn template(at: At<'_>) -> ApiResult<Value> {
+    let text = at.string()?;
+    check_template_limits(&text)
+        .map_err(|limit| at.error(format!("`{}`: the template is refused: {}", place(&at), limit.sentence())))?;
+    Ok(text.into())
+}
+
+fn url(at: At<'_>) -> ApiResult<Value> {
+    let url = at.string()?;
+    match reqwest::Url::parse(&url) {
+        Ok(_) => Ok(url.into()),
+        Err(reason) => Err(at.error(format!("`{}`: could not parse `{}`: {reason}", place(&at), shown_url(&url)))),
     }
-    Ok(())
+}
+
+fn headers(at: At<'_>) -> ApiResult<Value> {
+    at.entries(|name, header| {
+        if is_framing(name) {
+            return Err(header.error(format!("`{}`: the server sets this header itself", place(&header))));
+        }
+        header.string().map(drop)
+    })?;
+    Ok(at.value().clone())
+}
+
+fn fragments(at: At<'_>) -> ApiResult<Value> {
+    at.entries(|_, fragment| {
+        if fragment.value().is_null() {
+            return Ok(());
+        }
+        fragment.fields(&["value"], |_, _| Ok(()))?;
+        if fragment.object()?.contains_key("value") { Ok(()) } else { Err(fragment.missing_field("value")) }
+    })?;
+    let values = at.object()?.values().filter_map(|fragment| fragment.get("value"));
+    check_fragments_limits(values)
+        .map_err(|limit| at.error(format!("`{}`: the fragments are refused: {}", place(&at), limit.sentence())))?;
+    Ok(at.value().clone())
+}
+
+fn fragments_schema() -> Value {
+    map_of(or_null(exactly([("value", anything())], &["value"])))
 }
 
 /// One side of a pair: an embedder without what belongs to the pair.
-fn nested(side: &str, at: At<'_>) -> ApiResult<()> {
+fn nested(side: &str, at: &At<'_>) -> ApiResult<Value> {
     let elsewhere: &[&str] = match side {
         "searchEmbedder" => {
             &["distribution", "binaryQuantized", "documentTemplate", "documentTemplateMaxBytes", "indexingFragments"]
         }
         _ => &["distribution", "binaryQuantized", "searchFragments"],
     };
-    at.fields(&FIELDS, |name, field| {
-        if field.value().is_null() {
-            return Ok(());
+    at.fields(&names(), |name, field| {
+        if elsewhere.contains(&name) && !field.value().is_null() {
+            return Err(at.error(format!("`{}`: Field `{name}` unavailable inside `{side}`.", place(at))));
         }
-        if elsewhere.contains(&name) {
-            return Err(at.error(format!("`{}`: Field `{name}` unavailable inside `{side}`.", place(&at))));
+        match FIELDS.iter().find(|(known, _)| *known == name) {
+            Some((_, shape)) => shape.read_or_null(field).map(drop),
+            None => Ok(()),
         }
-        check_field(name, field)
     })?;
     let sent = at.object()?;
     let Some(source) = sent.get("source").and_then(Value::as_str) else {
         return Err(at.error(format!(
             "`{}`: Missing field `source`.\n  - note: this field is mandatory for nested embedders",
-            place(&at)
+            place(at)
         )));
     };
     if matches!(Source::of(sent), Source::UserProvided | Source::Composite) {
         return Err(
-            at.error(format!("`{}.source`: Source `{source}` is not available in a nested embedder", place(&at)))
+            at.error(format!("`{}.source`: Source `{source}` is not available in a nested embedder", place(at)))
         );
     }
     check_templates(sent).map_err(unusable)?;
-    check_belonging(&place(&at), Source::of(sent), sent, |message| at.error(message))?;
-    check_openai_model(&place(&at), sent, true, |message| at.error(message))?;
-    check_dimensions(&place(&at), sent, |message| at.error(message))
+    check_belonging(&place(at), Source::of(sent), sent, |message| at.error(message))?;
+    check_openai_model(&place(at), sent, true, |message| at.error(message))?;
+    check_dimensions(&place(at), sent, |message| at.error(message))?;
+    Ok(at.value().clone())
 }
 
 /// A configuration that could not be used.
@@ -259,14 +251,14 @@ pub(super) fn check_composite(patch: &Value) -> ApiResult<()> {
     }
 }
 
-fn not_zero(name: &str, field: At<'_>) -> ApiResult<()> {
-    match field.positive_integer()? {
-        0 => Err(field.error(format!("`{}`: `{name}` cannot be zero", place(&field)))),
-        _ => Ok(()),
+fn not_zero(name: &str, at: &At<'_>) -> ApiResult<Value> {
+    match at.positive_integer()? {
+        0 => Err(at.error(format!("`{}`: `{name}` cannot be zero", place(at)))),
+        number => Ok(number.into()),
     }
 }
 
-fn distribution(at: At<'_>) -> ApiResult<()> {
+fn distribution(at: At<'_>) -> ApiResult<Value> {
     let (mut mean, mut sigma) = (None, None);
     at.fields(&["mean", "sigma"], |name, field| {
         let number = field.number()?;
@@ -280,7 +272,12 @@ fn distribution(at: At<'_>) -> ApiResult<()> {
     })?;
     mean.ok_or_else(|| at.missing_field("mean"))?;
     sigma.ok_or_else(|| at.missing_field("sigma"))?;
-    Ok(())
+    Ok(at.value().clone())
+}
+
+fn distribution_schema() -> Value {
+    let sigma = json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1 });
+    exactly([("mean", share()), ("sigma", sigma)], &["mean", "sigma"])
 }
 
 /// Refuses fields that the source does not have and, after that, mandatory ones that are not there.
@@ -291,13 +288,13 @@ fn check_belonging(
     refuse: impl Fn(String) -> ApiError,
 ) -> ApiResult<()> {
     let given = |field: &str| configuration.get(field).is_some_and(|value| !value.is_null());
-    for field in FIELDS {
+    for field in names() {
         if given(field) && presence(field, source) == Presence::Forbidden {
             let having = |(name, other): &(&str, Source)| {
                 (presence(field, *other) != Presence::Forbidden).then(|| format!("`{name}`"))
             };
             let sources: Vec<String> = SOURCES.iter().filter_map(having).collect();
-            let fields: Vec<String> = FIELDS
+            let fields: Vec<String> = names()
                 .iter()
                 .filter(|field| presence(field, source) != Presence::Forbidden)
                 .map(|field| format!("`{field}`"))
@@ -311,7 +308,7 @@ fn check_belonging(
             )));
         }
     }
-    match FIELDS.iter().find(|field| presence(field, source) == Presence::Mandatory && !given(field)) {
+    match names().into_iter().find(|field| presence(field, source) == Presence::Mandatory && !given(field)) {
         Some(field) => Err(refuse(format!(
             "`{place}`: Missing field `{field}` (note: this field is mandatory for source `{}`)",
             source.name()
@@ -399,7 +396,7 @@ pub(super) fn show(configuration: &Value) -> Value {
     let Value::Object(stored) = configuration else { return configuration.clone() };
     let source = Source::of(stored);
     let mut shown = Map::new();
-    for field in FIELDS {
+    for field in names() {
         if presence(field, source) == Presence::Forbidden {
             continue;
         }
@@ -436,24 +433,5 @@ fn default_of(field: &str, source: Source, stored: &Map<String, Value>) -> Optio
 
 /// Returns the schema. The source determines the permitted fields; `docs/semantic-search.md` has the table.
 pub fn schema() -> Value {
-    exactly(FIELDS.into_iter().map(|name| (name, or_null(field_schema(name)))), &[])
-}
-
-fn field_schema(name: &str) -> Value {
-    match name {
-        "source" => one_of(&sources()),
-        "pooling" => one_of(&words(&POOLINGS)),
-        "dimensions" | "documentTemplateMaxBytes" => at_least(1),
-        "binaryQuantized" => flag(),
-        "headers" => map_of(text()),
-        "distribution" => {
-            let sigma = json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1 });
-            exactly([("mean", share()), ("sigma", sigma)], &["mean", "sigma"])
-        }
-        "searchEmbedder" | "indexingEmbedder" => named("Embedder"),
-        // Templates: any JSON with a placeholder somewhere.
-        "request" | "response" => anything(),
-        "indexingFragments" | "searchFragments" => map_of(or_null(exactly([("value", anything())], &["value"]))),
-        _ => text(),
-    }
+    Shape::Fields(&FIELDS).schema()
 }

@@ -1,12 +1,14 @@
-//! What the protocol has of one setting: names, reading, writing, and what the routes, `/openapi.json`, telemetry and the
-//! reference page say of it.
+//! One setting of the protocol: its names and its shape, from which reading, writing, and what the routes,
+//! `/openapi.json`, telemetry and the reference page say of it follow.
 
 use lamina_base::error::{ApiResult, Code};
 use lamina_base::options::Feature;
 use lamina_engine::index::settings::{Effect, SettingId};
 use lamina_engine::index::{Settings, SettingsPatch};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::figures::{Figure, Measure};
+use super::shape::Shape;
 use crate::wire::json::At;
 
 /// The HTTP verb that writes a sub-setting.
@@ -29,23 +31,7 @@ pub enum Presence {
     WithFeature(Feature),
 }
 
-/// A figure of a change of settings: how long lists are, which switches are used; no name of an attribute, no word.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Figure {
-    /// The largest counts.
-    Max(usize),
-    /// True if it was ever true.
-    Any(bool),
-    /// The last value counts.
-    Last(Value),
-    /// One of a closed list of words; all that occur count.
-    Word(&'static str),
-}
-
-/// Figures by their dotted names.
-pub type Figures = Vec<(&'static str, Figure)>;
-
-/// Function that reports whether an experimental feature is on.
+/// Reports whether an experimental feature is on.
 pub type IsOn<'f> = &'f dyn Fn(Feature) -> bool;
 
 /// The line of the reference page, beside names, default and cost, which are known elsewhere.
@@ -59,7 +45,7 @@ pub struct Reference {
     pub example: &'static str,
 }
 
-/// One setting on the wire. Most have nothing to say of some of it: they take it from [`SettingKind::PLAIN`].
+/// One setting on the wire. Its value there is its stored form.
 #[derive(Debug)]
 pub struct SettingKind {
     /// Id of the setting.
@@ -68,59 +54,69 @@ pub struct SettingKind {
     pub key: &'static str,
     /// Last segment of its own route.
     pub route: &'static str,
-    /// HTTP verb for writes to its own route.
-    pub verb: WriteVerb,
     /// Condition for the setting to be shown.
     pub presence: Presence,
+    /// Line of the reference page.
+    pub reference: Reference,
     /// Error code of its refusals.
     pub(super) code: Code,
-    /// Refuses a value that holds too much.
+    pub(super) shape: Shape,
+    /// Figures of a change for telemetry, by dotted names.
+    pub(super) figures: &'static [(&'static str, Measure)],
+    /// Refuses a value that holds too much by rules beside those of the shape.
     pub(super) bounds: fn(&At<'_>) -> ApiResult<()>,
-    /// Reads a value, or null, into a patch.
-    pub(super) read: fn(At<'_>, &mut SettingsPatch) -> ApiResult<()>,
-    /// The value as clients write it, with its secrets and without defaults of its parts.
-    pub(super) written: fn(&Settings) -> Value,
-    /// Converts a written value into the form that clients see.
+    /// The form of a change in the details of a task: without secrets.
+    pub(super) in_task: fn(Value) -> Value,
+    /// The form of a written value for clients: without secrets, with the defaults of its parts.
     pub(super) shown: fn(Value) -> Value,
-    /// Returns the part of a written or sent value that every server of the protocol knows.
+    /// Keeps of a written or sent value what every server of the protocol knows.
     pub(super) portable: fn(Value) -> Value,
-    /// Returns the value that a task shows of a change, if any: null for a reset, without secrets.
-    pub(super) sent: fn(&SettingsPatch) -> Option<Value>,
     /// Refuses what belongs to a feature that is off.
     pub(super) check_features: fn(&Value, IsOn<'_>) -> ApiResult<()>,
     /// Checks the settings before and after a change by the rules that depend on stored values.
     pub(super) check_merged: fn(&SettingsPatch, &Settings, &Settings) -> ApiResult<()>,
-    /// The JSON schema of a value that is set.
-    pub schema: fn() -> Value,
-    /// Returns the figures of a change for telemetry.
-    pub figures: fn(&SettingsPatch) -> Figures,
-    /// Line of the reference page.
-    pub reference: Reference,
+}
+
+/// A setting with the key of the settings object and the last segment of its own route, the code of its refusals, its figures,
+/// and for the reference page its purpose, the type of its JSON and an example.
+pub(super) const fn plain(
+    id: SettingId,
+    [key, route]: [&'static str; 2],
+    code: Code,
+    shape: Shape,
+    figures: &'static [(&'static str, Measure)],
+    [purpose, value, example]: [&'static str; 3],
+) -> SettingKind {
+    SettingKind {
+        id,
+        key,
+        route,
+        presence: Presence::Always,
+        reference: Reference { purpose, value, example },
+        code,
+        shape,
+        figures,
+        bounds: |_| Ok(()),
+        in_task: |change| change,
+        shown: |written| written,
+        portable: |value| value,
+        check_features: |_, _| Ok(()),
+        check_merged: |_, _, _| Ok(()),
+    }
 }
 
 impl SettingKind {
-    /// Default for all fields of a setting.
-    pub(super) const PLAIN: SettingKind = SettingKind {
-        id: SettingId::DisplayedAttributes,
-        key: "",
-        route: "",
-        verb: WriteVerb::Put,
-        presence: Presence::Always,
-        code: Code::Internal,
-        bounds: |_| Ok(()),
-        read: |_, _| Ok(()),
-        written: |_| Value::Null,
-        shown: |written| written,
-        portable: |value| value,
-        sent: |_| None,
-        check_features: |_, _| Ok(()),
-        check_merged: |_, _, _| Ok(()),
-        schema: || Value::Null,
-        figures: |_| Vec::new(),
-        reference: Reference { purpose: "", value: "", example: "" },
-    };
+    /// The setting as one that the protocol does not know.
+    pub(super) const fn when_set(self) -> SettingKind {
+        SettingKind { presence: Presence::WhenSet, ..self }
+    }
 
-    /// Returns the cost of a change, besides the change itself.
+    /// Returns the HTTP verb for writes to its own route.
+    pub fn verb(&self) -> WriteVerb {
+        if self.shape.is_merged() { WriteVerb::Patch } else { WriteVerb::Put }
+    }
+
+    /// The cost of a change, beside the change itself.
     pub fn cost(&self) -> &'static str {
         match self.id.effect() {
             Effect::SearchOnly => "none, it applies at search time",
@@ -129,6 +125,11 @@ impl SettingKind {
             Effect::Text => "all documents are reindexed",
             Effect::Vectors => "missing and outdated vectors are created",
         }
+    }
+
+    /// The JSON schema of a value that is set.
+    pub fn schema(&self) -> Value {
+        self.shape.schema()
     }
 
     /// Reads the body of the setting's own route: the bare value; null resets.
@@ -143,8 +144,11 @@ impl SettingKind {
 
     pub(super) fn read_into(&self, at: At<'_>, patch: &mut SettingsPatch) -> ApiResult<()> {
         let at = at.code(self.code);
+        self.shape.check_counts(&at)?;
         (self.bounds)(&at)?;
-        (self.read)(at, patch)
+        self.shape.check_lengths(&at)?;
+        let change = self.shape.read_or_null(at)?;
+        patch.read_stored(self.id, change).map_err(|error| at.invalid(error))
     }
 
     /// The change that brings the setting back to its default.
@@ -152,20 +156,50 @@ impl SettingKind {
         self.read(&Value::Null).expect("null resets every setting")
     }
 
+    /// The value as clients write it, with its secrets and without defaults of its parts; null for one that is shown while it is
+    /// set, and is not.
+    pub(super) fn written(&self, settings: &Settings) -> Value {
+        let value = json!(settings.stored(self.id));
+        if self.presence == Presence::WhenSet && value == json!(Settings::default().stored(self.id)) {
+            return Value::Null;
+        }
+        value
+    }
+
     /// The value as clients see it: none of it while its feature is off.
     pub fn show(&self, settings: &Settings, is_on: IsOn<'_>) -> Value {
         match self.presence {
-            Presence::WithFeature(feature) if !is_on(feature) => (self.written)(&Settings::default()),
-            _ => (self.shown)((self.written)(settings)),
+            Presence::WithFeature(feature) if !is_on(feature) => self.written(&Settings::default()),
+            _ => (self.shown)(self.written(settings)),
         }
     }
 
-    /// Reports whether the settings object includes the setting, if its value is `value`.
+    /// Reports whether the settings object has it, its value being `value`.
     pub(super) fn is_present(&self, value: &Value, is_on: IsOn<'_>) -> bool {
         match self.presence {
             Presence::Always => true,
             Presence::WhenSet => !value.is_null(),
             Presence::WithFeature(feature) => is_on(feature),
         }
+    }
+
+    /// A change as a task shows it, if it shows any: null for a reset, no secrets.
+    pub(super) fn sent(&self, patch: &SettingsPatch) -> Option<Value> {
+        let change = json!(patch.stored(self.id)?);
+        // Clients of the protocol do not know the others, so a reset of all settings does not show them.
+        if change.is_null() && self.presence == Presence::WhenSet { None } else { Some((self.in_task)(change)) }
+    }
+
+    /// Figures of a change for telemetry, by dotted names.
+    pub fn figures(&self, patch: &SettingsPatch) -> Vec<(&'static str, Figure)> {
+        if self.figures.is_empty() {
+            return Vec::new();
+        }
+        let change = patch.stored(self.id).map(|change| json!(change)).unwrap_or_default();
+        let measured = |(name, measure): &(&'static str, Measure)| {
+            let name = *name;
+            measure(&change).into_iter().map(move |figure| (name, figure))
+        };
+        self.figures.iter().flat_map(measured).collect()
     }
 }

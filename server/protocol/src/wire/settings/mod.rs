@@ -1,46 +1,34 @@
 //! The settings of an index on the wire: reading changes, showing values.
 //!
-//! Each setting has a [`SettingKind`] in a file here; [`list`] has one for each setting of the engine. Routes, `/openapi.json`,
-//! telemetry, dumps and the page of settings go by that list. Everything decidable from the request alone is checked here and
-//! refused at once; what depends on the stored values is checked by [`merged`] when the task runs.
+//! Each setting is a row of [`list`], one for each setting of the engine, with its [`Shape`](shape::Shape); routes,
+//! `/openapi.json`, telemetry, dumps and the page of settings go by that list. Everything decidable from the request alone is
+//! checked here and refused at once; what depends on the stored values is checked by [`merged`] when the task runs.
 
-mod attributes;
-mod bm25;
 mod bounds;
 pub mod chat;
-mod completions;
-mod distinct;
 mod embedder;
 mod embedders;
-mod expiry;
-mod faceting;
-mod filterable;
-mod foreign_keys;
+mod figures;
 mod kind;
 mod list;
-mod localized;
 mod moved;
-mod pagination;
+mod parts;
 mod ranking_rules;
 #[cfg(test)]
 mod reference;
 mod rerankers;
-mod searching;
 mod secrets;
-mod synonyms;
+mod shape;
 #[cfg(test)]
 mod tests;
-mod typo_tolerance;
-mod values;
-mod word_forms;
-mod words;
 
 use lamina_base::error::{ApiError, ApiResult};
 use lamina_engine::index::{Settings, SettingsPatch};
 use serde_json::{Map, Value};
 
 pub use embedder::schema as embedder_schema;
-pub use kind::{Figure, Figures, IsOn, Presence, SettingKind, WriteVerb};
+pub use figures::Figure;
+pub use kind::{IsOn, Presence, SettingKind, WriteVerb};
 pub use moved::forget_moved_secrets;
 pub use secrets::remove_secrets;
 
@@ -85,8 +73,8 @@ pub fn show(settings: &Settings, is_on: IsOn<'_>) -> Value {
 /// server knows are there when they are set.
 pub fn written(settings: &Settings) -> Value {
     let default = Settings::default();
-    let written = SettingKind::all().map(|kind| (kind, (kind.written)(settings)));
-    object(written.filter(|(kind, value)| kind.presence == Presence::Always || *value != (kind.written)(&default)))
+    let written = SettingKind::all().map(|kind| (kind, kind.written(settings)));
+    object(written.filter(|(kind, value)| kind.presence == Presence::Always || *value != kind.written(&default)))
 }
 
 /// Takes out of settings, as they are written or sent, what not every server of the protocol knows. What is no setting stays.
@@ -108,7 +96,7 @@ pub fn key_of_code(code: &str) -> Option<&'static str> {
 /// The change as a task shows it: only what was sent, null for a reset (or `["*"]` where that is what a reset means),
 /// secrets redacted.
 pub fn details(patch: &SettingsPatch) -> Map<String, Value> {
-    SettingKind::all().filter_map(|kind| Some((kind.key.to_owned(), (kind.sent)(patch)?))).collect()
+    SettingKind::all().filter_map(|kind| Some((kind.key.to_owned(), kind.sent(patch)?))).collect()
 }
 
 /// `current` with `patch` applied, after a check of the rules that depend on stored values.
@@ -119,6 +107,16 @@ pub fn merged(current: &Settings, patch: &SettingsPatch) -> ApiResult<Settings> 
     let merged = current.patched(patch).map_err(|error| ApiError::from(&error))?;
     SettingKind::all().try_for_each(|kind| (kind.check_merged)(patch, current, &merged))?;
     Ok(merged)
+}
+
+/// Configurations by name as clients see them.
+fn shown_entries(written: Value, show: fn(&Value) -> Value) -> Value {
+    match written {
+        Value::Object(entries) => {
+            entries.into_iter().map(|(name, one)| (name, show(&one))).collect::<Map<_, _>>().into()
+        }
+        other => other,
+    }
 }
 
 fn object(settings: impl Iterator<Item = (&'static SettingKind, Value)>) -> Value {

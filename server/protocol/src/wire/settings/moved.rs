@@ -16,31 +16,29 @@ pub fn forget_moved_secrets(current: &Settings, patch: &mut SettingsPatch) -> Ve
     if let Setting::Set(changes) = &mut patch.embedders {
         for (name, change) in changes {
             let stored = current.embedders.get(name);
-            forget(stored, change, "openAi", &format!("embedders.{name}"), &mut forgotten);
+            forget(stored, change, &format!("embedders.{name}"), &mut forgotten);
         }
     }
     if let Setting::Set(changes) = &mut patch.rerankers {
         for (name, change) in changes {
             let stored = current.rerankers.get(name);
-            forget(stored, change, "rest", &format!("rerankers.{name}"), &mut forgotten);
+            if let (Some(Value::Object(stored)), Value::Object(change)) = (stored, change) {
+                forget_one(stored, change, "rest", &format!("rerankers.{name}"), &mut forgotten);
+            }
         }
     }
     forgotten
 }
 
-fn forget(
-    stored: Option<&Value>,
-    change: &mut Setting<Value>,
-    default_source: &str,
-    place: &str,
-    forgotten: &mut Vec<String>,
-) {
+/// Forgets the secrets of an embedder, and of the one in it that is merged.
+fn forget(stored: Option<&Value>, change: &mut Setting<Value>, place: &str, forgotten: &mut Vec<String>) {
+    const DEFAULT_SOURCE: &str = "openAi";
     let (Some(Value::Object(stored)), Setting::Set(Value::Object(change))) = (stored, change) else { return };
-    forget_one(stored, change, default_source, place, forgotten);
+    forget_one(stored, change, DEFAULT_SOURCE, place, forgotten);
     if let (Some(Value::Object(stored)), Some(Value::Object(change))) =
         (stored.get(INDEXING_EMBEDDER), change.get_mut(INDEXING_EMBEDDER))
     {
-        forget_one(stored, change, default_source, &format!("{place}.{INDEXING_EMBEDDER}"), forgotten);
+        forget_one(stored, change, DEFAULT_SOURCE, &format!("{place}.{INDEXING_EMBEDDER}"), forgotten);
     }
 }
 

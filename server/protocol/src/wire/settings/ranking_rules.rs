@@ -5,26 +5,17 @@ use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_base::options::Feature;
 use lamina_engine::condition::check_filter;
 use lamina_engine::index::settings::{Boost, BoostRule, RankingRule, SettingId};
-use lamina_engine::index::{Setting, Settings, SettingsPatch};
+use lamina_engine::index::{Settings, SettingsPatch};
 use serde_json::{Value, json};
 
 use super::bounds;
-use super::kind::{Figure, Figures, Reference, SettingKind};
-use super::values::{sent, setting};
+use super::figures::{place, rules};
+use super::kind::{SettingKind, plain};
+use super::shape::Shape;
+use crate::wire::boosts;
 use crate::wire::json::At;
-use crate::wire::{boosts, schema};
 
 pub(super) const RANKING_RULES: SettingKind = SettingKind {
-    id: SettingId::RankingRules,
-    key: "rankingRules",
-    route: "ranking-rules",
-    code: Code::InvalidSettingsRankingRules,
-    bounds: bounds::ranking_rules,
-    read: |at, patch| {
-        patch.ranking_rules = setting(at, read)?;
-        Ok(())
-    },
-    written: |settings| write_all(&settings.ranking_rules),
     // Boosts are objects.
     portable: |mut value| {
         if let Value::Array(rules) = &mut value {
@@ -32,73 +23,56 @@ pub(super) const RANKING_RULES: SettingKind = SettingKind {
         }
         value
     },
-    sent: |patch| sent(&patch.ranking_rules, |rules| write_all(rules)),
-    schema: || {
-        let name = json!({
-            "type": "string",
-            "pattern": "^(words|typo|proximity|attribute|attributeRank|wordPosition|sort|exactness|.+:(asc|desc))$",
-        });
-        schema::list(json!({ "anyOf": [name, boosts::schema()] }))
-    },
     check_features: |value, is_on| {
         let rules = value.as_array().into_iter().flatten().filter(|rule| rule.is_object());
         let rules: Vec<BoostRule> = rules.filter_map(|rule| BoostRule::try_from(rule.clone()).ok()).collect();
         boosts::check_contains(&rules, is_on(Feature::ContainsFilter))
     },
     check_merged,
-    figures,
-    reference: Reference {
-        purpose: "the order of hits: each rule orders the hits that the rules before it leave equal",
-        value: "array: names of rules, `attribute:asc`, `attribute:desc`, and [boosts](relevance.md#boosts), which are objects",
-        example: r#"["words", "typo", "proximity", "sort", "exactness", "year:desc"]"#,
-    },
-    ..SettingKind::PLAIN
+    ..plain(
+        SettingId::RankingRules,
+        ["rankingRules", "ranking-rules"],
+        Code::InvalidSettingsRankingRules,
+        Shape::After(&Shape::List(&RULE, bounds::RANKING_RULES), check_mixture),
+        &[
+            ("ranking_rules.words_position", |rules| place(rules, "words")),
+            ("ranking_rules.typo_position", |rules| place(rules, "typo")),
+            ("ranking_rules.proximity_position", |rules| place(rules, "proximity")),
+            ("ranking_rules.attribute_position", |rules| place(rules, "attribute")),
+            ("ranking_rules.attribute_rank_position", |rules| place(rules, "attributeRank")),
+            // The name of this rule in figures is older than its name in settings.
+            ("ranking_rules.attribute_position_position", |rules| place(rules, "wordPosition")),
+            ("ranking_rules.sort_position", |rules| place(rules, "sort")),
+            ("ranking_rules.exactness_position", |rules| place(rules, "exactness")),
+            ("ranking_rules.values", rules),
+        ],
+        [
+            "the order of hits: each rule orders the hits that the rules before it leave equal",
+            "array: names of rules, `attribute:asc`, `attribute:desc`, and [boosts](relevance.md#boosts), which are objects",
+            r#"["words", "typo", "proximity", "sort", "exactness", "year:desc"]"#,
+        ],
+    )
 };
 
-fn write_all(rules: &[RankingRule]) -> Value {
-    rules.iter().cloned().map(Value::from).collect()
-}
+const RULE: Shape = Shape::Own(rule, || {
+    let name = json!({
+        "type": "string",
+        "pattern": "^(words|typo|proximity|attribute|attributeRank|wordPosition|sort|exactness|.+:(asc|desc))$",
+    });
+    json!({ "anyOf": [name, boosts::schema()] })
+});
 
-fn figures(patch: &SettingsPatch) -> Figures {
-    let Setting::Set(rules) = &patch.ranking_rules else { return Figures::new() };
-    let place = |(wanted, name): (RankingRule, &'static str)| {
-        let place = rules.iter().position(|rule| *rule == wanted);
-        (name, Figure::Last(json!(place)))
-    };
-    let places = [
-        (RankingRule::Words, "ranking_rules.words_position"),
-        (RankingRule::Typo, "ranking_rules.typo_position"),
-        (RankingRule::Proximity, "ranking_rules.proximity_position"),
-        (RankingRule::Attribute, "ranking_rules.attribute_position"),
-        (RankingRule::AttributeRank, "ranking_rules.attribute_rank_position"),
-        // The name of this rule in figures is older than its name in settings.
-        (RankingRule::WordPosition, "ranking_rules.attribute_position_position"),
-        (RankingRule::Sort, "ranking_rules.sort_position"),
-        (RankingRule::Exactness, "ranking_rules.exactness_position"),
-    ];
-    // Custom rules without the names of their attributes.
-    let value = |rule: &RankingRule| match rule {
-        RankingRule::Asc(_) => "*:asc".to_owned(),
-        RankingRule::Desc(_) => "*:desc".to_owned(),
-        RankingRule::Boost(rule) => rule.name().to_owned(),
-        other => other.to_string(),
-    };
-    let values = rules.iter().map(value).collect::<Vec<String>>().join(", ");
-    places.into_iter().map(place).chain([("ranking_rules.values", Figure::Last(values.into()))]).collect()
-}
-
-fn read(at: At<'_>) -> ApiResult<Vec<RankingRule>> {
-    let rules = at.list(rule)?;
-    let has = |rule| rules.contains(&rule);
+fn check_mixture(at: &At<'_>, rules: &Value) -> ApiResult<()> {
+    let rules = || rules.as_array().into_iter().flatten();
+    let has = |name: &str| rules().any(|rule| rule == name);
     // `attribute` is the other two in one: beside one of them it would rank by the same thing twice.
-    if has(RankingRule::Attribute) && (has(RankingRule::AttributeRank) || has(RankingRule::WordPosition)) {
+    if has("attribute") && (has("attributeRank") || has("wordPosition")) {
         return Err(at.error(
             "Mixed usage of the attribute, attributeRank, and wordPosition ranking rules. Use either `attribute` \
              alone, or `attributeRank` and `wordPosition`.",
         ));
     }
-    boosts::check_count(&at, rules.iter().filter(|rule| rule.boost().is_some()).count())?;
-    Ok(rules)
+    boosts::check_count(at, rules().filter(|rule| rule.is_object()).count())
 }
 
 /// Checks that the fields in filters of boosts are filterable, now and after later changes.
@@ -117,15 +91,15 @@ fn check_merged(patch: &SettingsPatch, _: &Settings, after: &Settings) -> ApiRes
     Ok(())
 }
 
-fn rule(at: At<'_>) -> ApiResult<RankingRule> {
+fn rule(at: At<'_>) -> ApiResult<Value> {
     if at.value().is_object() {
-        return boosts::read(&at).map(RankingRule::Boost);
+        return boosts::read(&at).map(Value::from);
     }
     let name = at.string()?;
     if let Some(reason) = reserved(&name) {
         return Err(at.invalid(reason));
     }
-    name.parse().map_err(|_| {
+    name.parse::<RankingRule>().map(Value::from).map_err(|_| {
         at.invalid(format!(
             "`{name}` ranking rule is invalid. Valid ranking rules are words, typo, sort, proximity, attribute, \
              exactness and custom ranking rules. Custom ones are `ATTRIBUTE:asc` and `ATTRIBUTE:desc`; `attributeRank`, \

@@ -1,4 +1,4 @@
-//! The table of `docs/settings.md`, made from the list of settings.
+//! The table of `docs/settings.md`, written from the list of settings.
 
 use lamina_engine::index::Settings;
 use lamina_engine::index::settings::SettingId;
@@ -17,8 +17,8 @@ fn table() -> String {
             .to_owned();
     let default = Settings::default();
     for kind in SettingKind::all() {
-        let verb = if kind.verb == WriteVerb::Put { "PUT" } else { "PATCH" };
-        let value = (kind.shown)((kind.written)(&default));
+        let verb = if kind.verb() == WriteVerb::Put { "PUT" } else { "PATCH" };
+        let value = (kind.shown)(kind.written(&default));
         table.push_str(&format!(
             "| `{}`, `{verb} …/{}` | {} | {} | `{value}` | `{}` | {} |\n",
             kind.key,
@@ -43,7 +43,7 @@ fn the_page_of_settings_has_all_of_them() {
         std::fs::write(PAGE, &expected).unwrap();
     }
     let page = std::fs::read_to_string(PAGE).unwrap();
-    assert!(page == expected, "run `UPDATE=1 cargo test -p lamina-server the_page_of_settings_has_all_of_them`");
+    assert!(page == expected, "run `UPDATE=1 cargo test -p lamina-protocol the_page_of_settings_has_all_of_them`");
 }
 
 /// Examples are accepted, change something, and come back as they were sent, with what was left out.
@@ -55,8 +55,8 @@ fn examples_are_values() {
         let patch = read(&serde_json::json!({ kind.key: example })).unwrap_or_else(|error| panic!("{}", error.message));
         assert_eq!(patch, kind.read(&example).unwrap());
         let settings = merged(&Settings::default(), &patch).unwrap();
-        let written = (kind.written)(&settings);
-        assert_ne!(written, (kind.written)(&Settings::default()), "{}", kind.key);
+        let written = kind.written(&settings);
+        assert_ne!(written, kind.written(&Settings::default()), "{}", kind.key);
         assert_eq!(
             kind.read(&written).map(|patch| Settings::default().patched(&patch)),
             Ok(Ok(settings)),

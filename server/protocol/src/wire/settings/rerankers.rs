@@ -6,90 +6,64 @@ use lamina_base::outbound::{is_framing, parse_url};
 use lamina_base::secret::shown_url;
 use lamina_engine::index::embedding::check_template_limits;
 use lamina_engine::index::settings::{DEFAULT_TEMPLATE, SettingId};
-use lamina_engine::index::{Setting, Settings, SettingsPatch};
+use lamina_engine::index::{Settings, SettingsPatch};
 use lamina_models::rerankers::{
     DEFAULT_MODEL, DEFAULT_REVISION, DEFAULT_TEXT_BYTES_MAX, HUGGING_FACE, REST, TEXT_BYTES_MAX, check_request,
 };
 use serde_json::{Map, Value, json};
 
-use super::bounds;
-use super::kind::{Presence, Reference, SettingKind, WriteVerb};
-use super::secrets::redact;
-use super::values::{map, sent, setting};
+use super::kind::{SettingKind, plain};
+use super::secrets::{redact, redacted_entries};
+use super::shape::Shape::{self, After, Anything, Choice, Entries, Fields, Integer, Own, Text};
+use super::{bounds, shown_entries};
 use crate::wire::json::At;
-use crate::wire::schema::{anything, exactly, map_of, one_of, or_null, text};
-
-/// Sources of an order.
-const SOURCES: [(&str, ()); 2] = [(REST, ()), (HUGGING_FACE, ())];
+use crate::wire::schema::{map_of, text};
 
 /// The fields of a configuration, in the order in which they are listed and shown.
-const FIELDS: [&str; 9] = [
-    "source",
-    "url",
-    "apiKey",
-    "headers",
-    "model",
-    "revision",
-    "request",
-    "documentTemplate",
-    "documentTemplateMaxBytes",
-];
+const CONFIGURATION: Shape = Fields(&[
+    ("source", Choice(&[REST, HUGGING_FACE])),
+    ("url", Own(url, || json!({ "type": "string", "format": "uri", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?:" }))),
+    ("apiKey", Text),
+    ("headers", Own(headers, || map_of(text()))),
+    ("model", Text),
+    ("revision", Text),
+    // Any JSON with the placeholders somewhere, which is checked as a whole.
+    ("request", Anything),
+    ("documentTemplate", Own(template, text)),
+    ("documentTemplateMaxBytes", Integer(1, TEXT_BYTES_MAX)),
+]);
 /// Fields that only one source has.
 const OF_ONE_SOURCE: [(&str, &str); 5] =
     [("url", REST), ("apiKey", REST), ("headers", REST), ("request", REST), ("revision", HUGGING_FACE)];
 
 pub(super) const RERANKERS: SettingKind = SettingKind {
-    id: SettingId::Rerankers,
-    key: "rerankers",
-    route: "rerankers",
-    verb: WriteVerb::Patch,
-    presence: Presence::WhenSet,
-    code: Code::InvalidSettingsRerankers,
-    bounds: bounds::rerankers,
-    read: |at, patch| {
-        patch.rerankers = setting(at, |at| map(at, |one| setting(one, read)))?;
-        Ok(())
-    },
-    written: |settings| match settings.rerankers.is_empty() {
-        true => Value::Null,
-        false => Value::Object(settings.rerankers.clone()),
-    },
-    shown: |written| match written {
-        Value::Object(rerankers) => {
-            rerankers.into_iter().map(|(name, one)| (name, show(&one))).collect::<Map<_, _>>().into()
-        }
-        other => other,
-    },
-    // Clients of the protocol do not know it, so a reset of all settings does not show it.
-    sent: |patch| patch.rerankers.as_set().map(|changes| changes.iter().map(sent_one).collect::<Map<_, _>>().into()),
+    shown: |written| shown_entries(written, show),
+    in_task: redacted_entries,
     check_merged,
-    schema: || map_of(or_null(schema())),
-    reference: Reference {
-        purpose: "by name, the models that reorder the first hits of a search, see \
-                  [relevance](relevance.md#another-order-for-the-first-hits)",
-        value: "object of objects",
-        example: r#"{"cross": {"url": "http://127.0.0.1:8080/rerank"}}"#,
-    },
-    ..SettingKind::PLAIN
+    ..plain(
+        SettingId::Rerankers,
+        ["rerankers", "rerankers"],
+        Code::InvalidSettingsRerankers,
+        Entries(&After(&CONFIGURATION, check_sent), bounds::RERANKERS),
+        &[],
+        [
+            "by name, the models that reorder the first hits of a search, see \
+             [relevance](relevance.md#another-order-for-the-first-hits)",
+            "object of objects",
+            r#"{"cross": {"url": "http://127.0.0.1:8080/rerank"}}"#,
+        ],
+    )
+    .when_set()
 };
 
-fn sent_one((name, change): (&String, &Setting<Value>)) -> (String, Value) {
-    let redacted = |configuration: &Value| {
-        let mut shown = configuration.clone();
-        redact(&mut shown);
-        shown
-    };
-    (name.clone(), sent(change, redacted).unwrap_or_default())
-}
-
-/// Reads a configuration as sent: types and ranges of every field, and with a `url` also whether its request can work.
-fn read(at: At<'_>) -> ApiResult<Value> {
-    at.fields(&FIELDS, |name, field| if field.value().is_null() { Ok(()) } else { check_field(name, field) })?;
-    let sent = at.object()?;
-    if let (Some(Value::String(_)), Some(request)) = (sent.get("url"), request_of(sent)) {
-        check_request(request).map_err(|reason| at.error(format!("`{}`: {reason}", at.path())))?;
+/// Checks with a `url` also whether its request can work.
+fn check_sent(at: &At<'_>, sent: &Value) -> ApiResult<()> {
+    match (&sent["url"], sent.as_object().and_then(request_of)) {
+        (Value::String(_), Some(request)) => {
+            check_request(request).map_err(|reason| at.error(format!("`{}`: {reason}", at.path())))
+        }
+        _ => Ok(()),
     }
-    Ok(at.value().clone())
 }
 
 /// The request of a configuration, if it has one of its own.
@@ -97,33 +71,29 @@ fn request_of(configuration: &Map<String, Value>) -> Option<&Value> {
     configuration.get("request").filter(|request| !request.is_null())
 }
 
-fn check_field(name: &str, field: At<'_>) -> ApiResult<()> {
-    match name {
-        "source" => field.one_of(&SOURCES),
-        "url" => {
-            let url = field.string()?;
-            let checked = parse_url(&url).map(drop);
-            let place = field.path();
-            checked.map_err(|reason| field.error(format!("`{place}`: could not parse `{}`: {reason}", shown_url(&url))))
-        }
-        "headers" => field.entries(|name, header| {
-            if is_framing(name) {
-                return Err(header.invalid("the server sets this header itself."));
-            }
-            header.string().map(drop)
-        }),
-        // Any JSON, which is checked as a whole.
-        "request" => Ok(()),
-        "documentTemplate" => {
-            let limits = check_template_limits(&field.string()?);
-            limits.map_err(|limit| field.invalid(format!("the template is refused: {}", limit.sentence())))
-        }
-        "documentTemplateMaxBytes" => match field.positive_integer()? {
-            1..=TEXT_BYTES_MAX => Ok(()),
-            found => Err(field.invalid(format!("expected a number from 1 to {TEXT_BYTES_MAX}, but found {found}"))),
-        },
-        _ => field.string().map(drop),
+fn url(at: At<'_>) -> ApiResult<Value> {
+    let url = at.string()?;
+    match parse_url(&url) {
+        Ok(_) => Ok(url.into()),
+        Err(reason) => Err(at.error(format!("`{}`: could not parse `{}`: {reason}", at.path(), shown_url(&url)))),
     }
+}
+
+fn headers(at: At<'_>) -> ApiResult<Value> {
+    at.entries(|name, header| {
+        if is_framing(name) {
+            return Err(header.invalid("the server sets this header itself."));
+        }
+        header.string().map(drop)
+    })?;
+    Ok(at.value().clone())
+}
+
+fn template(at: At<'_>) -> ApiResult<Value> {
+    let text = at.string()?;
+    check_template_limits(&text)
+        .map_err(|limit| at.invalid(format!("the template is refused: {}", limit.sentence())))?;
+    Ok(text.into())
 }
 
 /// A configuration whose parts were sent one by one is whole at the end.
@@ -131,12 +101,12 @@ fn check_merged(patch: &SettingsPatch, _: &Settings, after: &Settings) -> ApiRes
     if patch.rerankers.as_set().is_none() {
         return Ok(());
     }
-    bounds::merged_rerankers(after)?;
+    bounds::check_merged("rerankers", after.rerankers.len(), bounds::RERANKERS_MAX, Code::InvalidSettingsRerankers)?;
     let refuse = |message: String| Err(ApiError::new(Code::InvalidSettingsRerankers, message));
     if after.rerankers.contains_key("") {
         return refuse("`.rerankers`: the name of a reranker cannot be empty".to_owned());
     }
-    for (name, configuration) in &after.rerankers {
+    for (name, configuration) in after.rerankers.iter() {
         let source = source(configuration);
         if source == REST && configuration.get("url").is_none() {
             return refuse(format!("`.rerankers.{name}`: Missing field `url`"));
@@ -161,7 +131,7 @@ fn source(configuration: &Value) -> &str {
 /// A stored configuration as clients see it: with its defaults, secrets redacted.
 fn show(configuration: &Value) -> Value {
     let mut shown = Map::new();
-    for field in FIELDS {
+    for field in CONFIGURATION.names() {
         let default = match field {
             "source" => Some(json!(REST)),
             "model" if source(configuration) == HUGGING_FACE => Some(json!(DEFAULT_MODEL)),
@@ -177,19 +147,6 @@ fn show(configuration: &Value) -> Value {
     let mut shown = Value::Object(shown);
     redact(&mut shown);
     shown
-}
-
-fn schema() -> Value {
-    let field = |name: &str| match name {
-        "source" => one_of(&SOURCES.map(|(name, ())| name)),
-        "url" => json!({ "type": "string", "format": "uri", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?:" }),
-        "headers" => map_of(text()),
-        // Any JSON with the placeholders somewhere.
-        "request" => anything(),
-        "documentTemplateMaxBytes" => json!({ "type": "integer", "minimum": 1, "maximum": TEXT_BYTES_MAX }),
-        _ => text(),
-    };
-    exactly(FIELDS.map(|name| (name, or_null(field(name)))), &[])
 }
 
 #[cfg(test)]

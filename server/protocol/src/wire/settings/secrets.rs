@@ -29,6 +29,14 @@ pub(super) fn redact(configuration: &mut Value) {
     }
 }
 
+/// A change of configurations by name, without their secrets.
+pub(super) fn redacted_entries(mut change: Value) -> Value {
+    if let Value::Object(configurations) = &mut change {
+        configurations.values_mut().for_each(redact);
+    }
+    change
+}
+
 /// Takes the secrets out of settings, as they are stored, that go to another server.
 pub fn remove_secrets(settings: &mut Value) {
     for setting in ["embedders", "rerankers"] {

@@ -44,7 +44,7 @@ fn the_table_has_the_keys_of_the_settings_object_in_order() {
             "chat",
         ]
         .contains(&setting.route);
-        assert_eq!(setting.verb == WriteVerb::Patch, merged, "{}", setting.route);
+        assert_eq!(setting.verb() == WriteVerb::Patch, merged, "{}", setting.route);
     }
 }
 

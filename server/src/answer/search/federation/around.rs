@@ -40,7 +40,7 @@ impl Around<'_> {
             fields.insert("semanticHitCount".into(), json!(merged.hits.iter().filter(is_semantic).count()));
         }
         self.put_facets(counted, out, &mut fields)?;
-        report_degraded(ran.iter().flat_map(|one| &one.found.result.limits), &mut fields);
+        report_degraded(ran.iter().flat_map(|one| &one.found.limits), &mut fields);
         let explanations = explain::explanations(ran, merged);
         if !explanations.is_empty() {
             fields.insert("explanations".into(), explanations.into());
