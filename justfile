@@ -118,6 +118,10 @@ model:
 clients:
     scripts/test-clients.sh
 
+# The conformance suite of the Model Context Protocol, and its client.
+mcp:
+    scripts/test-mcp.sh
+
 # The recipes for language models, with the libraries that they are for.
 recipes:
     cargo build --workspace --bin lamina --test e2e

@@ -56,6 +56,8 @@ step "What the system refuses for a moment"
 scripts/starve.py --rounds 1
 step "Client libraries"
 scripts/test-clients.sh
+step "The conformance suite of MCP"
+scripts/test-mcp.sh
 step "Object store"
 scripts/test-object-storage.sh
 step "Packaging"

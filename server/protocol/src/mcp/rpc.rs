@@ -128,9 +128,9 @@ async fn carried_out<B: Backend>(
 ) -> Result<Value, Failure> {
     let refused = |code, reason: String, standing| Failure { code, reason, data: None, standing };
     Ok(match method {
-        "initialize" => initialized(parameters),
+        "initialize" if era == Era::Handshake => initialized(parameters),
         "server/discover" => cacheable(discovered()),
-        "ping" => json!({}),
+        "ping" if era == Era::Handshake => json!({}),
         "tools/list" if era == Era::Stateless => cacheable(json!({ "tools": tools.list().await })),
         "tools/list" => json!({ "tools": tools.list().await }),
         "tools/call" => {
@@ -299,8 +299,11 @@ mod tests {
         future["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2099-01-01");
         let refused = ask(&future.to_string()).await.expect("an answer");
         assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(1), &json!(-32022)));
-        let none = with(None, &stateless("resources/list", json!({})).to_string()).await.expect("an answer");
-        assert_eq!((none.standing, &none.message["error"]["code"]), (Standing::NoMethod, &json!(METHOD_NOT_FOUND)));
+        // Where each request names its version, there is no handshake, and no `ping`.
+        for method in ["resources/list", "initialize", "ping"] {
+            let none = with(None, &stateless(method, json!({})).to_string()).await.expect("an answer");
+            assert_eq!((none.standing, &none.message["error"]["code"]), (Standing::NoMethod, &json!(METHOD_NOT_FOUND)));
+        }
     }
 
     #[tokio::test]

@@ -76,12 +76,12 @@ impl Unfit {
 /// # Errors
 /// When the version is not known, or the message does not say what its version needs.
 pub(super) fn era(message: &Value, headers: Option<&Headers<'_>>) -> Result<Era, Unfit> {
-    // The versions are agreed on inside the message.
-    if message["method"] == "initialize" {
-        return Ok(Era::Handshake);
-    }
     let sent = headers.and_then(|headers| headers.version);
     let meta = &message["params"]["_meta"];
+    // The versions are agreed on inside the message.
+    if message["method"] == "initialize" && meta[VERSION] != STATELESS {
+        return Ok(Era::Handshake);
+    }
     let Some(named) = meta.get(VERSION) else {
         return match sent {
             Some(version) if version == STATELESS && message.get("id").is_some() => {
