@@ -1,5 +1,5 @@
-//! The JSON of the protocol: shapes of requests and responses with their validation ([`wire`]), and the messages of the Model Context
-//! Protocol ([`mcp`]).
+//! The JSON of the protocol: shapes of requests and responses with their validation ([`wire`]), the messages of the Model Context
+//! Protocol ([`mcp`]), and server-sent events ([`events`]).
 //!
 //! Uses the engine's types of values, `lamina-base` for errors, and `lamina-models` for the sources of embedders. Has only types of its own:
 //! others convert them into theirs. Does no input or output.
@@ -15,5 +15,6 @@
 // These macros panic when the reader is gone; `console` does not.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
+pub mod events;
 pub mod mcp;
 pub mod wire;

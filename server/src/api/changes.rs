@@ -1,6 +1,6 @@
 //! `/indexes/{uid}/changes`: what became of documents since a state, once as lines, or as events that go on.
 
-use std::convert::Infallible;
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,19 +11,19 @@ use lamina_base::error::{ApiError, ApiResult};
 use lamina_data::access::Action;
 use lamina_data::tasks::blocking;
 use lamina_engine::index::{At, Change, Snapshot};
+use lamina_protocol::events::{CONTENT_TYPE, event};
 use lamina_protocol::wire::generations;
 use serde_json::{Value, json};
-use warp::Reply;
-use warp::http::{HeaderName, HeaderValue, header};
+use warp::http::{HeaderValue, header};
 use warp::reply::Response;
 
 use crate::app::AppState;
 use crate::http::requests::Request;
 use crate::http::routing::Route;
+use crate::http::{UNBUFFERED, events_answer};
 
 /// Header that a client of events sends when it reconnects.
 const LAST_EVENT: &str = "last-event-id";
-const EVENTS: &str = "text/event-stream";
 /// Interval at which a stream of events checks for a new state.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// After this a stream of events ends when nothing has changed: its client comes back by itself, and a server that stops does not
@@ -35,7 +35,7 @@ pub(super) const ROUTES: &[Route] =
 
 async fn changes(request: Request) -> ApiResult<Response> {
     let uid = request.index_uid()?;
-    let wants_events = request.header(header::ACCEPT).is_some_and(|accepted| accepted.contains(EVENTS));
+    let wants_events = request.header(header::ACCEPT).is_some_and(|accepted| accepted.contains(CONTENT_TYPE));
     let came_back = request.header(LAST_EVENT).filter(|_| wants_events);
     let since = generations::since(&request.query(), came_back)?;
     let feed = Feed { state: Arc::clone(request.state()), uid, wants_events };
@@ -49,17 +49,12 @@ async fn changes(request: Request) -> ApiResult<Response> {
     });
     let (lines, now) = first.await??;
     let lines = budget.body(lines);
-    let mut response = match wants_events {
-        true => {
-            let events = request.standing().limit(events(feed, lines, now));
-            warp::reply::stream(events).into_response()
-        }
-        false => Response::new(lines.into()),
-    };
-    let kind = if wants_events { EVENTS } else { "application/x-ndjson" };
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    // Proxies that collect an answer before passing it on would never pass on this one.
-    response.headers_mut().insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    if wants_events {
+        return Ok(events_answer(request.standing().limit(events(feed, lines, now))));
+    }
+    let mut response = Response::new(lines.into());
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+    response.headers_mut().insert(UNBUFFERED.0, UNBUFFERED.1);
     Ok(response)
 }
 
@@ -101,12 +96,9 @@ impl Feed {
         Ok((lines, now))
     }
 
-    fn write(&self, lines: &mut Vec<u8>, event: &str, line: &Value, id: Option<u64>) {
-        let text = match (self.wants_events, id) {
-            (false, _) => format!("{line}\n"),
-            (true, None) => format!("event: {event}\ndata: {line}\n\n"),
-            (true, Some(id)) => format!("event: {event}\nid: {id}\ndata: {line}\n\n"),
-        };
+    fn write(&self, lines: &mut Vec<u8>, name: &str, line: &Value, id: Option<u64>) {
+        let id = id.as_ref().map(|id| id as &dyn Display);
+        let text = if self.wants_events { event(Some(name), id, line) } else { format!("{line}\n") };
         lines.extend_from_slice(text.as_bytes());
     }
 }
@@ -121,13 +113,13 @@ fn name(change: Change) -> &'static str {
 
 /// Streams the changes that were found, then those that follow. It holds the last seen state, so that no change is
 /// missed, regardless of retained generations.
-fn events(feed: Feed, first: Bytes, seen: Arc<Snapshot>) -> impl stream::Stream<Item = Result<Bytes, Infallible>> {
+fn events(feed: Feed, first: Bytes, seen: Arc<Snapshot>) -> impl stream::Stream<Item = Bytes> {
     stream::unfold((Some(first), seen, feed), async |(first, seen, feed)| {
         if let Some(first) = first {
-            return Some((Ok(first), (None, seen, feed)));
+            return Some((first, (None, seen, feed)));
         }
         let (lines, now) = next(&feed, &seen).await?;
-        Some((Ok(lines), (None, now, feed)))
+        Some((lines, (None, now, feed)))
     })
 }
 

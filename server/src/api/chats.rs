@@ -1,10 +1,8 @@
 //! `/chats`: workspaces, their settings, and completions that search.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use lamina_base::budget::{VALUE_BYTES, json_heap_bytes};
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_data::access::Action;
@@ -16,9 +14,7 @@ use lamina_protocol::wire::identifier::index_uid_in_path;
 use lamina_protocol::wire::search::SearchQuery;
 use lamina_protocol::wire::settings::chat;
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc;
-use warp::Reply;
-use warp::http::{HeaderName, HeaderValue, StatusCode, header};
+use warp::http::StatusCode;
 use warp::reply::Response;
 
 use super::embed::{embed, wanted};
@@ -26,9 +22,9 @@ use super::search::context::context;
 use crate::answer::chat::{Conversation, Events, Fault, SearchCall, SearchOutcome, TIME_MAX, check_size};
 use crate::answer::search::{Context, Form, Target};
 use crate::app::AppState;
-use crate::http::json_answer;
 use crate::http::requests::Request;
 use crate::http::routing::Route;
+use crate::http::{arriving, events_answer, json_answer, no_content};
 
 /// Events that wait for the client.
 const EVENTS_WAITING: usize = 16;
@@ -83,7 +79,7 @@ async fn remove(request: Request) -> ApiResult<Response> {
     let state = Arc::clone(request.state());
     check_feature(&state, USING)?;
     blocking(move || state.chats.remove(&uid)).await??;
-    Ok(StatusCode::NO_CONTENT.into_response())
+    Ok(no_content())
 }
 
 async fn show(request: Request) -> ApiResult<Response> {
@@ -143,7 +139,7 @@ async fn complete(request: Request) -> ApiResult<Response> {
         conversation.run(search, ending).await;
         drop(turn);
     });
-    Ok(streamed(received))
+    Ok(events_answer(arriving(received)))
 }
 
 /// Ready when the server stops.
@@ -151,19 +147,6 @@ async fn stopping(state: &AppState) {
     while !state.queue.is_closing() {
         tokio::time::sleep(PAUSE).await;
     }
-}
-
-fn streamed(received: mpsc::Receiver<Bytes>) -> Response {
-    let pieces = futures_util::stream::unfold(received, async |mut received: mpsc::Receiver<Bytes>| {
-        let event = received.recv().await?;
-        Some((Ok::<_, Infallible>(event), received))
-    });
-    let mut response = warp::reply::stream(pieces).into_response();
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
-    response
 }
 
 /// The indexes that the key may search, and what the model learns of each.

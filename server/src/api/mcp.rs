@@ -6,18 +6,19 @@ use http_body_util::BodyExt;
 use lamina_base::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_data::access::Action;
+use lamina_protocol::events::{self, event};
 use lamina_protocol::mcp::{self, Backend, Call, Headers, Reply, Standing, Tools};
 use lamina_protocol::wire::body::check_json_content_type;
 use parking_lot::Mutex;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
-use warp::http::{HeaderValue, StatusCode, header};
+use warp::http::{StatusCode, header};
 use warp::reply::Response;
 
 use super::{documents, indexes, search, settings};
-use crate::http::json_text;
 use crate::http::requests::{Origin, Request};
 use crate::http::routing::Route;
+use crate::http::{as_events, json_text};
 
 pub(super) const ROUTES: &[Route] = &[
     // Each call of a tool is checked as the request that it stands for.
@@ -53,14 +54,10 @@ async fn answer(request: Request) -> ApiResult<Response> {
         Standing::Malformed => StatusCode::BAD_REQUEST,
         Standing::NoMethod => StatusCode::NOT_FOUND,
     };
-    let text = if is_event { format!("event: message\ndata: {message}\n\n") } else { message.to_string() };
+    let text = if is_event { event(Some("message"), None, &message) } else { message.to_string() };
     let mut answer = json_text(budget.body(text.into_bytes()));
     *answer.status_mut() = status;
-    if is_event {
-        answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-        answer.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    }
-    Ok(answer)
+    Ok(if is_event { as_events(answer) } else { answer })
 }
 
 fn owned(request: &Request, header: &'static str) -> Option<String> {
@@ -89,7 +86,7 @@ fn is_event(accept: Option<&str>) -> Option<bool> {
     if takes(&["application/json", "application/*", "*/*"]) {
         return Some(false);
     }
-    takes(&["text/event-stream", "text/*"]).then_some(true)
+    takes(&[events::CONTENT_TYPE, "text/*"]).then_some(true)
 }
 
 /// An answer is there as it was made, as a text in the message, and twice as long in the text of the message at most.

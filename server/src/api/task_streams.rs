@@ -1,7 +1,6 @@
 //! `/tasks/stream` and `/batches/stream`: what happens to the queue, as server-sent events.
 
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,24 +13,21 @@ use lamina_data::features::Feature;
 use lamina_data::tasks::{
     Follower, Happening, LiveBatch, Mark, Missed, Page, Remembered, Status, Task, TaskFilter, blocking,
 };
+use lamina_protocol::events::{RETRY, STILL_HERE, event};
 use lamina_protocol::wire::tasks::{Bounds, Paging};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
-use warp::Reply;
-use warp::http::{HeaderName, HeaderValue, header};
 use warp::reply::Response;
 
 use crate::api::hidden_names::{hide_in_batch, hide_in_task};
 use crate::app::AppState;
 use crate::http::requests::Request;
 use crate::http::routing::Route;
+use crate::http::{arriving, events_answer};
 
-/// Time that a client must wait before it connects again.
-const RETRY: &str = "retry: 10000\n\n";
-/// A comment, so that proxies see that the connection is in use.
-const STILL_HERE: &str = ":\n\n";
-/// Interval of that comment, and of the check whether the server must stop.
+/// Interval of the check whether the server must stop.
 const PAUSE: Duration = Duration::from_secs(1);
+/// Number of them without an event, after which a comment is sent.
 const QUIET_PAUSES: u32 = 15;
 /// Interval at which the progress of a batch is checked.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
@@ -73,16 +69,7 @@ fn stream(request: &Request, subject: Subject) -> ApiResult<Response> {
     let (sender, events) = mpsc::channel(EVENTS_WAITING);
     let streaming = Streaming { state: Arc::clone(state), rights: request.rights().clone(), subject, sender };
     tokio::spawn(streaming.run(listener, last));
-    let pieces = futures_util::stream::unfold(events, async |mut events: mpsc::Receiver<Bytes>| {
-        let event = events.recv().await?;
-        Some((Ok::<_, Infallible>(event), events))
-    });
-    let mut response = warp::reply::stream(request.standing().limit(pieces)).into_response();
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
-    Ok(response)
+    Ok(events_answer(request.standing().limit(arriving(events))))
 }
 
 /// The client is gone, or the server stops.
@@ -282,7 +269,7 @@ impl Streaming {
     }
 
     async fn send_event(&self, mark: Mark, data: &str) -> Result<(), Over> {
-        self.send(format!("id: {mark}\ndata: {data}\n\n")).await
+        self.send(event(None, Some(&mark), &data)).await
     }
 
     async fn send(&self, text: String) -> Result<(), Over> {

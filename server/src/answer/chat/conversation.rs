@@ -5,6 +5,7 @@ use std::time::Duration;
 use lamina_base::budget::{VALUE_BYTES, json_heap_bytes};
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_base::outbound::Outbound;
+use lamina_protocol::events::RETRY;
 use lamina_protocol::wire::chats::{
     APPEND_TOOL, ChatSettings, Completion, PROGRESS_TOOL, SEARCH_TOOL, SOURCES_TOOL, Source,
 };
@@ -12,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::events::{Events, Fault, Gone, RETRY};
+use super::events::{Events, Fault, Gone};
 use super::provider::{Provider, Turn, ended_early};
 
 /// Turns of the model in one conversation.

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use lamina_base::outbound::{Outbound, OutboundError};
 use lamina_base::secret::{redacted, secrets_of_url};
+use lamina_protocol::events::Lines;
 use lamina_protocol::wire::chats::{ChatSettings, Source};
 use reqwest::{Method, RequestBuilder, Response};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::events::{Fault, Lines};
+use super::events::Fault;
 
 /// Maximum size of all data of a provider for one turn.
 const TURN_BYTES_MAX: usize = 8 << 20;
@@ -136,7 +137,7 @@ impl Turn {
     /// The stream breaks off, is too long, or holds what is no JSON object.
     pub(super) async fn next(&mut self) -> Result<Option<Value>, Fault> {
         loop {
-            let data = if self.is_over { self.lines.rest() } else { self.lines.next() };
+            let data = if self.is_over { self.lines.rest() } else { self.lines.next_data() };
             match data {
                 Some(data) if data == "[DONE]" => {
                     self.is_done = true;

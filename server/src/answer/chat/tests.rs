@@ -134,7 +134,7 @@ async fn a_conversation_ends_with_the_server() {
 async fn a_conversation_ends_with_its_client() {
     let (conversation, mut received) = conversation(provider(stall), TIME_MAX);
     let running = tokio::spawn(conversation.run(nothing, pending()));
-    assert_eq!(received.recv().await.unwrap(), events::RETRY);
+    assert_eq!(received.recv().await.unwrap(), lamina_protocol::events::RETRY);
     drop(received);
     tokio::time::timeout(Duration::from_secs(20), running).await.expect("it ends").unwrap();
 }
