@@ -3,9 +3,9 @@
 use std::io;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 
-use super::frames::{Frame, Reader, Wire};
+use super::frames::{Frame, Wire, bytes, text};
 use super::{Address, PostgresError, tls};
 
 const PROTOCOL: u32 = 3 << 16;
@@ -137,27 +137,25 @@ impl Connection {
     }
 }
 
-fn row(body: &[u8]) -> Result<Row, PostgresError> {
-    let mut reader = Reader(body);
-    let count = reader.u16()?;
-    let value = |_| match reader.u32()? {
+fn row(mut body: &[u8]) -> Result<Row, PostgresError> {
+    let count = body.try_get_u16()?;
+    let value = |_| match body.try_get_u32()? {
         u32::MAX => Ok(None),
-        length => Ok(Some(String::from_utf8_lossy(reader.bytes(length as usize)?).into_owned())),
+        length => Ok(Some(String::from_utf8_lossy(bytes(&mut body, length as usize)?).into_owned())),
     };
     (0..count).map(value).collect()
 }
 
 /// The error that a message describes.
-pub(super) fn refusal(body: &[u8]) -> Result<PostgresError, PostgresError> {
-    let mut reader = Reader(body);
+pub(super) fn refusal(mut body: &[u8]) -> Result<PostgresError, PostgresError> {
     let (mut code, mut message) = (String::new(), String::new());
     loop {
-        match reader.u8()? {
+        match body.try_get_u8()? {
             0 => return Ok(PostgresError::Refused { code, message }),
-            b'C' => code = reader.text()?,
-            b'M' => message = reader.text()?,
-            b'D' | b'H' => message = format!("{message}. {}", reader.text()?),
-            _ => drop(reader.text()?),
+            b'C' => code = text(&mut body)?,
+            b'M' => message = text(&mut body)?,
+            b'D' | b'H' => message = format!("{message}. {}", text(&mut body)?),
+            _ => drop(text(&mut body)?),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut, TryGetError};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::PostgresError;
@@ -72,45 +72,23 @@ impl Wire {
     }
 }
 
-/// Reads what a body is made of.
-pub(super) struct Reader<'b>(pub(super) &'b [u8]);
-
-impl<'b> Reader<'b> {
-    pub(super) fn bytes(&mut self, count: usize) -> Result<&'b [u8], PostgresError> {
-        let (taken, rest) = self.0.split_at_checked(count).ok_or_else(short)?;
-        self.0 = rest;
-        Ok(taken)
+impl From<TryGetError> for PostgresError {
+    fn from(_: TryGetError) -> PostgresError {
+        short()
     }
+}
 
-    fn chunk<const N: usize>(&mut self) -> Result<[u8; N], PostgresError> {
-        let (taken, rest) = self.0.split_first_chunk().ok_or_else(short)?;
-        self.0 = rest;
-        Ok(*taken)
-    }
+/// Takes bytes from the front of a body.
+pub(super) fn bytes<'b>(body: &mut &'b [u8], count: usize) -> Result<&'b [u8], PostgresError> {
+    body.split_off(..count).ok_or_else(short)
+}
 
-    pub(super) fn u8(&mut self) -> Result<u8, PostgresError> {
-        Ok(u8::from_be_bytes(self.chunk()?))
-    }
-
-    pub(super) fn u16(&mut self) -> Result<u16, PostgresError> {
-        Ok(u16::from_be_bytes(self.chunk()?))
-    }
-
-    pub(super) fn u32(&mut self) -> Result<u32, PostgresError> {
-        Ok(u32::from_be_bytes(self.chunk()?))
-    }
-
-    pub(super) fn u64(&mut self) -> Result<u64, PostgresError> {
-        Ok(u64::from_be_bytes(self.chunk()?))
-    }
-
-    /// A text that ends with a zero.
-    pub(super) fn text(&mut self) -> Result<String, PostgresError> {
-        let end = self.0.iter().position(|byte| *byte == 0).ok_or_else(short)?;
-        let text = String::from_utf8_lossy(self.bytes(end)?).into_owned();
-        self.u8()?;
-        Ok(text)
-    }
+/// Takes a text that ends with a zero.
+pub(super) fn text(body: &mut &[u8]) -> Result<String, PostgresError> {
+    let end = body.iter().position(|byte| *byte == 0).ok_or_else(short)?;
+    let text = String::from_utf8_lossy(bytes(body, end)?).into_owned();
+    body.advance(1);
+    Ok(text)
 }
 
 fn short() -> PostgresError {

@@ -1,7 +1,9 @@
 //! What the plugin `pgoutput` sends: version 1, in which a transaction comes whole, when it is committed.
 
+use bytes::Buf;
+
 use super::PostgresError;
-use super::frames::Reader;
+use super::frames::{bytes, text};
 use super::replication::Lsn;
 
 /// A column of a table, as it is from here on.
@@ -73,41 +75,40 @@ pub(crate) enum Change {
 impl Change {
     /// # Errors
     /// When it is none, or breaks off.
-    pub(crate) fn read(body: &[u8]) -> Result<Change, PostgresError> {
-        let mut reader = Reader(body);
-        Ok(match reader.u8()? {
-            b'B' => Change::Begin { commit: Lsn(reader.u64()?) },
+    pub(crate) fn read(mut body: &[u8]) -> Result<Change, PostgresError> {
+        Ok(match body.try_get_u8()? {
+            b'B' => Change::Begin { commit: Lsn(body.try_get_u64()?) },
             b'C' => {
-                reader.bytes(9)?;
-                Change::Commit { end: Lsn(reader.u64()?), at: reader.u64()? }
+                bytes(&mut body, 9)?;
+                Change::Commit { end: Lsn(body.try_get_u64()?), at: body.try_get_u64()? }
             }
-            b'R' => Change::Relation(relation(&mut reader)?),
+            b'R' => Change::Relation(relation(&mut body)?),
             b'I' => {
-                let relation = reader.u32()?;
-                expect(&mut reader, b'N')?;
-                Change::Insert { relation, new: tuple(&mut reader)? }
+                let relation = body.try_get_u32()?;
+                expect(&mut body, b'N')?;
+                Change::Insert { relation, new: tuple(&mut body)? }
             }
             b'U' => {
-                let relation = reader.u32()?;
-                let old = match reader.0.first() {
+                let relation = body.try_get_u32()?;
+                let old = match body.first() {
                     Some(b'K' | b'O') => {
-                        reader.u8()?;
-                        Some(tuple(&mut reader)?)
+                        body.try_get_u8()?;
+                        Some(tuple(&mut body)?)
                     }
                     _ => None,
                 };
-                expect(&mut reader, b'N')?;
-                Change::Update { relation, old, new: tuple(&mut reader)? }
+                expect(&mut body, b'N')?;
+                Change::Update { relation, old, new: tuple(&mut body)? }
             }
             b'D' => {
-                let relation = reader.u32()?;
-                reader.u8()?;
-                Change::Delete { relation, old: tuple(&mut reader)? }
+                let relation = body.try_get_u32()?;
+                body.try_get_u8()?;
+                Change::Delete { relation, old: tuple(&mut body)? }
             }
             b'T' => {
-                let count = reader.u32()?;
-                reader.u8()?;
-                Change::Truncate { relations: (0..count).map(|_| reader.u32()).collect::<Result<_, _>>()? }
+                let count = body.try_get_u32()?;
+                body.try_get_u8()?;
+                Change::Truncate { relations: (0..count).map(|_| body.try_get_u32()).collect::<Result<_, _>>()? }
             }
             b'Y' | b'O' | b'M' => Change::Other,
             other => {
@@ -117,36 +118,36 @@ impl Change {
     }
 }
 
-fn expect(reader: &mut Reader<'_>, tag: u8) -> Result<(), PostgresError> {
-    match reader.u8()? {
+fn expect(body: &mut &[u8], tag: u8) -> Result<(), PostgresError> {
+    match body.try_get_u8()? {
         found if found == tag => Ok(()),
         found => Err(PostgresError::Unexpected(format!("a tuple `{}`", char::from(found).escape_default()))),
     }
 }
 
-fn relation(reader: &mut Reader<'_>) -> Result<Relation, PostgresError> {
-    let (id, schema, name) = (reader.u32()?, reader.text()?, reader.text()?);
-    let identity = reader.u8()?;
-    let count = reader.u16()?;
+fn relation(body: &mut &[u8]) -> Result<Relation, PostgresError> {
+    let (id, schema, name) = (body.try_get_u32()?, text(body)?, text(body)?);
+    let identity = body.try_get_u8()?;
+    let count = body.try_get_u16()?;
     let mut key = Vec::new();
     let column = |_| {
-        let identifies = reader.u8()? & 1 == 1;
-        let (name, kind) = (reader.text()?, reader.u32()?);
+        let identifies = body.try_get_u8()? & 1 == 1;
+        let (name, kind) = (text(body)?, body.try_get_u32()?);
         key.extend(identifies.then(|| name.clone()));
-        Ok(Column { name, kind, modifier: reader.u32()?.cast_signed() })
+        Ok(Column { name, kind, modifier: body.try_get_i32()? })
     };
     let columns = (0..count).map(column).collect::<Result<_, PostgresError>>()?;
     Ok(Relation { id, schema, name, identity, columns, key })
 }
 
-fn tuple(reader: &mut Reader<'_>) -> Result<Tuple, PostgresError> {
-    let count = reader.u16()?;
-    let cell = |_| match reader.u8()? {
+fn tuple(body: &mut &[u8]) -> Result<Tuple, PostgresError> {
+    let count = body.try_get_u16()?;
+    let cell = |_| match body.try_get_u8()? {
         b'n' => Ok(Cell::Null),
         b'u' => Ok(Cell::Unchanged),
         b't' => {
-            let length = reader.u32()?;
-            Ok(Cell::Text(String::from_utf8_lossy(reader.bytes(length as usize)?).into_owned()))
+            let length = body.try_get_u32()?;
+            Ok(Cell::Text(String::from_utf8_lossy(bytes(body, length as usize)?).into_owned()))
         }
         other => Err(PostgresError::Unexpected(format!("a value `{}`", char::from(other).escape_default()))),
     };

@@ -8,7 +8,7 @@ use bytes::{Buf, Bytes};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::connection::{identifier, literal, refusal, unexpected};
-use super::frames::{Frame, Reader};
+use super::frames::{Frame, bytes};
 use super::{Connection, PostgresError};
 
 /// Instants count from the year 2000.
@@ -87,20 +87,19 @@ impl Replication {
     /// Those of the connection; when the database ends it.
     pub(crate) async fn next(&mut self) -> Result<Event, PostgresError> {
         loop {
-            let mut frame = self.0.wire.receive().await?;
+            let frame = self.0.wire.receive().await?;
             match frame.tag {
                 b'd' => {
-                    let mut reader = Reader(&frame.body);
-                    match reader.u8()? {
+                    let mut body = &frame.body[..];
+                    match body.try_get_u8()? {
                         b'w' => {
-                            reader.bytes(24)?;
-                            frame.body.advance(25);
-                            return Ok(Event::Change(frame.body));
+                            bytes(&mut body, 24)?;
+                            return Ok(Event::Change(frame.body.slice_ref(body)));
                         }
                         b'k' => {
-                            let end = Lsn(reader.u64()?);
-                            reader.u64()?;
-                            return Ok(Event::Alive { end, asks: reader.u8()? == 1 });
+                            let end = Lsn(body.try_get_u64()?);
+                            body.try_get_u64()?;
+                            return Ok(Event::Alive { end, asks: body.try_get_u8()? == 1 });
                         }
                         other => return Err(PostgresError::Unexpected(format!("a message `{other}` of replication"))),
                     }

@@ -1,6 +1,7 @@
 //! Signing in: what the database may ask for, and what it has to prove.
 
-use super::frames::Reader;
+use bytes::Buf;
+
 use super::scram::{MECHANISM, Proof, Scram};
 use super::tls::Tls;
 use super::{Address, Connection, PostgresError};
@@ -77,19 +78,18 @@ impl Connection {
     pub(super) async fn sign_in(&mut self, address: &Address) -> Result<(), PostgresError> {
         let mut stage = Stage::Begun;
         loop {
-            let frame = self.received().await?;
+            let mut frame = self.received().await?;
             if frame.tag != b'R' {
                 return Err(super::connection::unexpected(&frame));
             }
-            let mut reader = Reader(&frame.body);
-            stage = match (reader.u32()?, stage) {
+            stage = match (frame.body.try_get_u32()?, stage) {
                 (0, stage) => return accepted(address, &stage),
                 (3, Stage::Begun) if !address.methods.password => return Err(refused(CLEAR)),
                 (3, Stage::Begun) => {
                     self.wire.send(Some(b'p'), &[password(address)?.as_bytes(), b"\0"].concat()).await?;
                     Stage::PasswordSent
                 }
-                (10, Stage::Begun) if address.methods.scram && offers(reader.0) => {
+                (10, Stage::Begun) if address.methods.scram && offers(&frame.body) => {
                     let scram = Scram::new(password(address)?)?;
                     let first = scram.first();
                     let length = u32::try_from(first.len()).unwrap_or(u32::MAX).to_be_bytes();
@@ -99,12 +99,12 @@ impl Connection {
                     Stage::Challenged(scram)
                 }
                 (11, Stage::Challenged(scram)) => {
-                    let (answer, proof) = scram.last(&String::from_utf8_lossy(reader.0))?;
+                    let (answer, proof) = scram.last(&String::from_utf8_lossy(&frame.body))?;
                     self.wire.send(Some(b'p'), answer.as_bytes()).await?;
                     Stage::Answered(proof)
                 }
                 (12, Stage::Answered(proof)) => {
-                    proof.check(&String::from_utf8_lossy(reader.0))?;
+                    proof.check(&String::from_utf8_lossy(&frame.body))?;
                     Stage::Proven
                 }
                 _ => return Err(refused(UNKNOWN)),
