@@ -7,6 +7,7 @@ use lamina_base::error::ApiResult;
 use lamina_data::access::Action;
 use lamina_data::tasks::{Content, NewTask};
 use lamina_protocol::wire::aliases;
+use lamina_protocol::wire::schema::{exactly, index_uid, map_of, or_null};
 use serde_json::{Value, json};
 use warp::http::StatusCode;
 use warp::reply::Response;
@@ -14,15 +15,34 @@ use warp::reply::Response;
 use super::enqueue;
 use crate::http::json_answer;
 use crate::http::requests::Request;
-use crate::http::routing::Route;
+use crate::http::routing::{Answer, PAGE, Route};
 
 pub(super) const ROUTES: &[Route] = &[
-    Route::get("/aliases", Action::IndexesGet).run(|request| Box::pin(list(request))),
-    Route::patch("/aliases", Action::IndexesSwap).run(|request| Box::pin(change(request))),
-    Route::get("/aliases/{alias}", Action::IndexesGet).run(|request| Box::pin(get_one(request))),
-    Route::put("/aliases/{alias}", Action::IndexesSwap).run(|request| Box::pin(put(request))),
-    Route::delete("/aliases/{alias}", Action::IndexesSwap).run(|request| Box::pin(remove(request))),
+    Route::get("/aliases", Action::IndexesGet)
+        .about("List aliases", Answer::Ok("AliasPage"))
+        .query(|| PAGE)
+        .run(|request| Box::pin(list(request))),
+    Route::patch("/aliases", Action::IndexesSwap)
+        .about("Create, change or remove several aliases in one task", Answer::Task(202))
+        .json(moves_schema, r#"{ "current": "films" }"#)
+        .run(|request| Box::pin(change(request))),
+    Route::get("/aliases/{alias}", Action::IndexesGet)
+        .about("Get an alias", Answer::Ok("Alias"))
+        .run(|request| Box::pin(get_one(request))),
+    Route::put("/aliases/{alias}", Action::IndexesSwap)
+        .about("Create an alias, or change its index", Answer::Task(202))
+        .json(|| exactly([("indexUid", index_uid())], &["indexUid"]), r#"{ "indexUid": "films" }"#)
+        .run(|request| Box::pin(put(request))),
+    Route::delete("/aliases/{alias}", Action::IndexesSwap)
+        .about("Remove an alias, not its index", Answer::Task(202))
+        .run(|request| Box::pin(remove(request))),
 ];
+
+fn moves_schema() -> Value {
+    let mut moves = map_of(or_null(index_uid()));
+    moves["propertyNames"] = index_uid();
+    moves
+}
 
 fn view(name: &str, alias: &Alias) -> Value {
     json!({ "alias": name, "indexUid": alias.index_uid, "updatedAt": alias.updated_at })

@@ -7,11 +7,16 @@ use warp::reply::Response;
 
 use super::enqueue;
 use crate::http::requests::Request;
-use crate::http::routing::Route;
+use crate::http::routing::{Answer, Route};
 
 pub(super) const ROUTES: &[Route] = &[
-    Route::post("/snapshots", Action::SnapshotsCreate).run(|request| Box::pin(snapshot(request))),
-    Route::post("/dumps", Action::DumpsCreate).run(|request| Box::pin(dump(request))),
+    Route::post("/snapshots", Action::SnapshotsCreate)
+        .about("Make a snapshot of the database folder", Answer::Task(202))
+        .run(|request| Box::pin(snapshot(request))),
+    Route::post("/dumps", Action::DumpsCreate)
+        .about("Write a dump of everything", Answer::Task(202))
+        .query(|| &[SKIP_DAMAGED])
+        .run(|request| Box::pin(dump(request))),
 ];
 
 async fn snapshot(request: Request) -> ApiResult<Response> {

@@ -19,8 +19,8 @@ use warp::reply::Response;
 
 use crate::app::AppState;
 use crate::http::requests::Request;
-use crate::http::routing::Route;
 use crate::http::{UNBUFFERED, events_answer};
+use crate::http::routing::{Answer, Route};
 
 /// Header that a client of events sends when it reconnects.
 const LAST_EVENT: &str = "last-event-id";
@@ -30,8 +30,10 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// wait for long.
 const EVENTS_TIME: Duration = Duration::from_secs(5);
 
-pub(super) const ROUTES: &[Route] =
-    &[Route::get("/indexes/{indexUid}/changes", Action::DocumentsGet).run(|request| Box::pin(changes(request)))];
+pub(super) const ROUTES: &[Route] = &[Route::get("/indexes/{indexUid}/changes", Action::DocumentsGet)
+    .about("List the documents that changed since a state, as lines or as events", Answer::Lines)
+    .query(|| &["since"])
+    .run(|request| Box::pin(changes(request)))];
 
 async fn changes(request: Request) -> ApiResult<Response> {
     let uid = request.index_uid()?;

@@ -9,7 +9,7 @@ use lamina_data::access::Action;
 use lamina_data::chats::shown;
 use lamina_data::features::Feature;
 use lamina_data::tasks::blocking;
-use lamina_protocol::wire::chats::{Completion, page};
+use lamina_protocol::wire::chats::{Completion, completion_schema, page, settings_schema};
 use lamina_protocol::wire::identifier::index_uid_in_path;
 use lamina_protocol::wire::search::SearchQuery;
 use lamina_protocol::wire::settings::chat;
@@ -23,8 +23,8 @@ use crate::answer::chat::{Conversation, Events, Fault, SearchCall, SearchOutcome
 use crate::answer::search::{Context, Form, Target};
 use crate::app::AppState;
 use crate::http::requests::Request;
-use crate::http::routing::Route;
 use crate::http::{arriving, events_answer, json_answer, no_content};
+use crate::http::routing::{Answer, PAGE, Route};
 
 /// Events that wait for the client.
 const EVENTS_WAITING: usize = 16;
@@ -36,15 +36,31 @@ const ATTRIBUTES_MAX: usize = 50;
 const INDEXES_MAX: usize = 100;
 
 pub(super) const ROUTES: &[Route] = &[
-    Route::get("/chats", Action::ChatsGet).run(|request| Box::pin(list(request))),
-    Route::get("/chats/{chatUid}", Action::ChatsGet).run(|request| Box::pin(get_one(request))),
-    Route::delete("/chats/{chatUid}", Action::ChatsDelete).run(|request| Box::pin(remove(request))),
-    Route::get("/chats/{chatUid}/settings", Action::ChatsSettingsGet).run(|request| Box::pin(show(request))),
+    Route::get("/chats", Action::ChatsGet)
+        .about("List chat workspaces", Answer::Ok("ChatPage"))
+        .query(|| PAGE)
+        .run(|request| Box::pin(list(request))),
+    Route::get("/chats/{chatUid}", Action::ChatsGet)
+        .about("Get a workspace", Answer::Ok("Chat"))
+        .run(|request| Box::pin(get_one(request))),
+    Route::delete("/chats/{chatUid}", Action::ChatsDelete)
+        .about("Delete a workspace", Answer::Nothing)
+        .run(|request| Box::pin(remove(request))),
+    Route::get("/chats/{chatUid}/settings", Action::ChatsSettingsGet)
+        .about("Get the settings of a workspace", Answer::Ok("ChatSettings"))
+        .run(|request| Box::pin(show(request))),
     Route::patch("/chats/{chatUid}/settings", Action::ChatsSettingsUpdate)
+        .about("Change the settings of a workspace, or create it", Answer::Ok("ChatSettings"))
+        .json(settings_schema, r#"{ "source": "openAi", "apiKey": "SECRET", "prompts": { "system": "Answer in one sentence." } }"#)
         .run(|request| Box::pin(change_settings(request))),
     Route::delete("/chats/{chatUid}/settings", Action::ChatsSettingsUpdate)
+        .about("Reset the settings of a workspace", Answer::Ok("ChatSettings"))
         .run(|request| Box::pin(reset_settings(request))),
     Route::post("/chats/{chatUid}/chat/completions", Action::ChatCompletions)
+        .about("Answer a conversation with search results", Answer::Events)
+        .json(completion_schema, r#"{
+            "model": "gpt-4o", "stream": true, "messages": [{ "role": "user", "content": "Which film is about a shark?" }]
+        }"#)
         .run(|request| Box::pin(complete(request))),
 ];
 

@@ -7,17 +7,34 @@ use lamina_data::access::Action;
 use lamina_data::features::Feature;
 use lamina_data::tasks::{Content, Export, NewTask};
 use lamina_protocol::wire::export::export;
+use lamina_protocol::wire::schema::{exactly, flag, index_pattern, map_of, named, or_null, text, url};
+use serde_json::{Value, json};
 use warp::http::StatusCode;
 use warp::reply::Response;
 
 use super::enqueue_as;
 use crate::http::requests::Request;
-use crate::http::routing::Route;
+use crate::http::routing::{Answer, Route};
 
 /// Smallest piece that is chosen without being asked for.
 const PIECE_BYTES_MIN: u64 = 20 << 20;
 
-pub(super) const ROUTES: &[Route] = &[Route::post("/export", Action::Export).run(|request| Box::pin(create(request)))];
+pub(super) const ROUTES: &[Route] = &[Route::post("/export", Action::Export)
+    .about("Export indexes to another server", Answer::Task(200))
+    .json(body, r#"{ "url": "https://search.example.org", "indexes": { "films*": {} } }"#)
+    .run(|request| Box::pin(create(request)))];
+
+fn body() -> Value {
+    let unit = r"^$|^\s*([0-9][0-9_]*(\.[0-9_]*)?|\.[0-9][0-9_]*)\s*([bB]|[kKmMgGtT][iI]?[bB]?)?\s*$";
+    let size = json!({ "type": ["integer", "string", "null"], "minimum": 1, "pattern": unit });
+    // Without an address the task fails.
+    let url = json!({ "anyOf": [url(), { "const": "" }] });
+    let how = exactly([("filter", named("Filter")), ("overrideSettings", or_null(flag()))], &[]);
+    let mut indexes = map_of(or_null(how));
+    indexes["propertyNames"] = index_pattern();
+    let fields = [("url", url), ("apiKey", or_null(text())), ("payloadSize", size), ("indexes", or_null(indexes))];
+    exactly(fields, &[])
+}
 
 /// Answers 200 where other writes answer 202.
 async fn create(request: Request) -> ApiResult<Response> {

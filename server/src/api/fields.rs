@@ -11,16 +11,27 @@ use lamina_engine::index::settings::{
     FacetOrder, FilterableFeatures, RankingRule, Settings, VECTORS_FIELD, covers, filterable_features, locales_of,
 };
 use lamina_protocol::wire::fields::{FieldFilter, FieldList};
+use lamina_protocol::wire::schema::{count, exactly, flag, or_null, texts};
 use serde_json::{Value, json};
 use warp::http::StatusCode;
 use warp::reply::Response;
 
 use crate::http::json_answer;
 use crate::http::requests::Request;
-use crate::http::routing::Route;
+use crate::http::routing::{Answer, Route};
 
-pub(super) const ROUTES: &[Route] =
-    &[Route::post("/indexes/{indexUid}/fields", Action::FieldsPost).run(|request| Box::pin(list_fields(request)))];
+pub(super) const ROUTES: &[Route] = &[Route::post("/indexes/{indexUid}/fields", Action::FieldsPost)
+    .about("List the fields of an index", Answer::Ok("FieldPage"))
+    .json(body, r#"{ "limit": 50, "filter": { "filterable": true } }"#)
+    .run(|request| Box::pin(list_fields(request)))];
+
+fn body() -> Value {
+    let switches = ["displayed", "searchable", "sortable", "distinct", "rankingRule", "filterable"];
+    let filter =
+        switches.map(|name| (name, or_null(flag()))).into_iter().chain([("attributePatterns", or_null(texts()))]);
+    let page = or_null(count());
+    exactly([("offset", page.clone()), ("limit", page), ("filter", or_null(exactly(filter, &[])))], &[])
+}
 
 async fn list_fields(request: Request) -> ApiResult<Response> {
     let uid = request.index_uid()?;

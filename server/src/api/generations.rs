@@ -8,6 +8,7 @@ use lamina_data::access::{Action, Rights};
 use lamina_data::tasks::{Content, NewTask, blocking};
 use lamina_engine::index::{At, GenerationReport};
 use lamina_protocol::wire::generations;
+use lamina_protocol::wire::schema::{exactly, state};
 use serde_json::{Value, json};
 use warp::http::StatusCode;
 use warp::reply::Response;
@@ -15,13 +16,18 @@ use warp::reply::Response;
 use super::enqueue;
 use crate::http::json_answer;
 use crate::http::requests::Request;
-use crate::http::routing::Route;
+use crate::http::routing::{Answer, PAGE, Route};
 
 pub(super) const ROUTES: &[Route] = &[
-    Route::get("/indexes/{indexUid}/generations", Action::IndexesGet).run(|request| Box::pin(list_all(request))),
+    Route::get("/indexes/{indexUid}/generations", Action::IndexesGet)
+        .about("List the kept states of an index", Answer::Ok("GenerationPage"))
+        .query(|| PAGE)
+        .run(|request| Box::pin(list_all(request))),
     Route::post("/indexes/{indexUid}/restore", Action::DocumentsAll)
         // Settings come back with the documents.
         .also(Action::SettingsUpdate)
+        .about("Restore a kept state", Answer::Task(202))
+        .json(|| exactly([("at", state())], &["at"]), r#"{ "at": 12 }"#)
         .run(|request| Box::pin(restore(request))),
 ];
 

@@ -10,11 +10,15 @@ use warp::reply::Response;
 use crate::app::AppState;
 use crate::http::json_answer;
 use crate::http::requests::Request;
-use crate::http::routing::Route;
+use crate::http::routing::{Answer, Route};
 
 pub(super) const ROUTES: &[Route] = &[
-    Route::open("/health").run(|request| Box::pin(health(request))),
-    Route::get("/version", Action::Version).run(|request| Box::pin(version(request))),
+    Route::open("/health")
+        .about("Check the health of the server", Answer::Ok("Health"))
+        .run(|request| Box::pin(health(request))),
+    Route::get("/version", Action::Version)
+        .about("The version", Answer::Ok("Version"))
+        .run(|request| Box::pin(version(request))),
 ];
 
 async fn health(request: Request) -> ApiResult<Response> {

@@ -8,6 +8,7 @@ use lamina_data::access::Action;
 use lamina_data::tasks::{Content, NewTask, blocking};
 use lamina_engine::index::IndexSummary;
 use lamina_protocol::wire::indexes;
+use lamina_protocol::wire::schema::{exactly, flag, index_uid, list as list_of, or_null, text};
 use serde_json::{Value, json};
 use warp::http::StatusCode;
 use warp::reply::Response;
@@ -16,19 +17,56 @@ use super::enqueue;
 use super::unreadable::Unreadable;
 use crate::http::json_answer;
 use crate::http::requests::Request;
-use crate::http::routing::Route;
+use crate::http::routing::{Answer, PAGE, Route};
 
 pub(super) const ROUTES: &[Route] = &[
     LIST,
-    Route::post("/indexes", Action::IndexesCreate).run(|request| Box::pin(create(request))),
-    Route::get("/indexes/{indexUid}", Action::IndexesGet).run(|request| Box::pin(get_one(request))),
-    Route::patch("/indexes/{indexUid}", Action::IndexesUpdate).run(|request| Box::pin(patch(request))),
-    Route::delete("/indexes/{indexUid}", Action::IndexesDelete).run(|request| Box::pin(remove(request))),
-    Route::post("/indexes/{indexUid}/compact", Action::IndexesCompact).run(|request| Box::pin(compact(request))),
-    Route::post("/indexes/{indexUid}/clone", Action::IndexesCreate).run(|request| Box::pin(clone(request))),
-    Route::post("/indexes/{indexUid}/attach", Action::IndexesCreate).run(|request| Box::pin(attach(request))),
-    Route::post("/swap-indexes", Action::IndexesSwap).run(|request| Box::pin(swap(request))),
+    Route::post("/indexes", Action::IndexesCreate)
+        .about("Create an index", Answer::Task(202))
+        .json(
+            || exactly([("uid", index_uid()), ("primaryKey", or_null(text()))], &["uid"]),
+            r#"{ "uid": "films", "primaryKey": "id" }"#,
+        )
+        .run(|request| Box::pin(create(request))),
+    Route::get("/indexes/{indexUid}", Action::IndexesGet)
+        .about("Get an index", Answer::Ok("Index"))
+        .run(|request| Box::pin(get_one(request))),
+    Route::patch("/indexes/{indexUid}", Action::IndexesUpdate)
+        .about("Set the primary key of an index, or rename it", Answer::Task(202))
+        .json(
+            || exactly([("uid", or_null(index_uid())), ("primaryKey", or_null(text()))], &[]),
+            r#"{ "primaryKey": "id" }"#,
+        )
+        .run(|request| Box::pin(patch(request))),
+    Route::delete("/indexes/{indexUid}", Action::IndexesDelete)
+        .about("Delete an index", Answer::Task(202))
+        .run(|request| Box::pin(remove(request))),
+    Route::post("/indexes/{indexUid}/compact", Action::IndexesCompact)
+        .about("Compact an index: rewrite it without deleted documents", Answer::Task(202))
+        .run(|request| Box::pin(compact(request))),
+    Route::post("/indexes/{indexUid}/clone", Action::IndexesCreate)
+        .about("Clone an index without copying its files", Answer::Task(202))
+        .json(|| exactly([("uid", index_uid())], &["uid"]), r#"{ "uid": "films-copy" }"#)
+        .run(|request| Box::pin(clone(request))),
+    Route::post("/indexes/{indexUid}/attach", Action::IndexesCreate)
+        .about("Attach an index built offline", Answer::Task(202))
+        .json(|| exactly([("folder", folder_name())], &["folder"]), r#"{ "folder": "films-2026-11" }"#)
+        .run(|request| Box::pin(attach(request))),
+    Route::post("/swap-indexes", Action::IndexesSwap)
+        .about("Swap or rename indexes", Answer::Task(202))
+        .json(swaps_schema, r#"[{ "indexes": ["films", "films-new"] }]"#)
+        .run(|request| Box::pin(swap(request))),
 ];
+
+/// The name of a folder: one part, not hidden.
+fn folder_name() -> Value {
+    json!({ "type": "string", "pattern": "^[^./\\\\][^/\\\\]{0,254}$" })
+}
+
+fn swaps_schema() -> Value {
+    let pair = json!({ "type": "array", "items": index_uid(), "minItems": 2, "maxItems": 2 });
+    list_of(exactly([("indexes", pair), ("rename", or_null(flag()))], &["indexes"]))
+}
 
 /// The public index object. That of an index with damaged segments says so.
 fn view(uid: &str, summary: &IndexSummary) -> Value {
@@ -48,7 +86,10 @@ fn view(uid: &str, summary: &IndexSummary) -> Value {
 }
 
 /// The indexes that a key may see.
-pub(super) const LIST: Route = Route::get("/indexes", Action::IndexesGet).run(|request| Box::pin(list(request)));
+pub(super) const LIST: Route = Route::get("/indexes", Action::IndexesGet)
+    .about("List indexes", Answer::Ok("IndexPage"))
+    .query(|| PAGE)
+    .run(|request| Box::pin(list(request)));
 
 async fn list(request: Request) -> ApiResult<Response> {
     let (offset, limit) = indexes::list_parameters(&request.query())?;

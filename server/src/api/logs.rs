@@ -9,6 +9,8 @@ use lamina_base::options::LogsMode;
 use lamina_data::access::Action;
 use lamina_data::features::Feature;
 use lamina_protocol::wire::json::At;
+use lamina_protocol::wire::schema::{exactly, one_of, or_null};
+use serde_json::{Value, json};
 use tracing_subscriber::filter::Targets;
 use warp::Reply;
 use warp::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -16,13 +18,37 @@ use warp::reply::Response;
 
 use crate::app::AppState;
 use crate::http::requests::Request;
-use crate::http::routing::Route;
+use crate::http::routing::{Answer, Route};
 
 pub(super) const ROUTES: &[Route] = &[
-    Route::post("/logs/stream", Action::MetricsGet).run(|request| Box::pin(stream_logs(request))),
-    Route::delete("/logs/stream", Action::MetricsGet).run(|request| Box::pin(stop_stream(request))),
-    Route::post("/logs/stderr", Action::MetricsGet).run(|request| Box::pin(set_stderr(request))),
+    Route::post("/logs/stream", Action::MetricsGet)
+        .about("Stream the logs; feature `logsRoute`", Answer::Text)
+        .optional_json(stream_body, r#"{ "target": "info", "mode": "human" }"#)
+        .run(|request| Box::pin(stream_logs(request))),
+    Route::delete("/logs/stream", Action::MetricsGet)
+        .about("Stop the stream of logs; feature `logsRoute`", Answer::Nothing)
+        .run(|request| Box::pin(stop_stream(request))),
+    Route::post("/logs/stderr", Action::MetricsGet)
+        .about("Set the log level of the console; feature `logsRoute`", Answer::Nothing)
+        .optional_json(|| exactly([("target", or_null(log_target()))], &[]), r#"{ "target": "debug" }"#)
+        .run(|request| Box::pin(set_stderr(request))),
 ];
+
+fn stream_body() -> Value {
+    let fields = [
+        ("target", or_null(log_target())),
+        ("mode", or_null(one_of(&["human", "json"]))),
+        ("profileMemory", or_null(json!({ "const": false }))),
+    ];
+    exactly(fields, &[])
+}
+
+/// A level, or modules with a level each.
+fn log_target() -> Value {
+    let level = "(off|error|warn|info|debug|trace|OFF|ERROR|WARN|INFO|DEBUG|TRACE|[0-5])";
+    let directive = format!("[^,=]+(={level})?");
+    json!({ "type": "string", "pattern": format!("^{directive}(,{directive})*$") })
+}
 
 fn check_feature(state: &AppState) -> ApiResult<()> {
     if state.features.is_on(Feature::LogsRoute) {

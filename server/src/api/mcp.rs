@@ -11,19 +11,36 @@ use lamina_protocol::mcp::{self, Backend, Call, Headers, Reply, Standing, Tools}
 use lamina_protocol::wire::body::check_json_content_type;
 use parking_lot::Mutex;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::Value;
-use warp::http::{StatusCode, header};
+use serde_json::{Value, json};
+use warp::http::{HeaderValue, StatusCode, header};
 use warp::reply::Response;
 
 use super::{documents, indexes, search, settings};
 use crate::http::requests::{Origin, Request};
-use crate::http::routing::Route;
 use crate::http::{as_events, json_text};
+use crate::http::routing::{Answer, Route};
 
 pub(super) const ROUTES: &[Route] = &[
     // Each call of a tool is checked as the request that it stands for.
-    Route::post("/mcp", Action::Search).run(|request| Box::pin(answer(request))),
+    Route::post("/mcp", Action::Search)
+        .about("MCP: a message of the Model Context Protocol", Answer::Message)
+        .query(|| &["index"])
+        .json(
+            messages,
+            r#"{
+            "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": { "name": "search", "arguments": { "index": "films", "q": "alein" } }
+        }"#,
+        )
+        .run(|request| Box::pin(answer(request))),
 ];
+
+/// A message of JSON-RPC, or several.
+fn messages() -> Value {
+    let message = json!({ "type": "object" });
+    let several = json!({ "type": "array", "items": message.clone(), "minItems": 1, "maxItems": 50 });
+    json!({ "anyOf": [message, several] })
+}
 
 async fn answer(request: Request) -> ApiResult<Response> {
     check_json_content_type(request.header(header::CONTENT_TYPE))?;
@@ -127,7 +144,7 @@ impl Backend for Inside {
             return Err(reason.clone());
         }
         let encoded = |index: &str| utf8_percent_encode(index, NON_ALPHANUMERIC).to_string();
-        let json = |body: &Value| Some(body.to_string().into_bytes());
+        let some = |body: &Value| Some(body.to_string().into_bytes());
         let nothing = String::new;
         let answer = match &call {
             Call::ListIndexes { offset, limit } => {
@@ -138,10 +155,10 @@ impl Backend for Inside {
                 settings::ONE.call(origin, &[&encoded(index), route], nothing(), None).await
             }
             Call::Fetch { index, body } => {
-                documents::FETCH.call(origin, &[&encoded(index)], nothing(), json(body)).await
+                documents::FETCH.call(origin, &[&encoded(index)], nothing(), some(body)).await
             }
             Call::Search { index, body } => {
-                search::BY_BODY.call(origin, &[&encoded(index)], nothing(), json(body)).await
+                search::BY_BODY.call(origin, &[&encoded(index)], nothing(), some(body)).await
             }
         };
         let status = answer.status();

@@ -16,10 +16,11 @@ use warp::reply::Response;
 
 use crate::app::AppState;
 use crate::http::requests::Request;
-use crate::http::routing::Route;
+use crate::http::routing::{Answer, Route};
 
-pub(super) const ROUTES: &[Route] =
-    &[Route::get("/metrics", Action::MetricsGet).run(|request| Box::pin(metrics(request)))];
+pub(super) const ROUTES: &[Route] = &[Route::get("/metrics", Action::MetricsGet)
+    .about("Metrics for Prometheus; feature `metrics`", Answer::Text)
+    .run(|request| Box::pin(metrics(request)))];
 
 async fn metrics(request: Request) -> ApiResult<Response> {
     let state = Arc::clone(request.state());

@@ -8,6 +8,8 @@ use lamina_data::features::Feature;
 use lamina_data::tasks::blocking;
 use lamina_data::telemetry::Facts;
 use lamina_protocol::wire::network::patch;
+use lamina_protocol::wire::schema::{anything, exactly, map_of, or_null, text, url};
+use serde_json::{Value, json};
 use warp::http::StatusCode;
 use warp::reply::Response;
 
@@ -15,16 +17,39 @@ use super::report;
 use crate::app::AppState;
 use crate::http::json_answer;
 use crate::http::requests::Request;
-use crate::http::routing::Route;
+use crate::http::routing::{Answer, Route};
 
 pub(super) const ROUTES: &[Route] = &[
-    Route::get("/network", Action::NetworkGet).run(|request| Box::pin(show(request))),
-    Route::patch("/network", Action::NetworkUpdate).run(|request| Box::pin(change(request))),
+    Route::get("/network", Action::NetworkGet)
+        .about("Get the network of servers", Answer::Ok("Network"))
+        .run(|request| Box::pin(show(request))),
+    Route::patch("/network", Action::NetworkUpdate)
+        .about("Change the network", Answer::Ok("Network"))
+        .json(
+            body,
+            r#"{
+            "self": "first", "remotes": { "second": { "url": "https://second.example.org" } }
+        }"#,
+        )
+        .run(|request| Box::pin(change(request))),
     Route::post("/network/control", Action::NetworkUpdate)
         // Of the protocol: an answer that says so rather than one of a route that does not exist.
-        .unlisted()
         .run(|request| Box::pin(control(request))),
 ];
+
+fn body() -> Value {
+    let remote = exactly([("url", url()), ("searchApiKey", or_null(text())), ("writeApiKey", or_null(text()))], &[]);
+    // Shards belong to a leader, which this server does not have: what is said of them is not read.
+    let fields = [
+        ("self", or_null(text())),
+        ("remotes", or_null(map_of(or_null(remote)))),
+        ("leader", json!({ "enum": [null, ""] })),
+        ("shards", anything()),
+        ("previousShards", anything()),
+        ("previousRemotes", anything()),
+    ];
+    exactly(fields, &[])
+}
 
 fn check_feature(state: &AppState) -> ApiResult<()> {
     if state.features.is_on(Feature::Network) {

@@ -15,18 +15,20 @@ use lamina_engine::index::embedding::{
 use lamina_engine::index::settings::{
     DEFAULT_TEMPLATE, DEFAULT_TEMPLATE_BYTES_MAX, EmbedderSettings, SEARCH_FRAGMENTS, fragments_of,
 };
-use lamina_protocol::wire::render::{Input, RenderRequest, Template};
+use lamina_protocol::wire::render::{Input, RenderRequest, Template, schema};
 use lamina_protocol::wire::settings::chat;
 use serde_json::{Value, json};
 use warp::reply::Response;
 
 use crate::http::json_text;
 use crate::http::requests::Request;
-use crate::http::routing::Route;
+use crate::http::routing::{Answer, Route};
 
 pub(super) const ROUTES: &[Route] = &[Route::post("/render-template", Action::SettingsGet)
     // What it renders are settings and documents.
     .also(Action::DocumentsGet)
+    .about("Render a template or a fragment; feature `renderRoute`", Answer::Ok("RenderedTemplate"))
+    .json(schema, "")
     .run(|request| Box::pin(render(request)))];
 
 async fn render(request: Request) -> ApiResult<Response> {

@@ -13,10 +13,11 @@ use warp::reply::Response;
 
 use crate::http::json_answer;
 use crate::http::requests::Request;
-use crate::http::routing::Route;
+use crate::http::routing::{Answer, Route};
 
-pub(super) const ROUTES: &[Route] =
-    &[Route::get("/replicas", Action::NetworkGet).run(|request| Box::pin(all(request)))];
+pub(super) const ROUTES: &[Route] = &[Route::get("/replicas", Action::NetworkGet)
+    .about("List the replicas, and how far each is", Answer::Ok("Replicas"))
+    .run(|request| Box::pin(all(request)))];
 
 async fn all(request: Request) -> ApiResult<Response> {
     let state = Arc::clone(request.state());

@@ -7,7 +7,7 @@ use lamina_data::access::Action;
 use lamina_data::features::Feature;
 use lamina_data::tasks::{Content, NewTask, blocking};
 use lamina_protocol::wire::documents::check_parameters;
-use lamina_protocol::wire::rules::{RULES_UID, list_body, patch, uid_in_path};
+use lamina_protocol::wire::rules::{RULES_UID, list_body, list_schema, patch, patch_schema, uid_in_path};
 use serde_json::json;
 use warp::Reply;
 use warp::http::StatusCode;
@@ -17,16 +17,34 @@ use super::enqueue;
 use crate::app::AppState;
 use crate::http::json_answer;
 use crate::http::requests::Request;
-use crate::http::routing::Route;
+use crate::http::routing::{Answer, Route};
 
 pub(super) const ROUTES: &[Route] = &[
-    Route::post("/dynamic-search-rules", Action::DynamicSearchRulesGet).run(|request| Box::pin(list(request))),
-    Route::delete("/dynamic-search-rules", Action::DynamicSearchRulesDelete).run(|request| Box::pin(clear(request))),
+    Route::post("/dynamic-search-rules", Action::DynamicSearchRulesGet)
+        .about("List dynamic search rules; feature `dynamicSearchRules`", Answer::Ok("SearchRulePage"))
+        .json(list_schema, r#"{ "limit": 20, "filter": { "active": true } }"#)
+        .run(|request| Box::pin(list(request))),
+    Route::delete("/dynamic-search-rules", Action::DynamicSearchRulesDelete)
+        .about("Remove all dynamic search rules", Answer::Task(202))
+        .run(|request| Box::pin(clear(request))),
     Route::get("/dynamic-search-rules/{ruleUid}", Action::DynamicSearchRulesGet)
+        .about("Get a dynamic search rule", Answer::Ok("SearchRule"))
         .run(|request| Box::pin(get_one(request))),
     Route::patch("/dynamic-search-rules/{ruleUid}", Action::DynamicSearchRulesUpdate)
+        .about("Create or change a dynamic search rule", Answer::Task(202))
+        .json(
+            patch_schema,
+            r#"{
+            "conditions": { "query": { "words": "alien" } },
+            "actions": [{
+                "selector": { "indexUid": "films", "id": "1" },
+                "action": { "type": "pin", "position": 0 }
+            }]
+        }"#,
+        )
         .run(|request| Box::pin(change(request))),
     Route::delete("/dynamic-search-rules/{ruleUid}", Action::DynamicSearchRulesDelete)
+        .about("Remove a dynamic search rule", Answer::Task(202))
         .run(|request| Box::pin(remove(request))),
 ];
 

@@ -6,38 +6,60 @@ use lamina_base::error::ApiResult;
 use lamina_data::access::Action;
 use lamina_data::tasks::{Content, NewTask, blocking};
 use lamina_engine::index::SettingsPatch;
+use lamina_protocol::wire::schema::anything;
 use lamina_protocol::wire::settings::{self, SettingKind, WriteVerb, chat};
 use warp::http::StatusCode;
 use warp::reply::Response;
 
+use super::openapi;
 use crate::app::AppState;
 use crate::http::json_answer;
 use crate::http::requests::Request;
-use crate::http::routing::Route;
+use crate::http::routing::{Answer, Route};
 
 pub(super) const ROUTES: &[Route] = &[
     ALL,
-    Route::patch("/indexes/{indexUid}/settings", Action::SettingsUpdate).run(|request| Box::pin(change_all(request))),
-    Route::delete("/indexes/{indexUid}/settings", Action::SettingsUpdate).run(|request| Box::pin(reset_all(request))),
+    Route::patch("/indexes/{indexUid}/settings", Action::SettingsUpdate)
+        .about("Change settings", Answer::Task(202))
+        .json(
+            openapi::settings::body,
+            r#"{
+                "searchableAttributes": ["title", "overview"],
+                "filterableAttributes": ["genre", "year"],
+                "sortableAttributes": ["year"],
+                "synonyms": { "film": ["movie"] }
+            }"#,
+        )
+        .run(|request| Box::pin(change_all(request))),
+    Route::delete("/indexes/{indexUid}/settings", Action::SettingsUpdate)
+        .about("Reset all settings", Answer::Task(202))
+        .run(|request| Box::pin(reset_all(request))),
     ONE,
     Route::put("/indexes/{indexUid}/settings/{setting}", Action::SettingsUpdate)
         .where_last(is_replaced)
+        .about("Change a setting", Answer::Task(202))
+        .json(anything, "")
         .run(|request| Box::pin(change_one(request))),
     Route::patch("/indexes/{indexUid}/settings/{setting}", Action::SettingsUpdate)
         .where_last(is_merged)
+        .about("Change a setting", Answer::Task(202))
+        .json(anything, "")
         .run(|request| Box::pin(change_one(request))),
     Route::delete("/indexes/{indexUid}/settings/{setting}", Action::SettingsUpdate)
         .where_last(is_setting)
+        .about("Reset a setting", Answer::Task(202))
         .run(|request| Box::pin(reset_one(request))),
 ];
 
 /// All settings of an index.
-pub(super) const ALL: Route =
-    Route::get("/indexes/{indexUid}/settings", Action::SettingsGet).run(|request| Box::pin(show_all(request)));
+pub(super) const ALL: Route = Route::get("/indexes/{indexUid}/settings", Action::SettingsGet)
+    .about("Get all settings", Answer::Ok("Settings"))
+    .run(|request| Box::pin(show_all(request)));
 
 /// One setting of an index, by the last part of its address.
 pub(super) const ONE: Route = Route::get("/indexes/{indexUid}/settings/{setting}", Action::SettingsGet)
     .where_last(is_setting)
+    .about("Get a setting", Answer::Ok("Settings"))
     .run(|request| Box::pin(show_one(request)));
 
 fn is_setting(route: &str) -> bool {

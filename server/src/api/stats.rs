@@ -19,12 +19,19 @@ use super::unreadable::Unreadable;
 use crate::app::AppState;
 use crate::http::json_answer;
 use crate::http::requests::Request;
-use crate::http::routing::Route;
+use crate::http::routing::{Answer, Route};
 
-pub(super) const ROUTES: &[Route] = &[
-    Route::get("/stats", Action::StatsGet).run(|request| Box::pin(of_all(request))),
-    Route::get("/indexes/{indexUid}/stats", Action::StatsGet).run(|request| Box::pin(of_one(request))),
-];
+const PARAMETERS: &[&str] = &["showInternalDatabaseSizes", "sizeFormat"];
+
+pub(super) const OF_SERVER: &[Route] = &[Route::get("/stats", Action::StatsGet)
+    .about("Statistics of all indexes", Answer::Ok("Stats"))
+    .query(|| PARAMETERS)
+    .run(|request| Box::pin(of_all(request)))];
+
+pub(super) const OF_INDEX: &[Route] = &[Route::get("/indexes/{indexUid}/stats", Action::StatsGet)
+    .about("Statistics of an index", Answer::Ok("IndexStats"))
+    .query(|| PARAMETERS)
+    .run(|request| Box::pin(of_one(request)))];
 
 async fn of_all(request: Request) -> ApiResult<Response> {
     let parameters = StatsParameters::from_query(&request.query())?;

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use lamina_base::error::ApiResult;
 use warp::reply::Response;
 
+use super::openapi::tags::{DOCUMENTS, INDEXES, KEYS, MODELS, SEARCH, SERVER, SETTINGS, TASKS, WEBHOOKS};
 use super::{
     aliases, backups, changes, chats, docs, documents, experimental_features, export, fields, generations, health,
     indexes, keys, logs, mcp, metrics, multi_search, network, openapi, page, render, replicas, rules, search, settings,
@@ -12,43 +13,46 @@ use super::{
 };
 use crate::http::json_text;
 use crate::http::requests::Request;
-use crate::http::routing::{Route, Table};
+use crate::http::routing::{Answer, Route, Table};
 
 /// All of them, in the order of the description that clients read.
-pub(crate) const ROUTES: Table = Table::new(&[
-    page::ROUTES,
-    health::ROUTES,
-    &[DESCRIPTION],
-    docs::ROUTES,
-    stats::ROUTES,
-    indexes::ROUTES,
-    fields::ROUTES,
-    generations::ROUTES,
-    changes::ROUTES,
-    aliases::ROUTES,
-    documents::ROUTES,
-    settings::ROUTES,
-    search::ROUTES,
-    multi_search::ROUTES,
-    mcp::ROUTES,
-    tasks::ROUTES,
-    task_streams::ROUTES,
-    experimental_features::ROUTES,
-    backups::ROUTES,
-    network::ROUTES,
-    replicas::ROUTES,
-    keys::ROUTES,
-    rules::ROUTES,
-    render::ROUTES,
-    chats::ROUTES,
-    webhooks::ROUTES,
-    export::ROUTES,
-    metrics::ROUTES,
-    logs::ROUTES,
+pub(crate) const ROUTES: Table = Table(&[
+    (SERVER, page::ROUTES),
+    (SERVER, health::ROUTES),
+    (SERVER, &[DESCRIPTION]),
+    (SERVER, docs::ROUTES),
+    (SERVER, stats::OF_SERVER),
+    (INDEXES, stats::OF_INDEX),
+    (INDEXES, indexes::ROUTES),
+    (INDEXES, fields::ROUTES),
+    (INDEXES, generations::ROUTES),
+    (INDEXES, changes::ROUTES),
+    (INDEXES, aliases::ROUTES),
+    (DOCUMENTS, documents::ROUTES),
+    (SETTINGS, settings::ROUTES),
+    (SEARCH, search::ROUTES),
+    (SEARCH, multi_search::ROUTES),
+    (MODELS, mcp::ROUTES),
+    (TASKS, tasks::ROUTES),
+    (TASKS, task_streams::ROUTES),
+    (SERVER, experimental_features::ROUTES),
+    (SERVER, backups::ROUTES),
+    (SERVER, network::ROUTES),
+    (SERVER, replicas::ROUTES),
+    (KEYS, keys::ROUTES),
+    (SEARCH, rules::ROUTES),
+    (MODELS, render::ROUTES),
+    (MODELS, chats::ROUTES),
+    (WEBHOOKS, webhooks::ROUTES),
+    (SERVER, export::ROUTES),
+    (SERVER, metrics::ROUTES),
+    (SERVER, logs::ROUTES),
 ]);
 
 /// Open to everyone, like other documentation.
-const DESCRIPTION: Route = Route::open("/openapi.json").run(|request| Box::pin(describe(request)));
+const DESCRIPTION: Route = Route::open("/openapi.json")
+    .about("This description", Answer::Ok("Description"))
+    .run(|request| Box::pin(describe(request)));
 
 async fn describe(_: Request) -> ApiResult<Response> {
     static TEXT: OnceLock<Vec<u8>> = OnceLock::new();
@@ -76,6 +80,12 @@ mod tests {
     fn all_but_a_few_routes_need_an_action() {
         let open = ROUTES.routes().filter(|route| route.endpoint.needed.is_none());
         assert_eq!(open.map(|route| route.endpoint.pattern).collect::<Vec<_>>(), OPEN);
+    }
+
+    #[test]
+    fn all_but_one_route_are_described() {
+        let others = ROUTES.routes().filter(|route| !route.is_listed());
+        assert_eq!(others.map(|route| route.endpoint.pattern).collect::<Vec<_>>(), ["/network/control"]);
     }
 
     #[test]

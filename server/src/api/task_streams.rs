@@ -22,8 +22,8 @@ use warp::reply::Response;
 use crate::api::hidden_names::{hide_in_batch, hide_in_task};
 use crate::app::AppState;
 use crate::http::requests::Request;
-use crate::http::routing::Route;
 use crate::http::{arriving, events_answer};
+use crate::http::routing::{Answer, Route};
 
 /// Interval of the check whether the server must stop.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -44,8 +44,12 @@ enum Subject {
 }
 
 pub(super) const ROUTES: &[Route] = &[
-    Route::get("/tasks/stream", Action::TasksGet).run(|request| Box::pin(tasks(request))),
-    Route::get("/batches/stream", Action::TasksGet).run(|request| Box::pin(batches(request))),
+    Route::get("/tasks/stream", Action::TasksGet)
+        .about("Stream task events; feature `tasksStreamingRoute`", Answer::Events)
+        .run(|request| Box::pin(tasks(request))),
+    Route::get("/batches/stream", Action::TasksGet)
+        .about("Stream batch events; feature `tasksStreamingRoute`", Answer::Events)
+        .run(|request| Box::pin(batches(request))),
 ];
 
 async fn tasks(request: Request) -> ApiResult<Response> {

@@ -16,7 +16,7 @@ use lamina_data::tasks::{
     blocking, check_inline_payload, check_payload_file, task_not_found,
 };
 use lamina_protocol::wire::documents::CUSTOM_METADATA;
-use lamina_protocol::wire::tasks::{TaskSelection, list_parameters, selecting_parameters, uid_in_path};
+use lamina_protocol::wire::tasks::{FILTERS, LIST, TaskSelection, list_parameters, selecting_parameters, uid_in_path};
 use serde::Serialize;
 use serde_json::json;
 use warp::Reply;
@@ -27,18 +27,38 @@ use super::enqueue_as;
 use super::hidden_names::{hide_in_batch, hide_in_task};
 use crate::app::AppState;
 use crate::http::requests::Request;
-use crate::http::routing::Route;
+use crate::http::routing::{Answer, Route};
 use crate::http::{json_answer, json_text};
 
 pub(super) const ROUTES: &[Route] = &[
-    Route::get("/tasks", Action::TasksGet).run(|request| Box::pin(list_tasks(request))),
-    Route::delete("/tasks", Action::TasksDelete).run(|request| Box::pin(delete_tasks(request))),
-    Route::post("/tasks/cancel", Action::TasksCancel).run(|request| Box::pin(cancel_tasks(request))),
-    Route::post("/tasks/compact", Action::TasksCompact).run(|request| Box::pin(compact_queue(request))),
-    Route::get("/tasks/{taskUid}", Action::TasksGet).run(|request| Box::pin(get_task(request))),
-    Route::get("/tasks/{taskUid}/documents", Action::TasksGet).run(|request| Box::pin(task_documents(request))),
-    Route::get("/batches", Action::TasksGet).run(|request| Box::pin(list_batches(request))),
-    Route::get("/batches/{batchUid}", Action::TasksGet).run(|request| Box::pin(get_batch(request))),
+    Route::get("/tasks", Action::TasksGet)
+        .about("List tasks", Answer::Ok("TaskPage"))
+        .query(|| &LIST)
+        .run(|request| Box::pin(list_tasks(request))),
+    Route::delete("/tasks", Action::TasksDelete)
+        .about("Delete finished tasks", Answer::Task(200))
+        .query(|| &FILTERS)
+        .run(|request| Box::pin(delete_tasks(request))),
+    Route::post("/tasks/cancel", Action::TasksCancel)
+        .about("Cancel tasks", Answer::Task(200))
+        .query(|| &FILTERS)
+        .run(|request| Box::pin(cancel_tasks(request))),
+    Route::post("/tasks/compact", Action::TasksCompact)
+        .about("Give the room of deleted tasks back; feature `taskQueueCompactionRoute`", Answer::Ok("QueueCompaction"))
+        .run(|request| Box::pin(compact_queue(request))),
+    Route::get("/tasks/{taskUid}", Action::TasksGet)
+        .about("Get a task", Answer::Ok("Task"))
+        .run(|request| Box::pin(get_task(request))),
+    Route::get("/tasks/{taskUid}/documents", Action::TasksGet)
+        .about("The documents of an addition that is not finished; feature `getTaskDocumentsRoute`", Answer::Lines)
+        .run(|request| Box::pin(task_documents(request))),
+    Route::get("/batches", Action::TasksGet)
+        .about("List batches", Answer::Ok("BatchPage"))
+        .query(|| &LIST)
+        .run(|request| Box::pin(list_batches(request))),
+    Route::get("/batches/{batchUid}", Action::TasksGet)
+        .about("Get a batch", Answer::Ok("Batch"))
+        .run(|request| Box::pin(get_batch(request))),
 ];
 
 /// A lookup of microseconds: not worth another thread.

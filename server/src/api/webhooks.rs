@@ -6,25 +6,50 @@ use lamina_base::error::ApiResult;
 use lamina_data::access::{Action, Rights};
 use lamina_data::tasks::blocking;
 use lamina_data::webhooks::WebhookView;
+use lamina_protocol::wire::schema::{exactly, map_of, or_null, text, url};
 use lamina_protocol::wire::webhooks::{list_parameters, patch, uuid_in_path};
-use serde_json::json;
+use serde_json::{Value, json};
 use warp::http::StatusCode;
 use warp::reply::Response;
 
 use crate::http::requests::Request;
-use crate::http::routing::Route;
+use crate::http::routing::{Answer, PAGE, Route};
 use crate::http::{json_answer, no_content};
 
 /// Reported limit of a list without a requested one. All webhooks fit into it.
 const LIMIT: usize = 20;
 
 pub(super) const ROUTES: &[Route] = &[
-    Route::get("/webhooks", Action::WebhooksGet).run(|request| Box::pin(list(request))),
-    Route::post("/webhooks", Action::WebhooksCreate).run(|request| Box::pin(create(request))),
-    Route::get("/webhooks/{uuid}", Action::WebhooksGet).run(|request| Box::pin(get_one(request))),
-    Route::patch("/webhooks/{uuid}", Action::WebhooksUpdate).run(|request| Box::pin(update(request))),
-    Route::delete("/webhooks/{uuid}", Action::WebhooksDelete).run(|request| Box::pin(remove(request))),
+    Route::get("/webhooks", Action::WebhooksGet)
+        .about("List webhooks", Answer::Ok("WebhookPage"))
+        .query(|| PAGE)
+        .run(|request| Box::pin(list(request))),
+    Route::post("/webhooks", Action::WebhooksCreate)
+        .about("Create a webhook", Answer::Created("Webhook"))
+        .json(
+            || body(&["url"]),
+            r#"{
+            "url": "https://example.org/finished", "headers": { "Authorization": "Bearer SECRET" }
+        }"#,
+        )
+        .run(|request| Box::pin(create(request))),
+    Route::get("/webhooks/{uuid}", Action::WebhooksGet)
+        .about("Get a webhook", Answer::Ok("Webhook"))
+        .run(|request| Box::pin(get_one(request))),
+    Route::patch("/webhooks/{uuid}", Action::WebhooksUpdate)
+        .about("Change a webhook", Answer::Ok("Webhook"))
+        .json(|| body(&[]), r#"{ "url": "https://example.org/finished" }"#)
+        .run(|request| Box::pin(update(request))),
+    Route::delete("/webhooks/{uuid}", Action::WebhooksDelete)
+        .about("Delete a webhook", Answer::Nothing)
+        .run(|request| Box::pin(remove(request))),
 ];
+
+fn body(required: &[&str]) -> Value {
+    // A null value removes a header.
+    let headers = map_of(or_null(text()));
+    exactly([("url", url()), ("headers", or_null(headers))], required)
+}
 
 async fn list(request: Request) -> ApiResult<Response> {
     let (offset, limit) = list_parameters(&request.query())?;

@@ -28,6 +28,11 @@ pub fn at_least(minimum: u64) -> Value {
     json!({ "type": "integer", "minimum": minimum })
 }
 
+/// The address of an HTTP server.
+pub fn url() -> Value {
+    json!({ "type": "string", "format": "uri", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?:" })
+}
+
 /// A number from 0 to 1.
 pub fn share() -> Value {
     json!({ "type": "number", "minimum": 0, "maximum": 1 })

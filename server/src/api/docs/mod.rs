@@ -10,12 +10,16 @@ use warp::reply::Response;
 
 use super::html::Page;
 use crate::http::requests::Request;
-use crate::http::routing::Route;
+use crate::http::routing::{Answer, Route};
 
 /// Open, like `/openapi.json`: they say what every server of this version answers, and nothing of this one.
 pub(super) const ROUTES: &[Route] = &[
-    Route::open("/docs").run(|request| Box::pin(show_viewer(request))),
-    Route::open("/docs/errors").run(|request| Box::pin(show_errors(request))),
+    Route::open("/docs")
+        .about("This description as a page", Answer::Html)
+        .run(|request| Box::pin(show_viewer(request))),
+    Route::open("/docs/errors")
+        .about("The error codes, as a page", Answer::Html)
+        .run(|request| Box::pin(show_errors(request))),
 ];
 
 static VIEWER: LazyLock<Page> = LazyLock::new(|| Page::new(viewer()));

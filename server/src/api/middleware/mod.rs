@@ -182,7 +182,8 @@ where
         let span = state.spans.begin(request.headers());
         let table = self.table;
         let found = table.find(request.method().as_str(), request.uri().path());
-        let route = found.filter(|route| route.is_listed).map(|route| (route.endpoint.method, route.endpoint.pattern));
+        let route =
+            found.filter(|route| route.is_listed()).map(|route| (route.endpoint.method, route.endpoint.pattern));
         let facts = route
             .filter(|_| state.telemetry.is_on())
             .map(|(method, pattern)| RequestFacts::new(method, pattern, request.uri().query(), request.headers()));

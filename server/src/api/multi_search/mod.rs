@@ -20,6 +20,7 @@ use warp::reply::Response;
 
 use super::embed::{check_media, embed, wanted};
 use super::limits::report_limits;
+use super::openapi::searches;
 use super::report;
 use super::search::context::{asks_metadata, check_state, context};
 use crate::answer::distributed::{NetworkSearch, PROXY_HEADER, VALUES_HEADER, asks_network, values_wanted};
@@ -28,7 +29,7 @@ use crate::answer::search::{Asker, Context, Pace, ValuesWanted, Written, at_quer
 use crate::app::AppState;
 use crate::http::json_text;
 use crate::http::requests::{Counted, Request};
-use crate::http::routing::Route;
+use crate::http::routing::{Answer, Route};
 use views::{Views, indexes};
 
 /// Maximum total time of the queries of a request. Queries that have not begun by then have no hits.
@@ -36,8 +37,13 @@ const TIME_MAX: Duration = Duration::from_secs(10);
 /// Requests of more queries take turns, so that others are not kept waiting.
 const MANY: usize = 50;
 
-pub(super) const ROUTES: &[Route] =
-    &[Route::post("/multi-search", Action::Search).run(|request| Box::pin(multi_search(request)))];
+pub(super) const ROUTES: &[Route] = &[Route::post("/multi-search", Action::Search)
+    .about("Run several searches, separately or merged", Answer::Ok("MultiSearchAnswer"))
+    .json(
+        searches::multi_body,
+        r#"{ "queries": [{ "indexUid": "films", "q": "alien" }, { "indexUid": "books", "q": "alien" }] }"#,
+    )
+    .run(|request| Box::pin(multi_search(request)))];
 
 async fn multi_search(request: Request) -> ApiResult<Response> {
     let several = Several::read(request).await?;

@@ -3,51 +3,43 @@
 
 mod answers;
 mod bodies;
-mod describe;
-mod examples;
 mod facets;
 #[cfg(test)]
 mod nulls;
-mod searches;
-mod settings;
-mod tags;
+pub(super) mod searches;
+pub(super) mod settings;
+pub(super) mod tags;
 
 use lamina_protocol::wire::schema;
 use serde_json::{Map, Value, json};
 
 use crate::http::requests::Endpoint;
-use crate::http::routing::Table;
-use describe::{Answer, Body, Description, WRITE, describe};
+use crate::http::routing::{Answer, Body, Route, Table};
 
 /// Stands for the name of a setting in the table of routes.
 const SETTING: &str = "{setting}";
+/// Parameters of every route that registers a task.
+const WRITE: [&str; 3] = ["customMetadata", "wait", "waitMs"];
 
 /// The whole document, OpenAPI 3.1.
 pub(super) fn document(table: Table) -> Value {
     let mut paths: Map<String, Value> = Map::new();
-    for endpoint in table.routes().map(|route| route.endpoint) {
-        let Endpoint { method, pattern, .. } = endpoint;
-        let Some(description) = describe(method, pattern) else { continue };
-        let mut add = |pattern: &str, operation: Value| {
-            let path = paths.entry(pattern).or_insert_with(|| json!({}));
-            path[method.to_ascii_lowercase()] = operation;
-        };
-        if !pattern.ends_with(SETTING) {
-            add(pattern, operation(endpoint, pattern, &description));
-            continue;
-        }
-        // A route for each setting: they have different values, and some are replaced where others are merged.
-        for setting in settings::written_by(method) {
-            let pattern = pattern.replace(SETTING, setting.route);
-            let mut operation = operation(endpoint, &pattern, &description);
-            if description.body == Body::Json {
-                let example = examples::of_setting(setting);
-                operation["requestBody"]["content"]["application/json"] =
-                    json!({ "schema": settings::of(setting), "example": example });
-            } else if method == "GET" {
-                operation["responses"]["200"]["content"]["application/json"]["schema"] = settings::of(setting);
+    for (tag, routes) in table.0 {
+        for route in routes.iter().filter(|route| route.is_listed()) {
+            let Endpoint { method, pattern, .. } = route.endpoint;
+            let mut add = |pattern: &str, operation: Value| {
+                let path = paths.entry(pattern).or_insert_with(|| json!({}));
+                path[method.to_ascii_lowercase()] = operation;
+            };
+            if !pattern.ends_with(SETTING) {
+                add(pattern, operation(tag, route, pattern));
+                continue;
             }
-            add(&pattern, operation);
+            // A route for each setting: they have different values, and some are replaced where others are merged.
+            for setting in settings::written_by(method) {
+                let pattern = pattern.replace(SETTING, setting.route);
+                add(&pattern, settings::operation(route, setting, operation(tag, route, &pattern)));
+            }
         }
     }
     json!({
@@ -80,19 +72,33 @@ fn text_answer(description: &str, content_type: &str) -> Value {
     json!({ "description": description, "content": { content_type: { "schema": { "type": "string" } } } })
 }
 
-/// `pattern` is that of the endpoint, or of one setting.
-fn operation(endpoint: Endpoint, pattern: &str, description: &Description) -> Value {
-    let method = endpoint.method;
+/// Describes a route. `pattern` is its own, or that of one setting.
+fn operation(tag: &str, route: &Route, pattern: &str) -> Value {
     let in_path = pattern.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let in_path =
         in_path.map(|name| json!({ "name": name, "in": "path", "required": true, "schema": bodies::in_path(name) }));
-    let of_writes: &[&str] = if matches!(description.answer, Answer::Task(_)) { &WRITE } else { &[] };
-    let in_query = description
-        .parameters
+    let of_writes: &[&str] = if matches!(route.answer, Answer::Task(_)) { &WRITE } else { &[] };
+    let in_query = (route.query)()
         .iter()
         .chain(of_writes)
         .map(|name| json!({ "name": name, "in": "query", "schema": bodies::parameter(name) }));
-    let (status, answer) = match description.answer {
+    let mut operation = json!({
+        "operationId": operation_id(route.endpoint.method, pattern),
+        "tags": [tag],
+        "summary": route.summary,
+        "description": needs(route.endpoint),
+        "parameters": in_path.chain(in_query).collect::<Vec<Value>>(),
+        "responses": responses(route.answer),
+    });
+    if let Some(body) = body(route.body) {
+        operation["requestBody"] = body;
+    }
+    operation
+}
+
+/// Returns the responses of a route by their statuses.
+fn responses(answer: Answer) -> Map<String, Value> {
+    let (status, body) = match answer {
         Answer::Ok(name) => (200, json!({ "description": "Done", "content": json_content(name) })),
         Answer::Created(name) => (201, json!({ "description": "Created", "content": json_content(name) })),
         Answer::Task(status) => {
@@ -101,58 +107,55 @@ fn operation(endpoint: Endpoint, pattern: &str, description: &Description) -> Va
         Answer::Nothing => (204, json!({ "description": "Done" })),
         Answer::Text => (200, text_answer("Text", "text/plain")),
         Answer::Page => {
-            let mut answer = text_answer("A page, or a greeting in production", "text/html");
-            answer["content"]["application/json"] = json!({ "schema": schema::named("Greeting") });
-            (200, answer)
+            let mut page = text_answer("A page, or a greeting in production", "text/html");
+            page["content"]["application/json"] = json!({ "schema": schema::named("Greeting") });
+            (200, page)
         }
         Answer::Message => {
-            let mut answer = text_answer("The answer to the message", "text/event-stream");
-            answer["content"]["application/json"] = json!({ "schema": { "type": ["object", "array"] } });
-            (200, answer)
+            let mut message = text_answer("The answer to the message", "text/event-stream");
+            message["content"]["application/json"] = json!({ "schema": { "type": ["object", "array"] } });
+            (200, message)
         }
         Answer::Html => (200, text_answer("A page", "text/html")),
         Answer::Events => (200, text_answer("A JSON object an event", "text/event-stream")),
         Answer::Lines => (200, text_answer("A JSON object a line", "application/x-ndjson")),
     };
     let mut responses = Map::new();
-    responses.insert(status.to_string(), answer);
+    responses.insert(status.to_string(), body);
     let mut refused = json!({ "description": "Refused", "content": json_content("Error") });
-    if description.answer == Answer::Message {
+    if answer == Answer::Message {
         responses.insert("202".to_owned(), json!({ "description": "A notification, which has no answer" }));
         refused["content"]["application/json"]["schema"] = json!({ "type": "object" });
     }
     responses.insert("default".to_owned(), refused);
-    let mut operation = json!({
-        "operationId": operation_id(method, pattern),
-        "tags": [tags::of(pattern)],
-        "summary": description.summary,
-        "description": needs(endpoint),
-        "parameters": in_path.chain(in_query).collect::<Vec<Value>>(),
-        "responses": responses,
-    });
-    if let Some(content) = body(method, pattern, description.body) {
-        operation["requestBody"] = json!({ "required": is_needed(pattern), "content": content });
-    }
-    operation
+    responses
 }
 
 /// Returns the accepted bodies of a route, by content type.
-fn body(method: &str, pattern: &str, body: Body) -> Option<Value> {
-    Some(match body {
+fn body(body: Body) -> Option<Value> {
+    let (content, is_required) = match body {
         Body::None => return None,
-        Body::Json => {
-            let mut content = json!({ "schema": bodies::body_of(method, pattern) });
-            if let Some(example) = examples::of_body(method, pattern) {
-                content["example"] = example;
+        Body::Json { schema, example, is_required } => {
+            let mut content = json!({ "schema": schema() });
+            if !example.is_empty() {
+                content["example"] = serde_json::from_str(example).expect("examples are JSON");
             }
-            json!({ "application/json": content })
+            (json!({ "application/json": content }), is_required)
         }
-        Body::Documents => json!({
-            "application/json": { "schema": bodies::documents(), "example": examples::documents() },
-            "application/x-ndjson": { "schema": { "type": "string" } },
-            "text/csv": { "schema": { "type": "string" } },
-        }),
-    })
+        Body::Documents => {
+            let example = json!([
+                { "id": 1, "title": "Alien", "genre": ["Horror"], "year": 1979 },
+                { "id": 2, "title": "Up", "genre": ["Animation"], "year": 2009 },
+            ]);
+            let content = json!({
+                "application/json": { "schema": bodies::documents(), "example": example },
+                "application/x-ndjson": { "schema": { "type": "string" } },
+                "text/csv": { "schema": { "type": "string" } },
+            });
+            (content, true)
+        }
+    };
+    Some(json!({ "required": is_required, "content": content }))
 }
 
 /// Describes the key that a route needs.
@@ -161,11 +164,6 @@ fn needs(endpoint: Endpoint) -> String {
         Some(needed) => format!("A key needs the action `{}`.", needed.action.name()),
         None => "Needs no key.".to_owned(),
     }
-}
-
-/// The routes of logs take no body for an empty object.
-fn is_needed(pattern: &str) -> bool {
-    !pattern.starts_with("/logs/")
 }
 
 /// `get_indexes_indexUid_stats`: unique, and a name in most languages.
@@ -178,14 +176,11 @@ fn operation_id(method: &str, pattern: &str) -> String {
 mod tests {
     use super::*;
     use crate::api::ROUTES;
+    use lamina_protocol::wire::search;
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_route_of_the_table_is_described() {
-        for route in ROUTES.routes().filter(|route| route.is_listed) {
-            let Endpoint { method, pattern, .. } = route.endpoint;
-            assert!(describe(method, pattern).is_some(), "{method} {pattern}");
-        }
+    fn every_route_has_its_operation() {
         let document = document(ROUTES);
         let operations =
             document["paths"].as_object().unwrap().values().flat_map(|path| path.as_object().unwrap().values());
@@ -217,6 +212,24 @@ mod tests {
         assert!(search["properties"]["sort"]["description"].as_str().unwrap().contains("order"), "{search}");
         let settings = &document["components"]["schemas"]["Settings"]["properties"];
         assert!(settings["stopWords"]["description"].is_string(), "{settings}");
+    }
+
+    #[test]
+    fn bodies_have_types_and_bounds() {
+        let document = document(ROUTES);
+        let body = |method: &str, path: &str| {
+            document["paths"][path][method]["requestBody"]["content"]["application/json"]["schema"].clone()
+        };
+        let of_search = body("post", "/indexes/{indexUid}/search");
+        let limit = &of_search["properties"]["limit"];
+        assert_eq!((&limit["type"], &limit["minimum"]), (&json!(["integer", "null"]), &json!(0)));
+        assert_eq!(of_search["properties"].as_object().unwrap().len(), search::fields().len());
+        assert_eq!(body("post", "/keys")["required"], json!(["actions", "indexes", "expiresAt"]));
+        let settings = body("patch", "/indexes/{indexUid}/settings");
+        let fields = &settings["properties"];
+        assert_eq!(fields["pagination"]["properties"]["maxTotalHits"]["minimum"], 1);
+        assert_eq!(fields["proximityPrecision"]["anyOf"][0]["enum"], json!(["byWord", "byAttribute"]));
+        assert_eq!(settings["additionalProperties"], false);
     }
 
     #[test]

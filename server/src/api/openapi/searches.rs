@@ -12,7 +12,7 @@ use super::facets;
 use crate::answer::search::{COMPLETIONS_MAX, SOURCE_QUERIES};
 
 /// The body of a search.
-pub(super) fn body() -> Value {
+pub(in crate::api) fn body() -> Value {
     exactly(SearchParameter::all().map(|parameter| (parameter.name, described(parameter))), &[])
 }
 
@@ -39,14 +39,14 @@ pub(super) fn without_links(text: &str) -> String {
 }
 
 /// The body of a search among the values of a facet: a search may say which documents count.
-pub(super) fn facet_body() -> Value {
+pub(in crate::api) fn facet_body() -> Value {
     let own = [("facetName", text()), ("facetQuery", or_null(text())), ("exhaustiveFacetCount", or_null(flag()))];
     // Anything else is taken, the rest of a search for instance, and means nothing here.
     open(selecting().iter().map(|name| (*name, field_schema(name))).chain(own), &["facetName"])
 }
 
 /// The body of a request for documents like another one.
-pub(super) fn similar_body() -> Value {
+pub(in crate::api) fn similar_body() -> Value {
     let schema = |name: &str| match name {
         "id" => named("DocumentId"),
         "embedder" => text(),
@@ -56,7 +56,7 @@ pub(super) fn similar_body() -> Value {
 }
 
 /// The body of several searches.
-pub(super) fn multi_body() -> Value {
+pub(in crate::api) fn multi_body() -> Value {
     let own = [("indexUid", index_uid()), ("federationOptions", or_null(federation_options()))];
     let query =
         exactly(SearchParameter::all().map(|parameter| (parameter.name, parameter.schema())).chain(own), &["indexUid"]);
@@ -80,7 +80,7 @@ fn federation() -> Value {
 }
 
 /// The body of a request for completions.
-pub(super) fn completions_body() -> Value {
+pub(in crate::api) fn completions_body() -> Value {
     let schema = |name: &'static str| match name {
         "q" => text(),
         "limit" => json!({ "type": ["integer", "null"], "minimum": 0, "maximum": COMPLETIONS_MAX }),

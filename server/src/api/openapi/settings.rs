@@ -5,14 +5,26 @@ use lamina_protocol::wire::settings::{Presence, SettingKind, WriteVerb, embedder
 use serde_json::{Value, json};
 
 use super::searches::without_links;
+use crate::http::routing::{Body, Route};
+
+/// The operation of one setting, made from that of any.
+pub(super) fn operation(route: &Route, setting: &SettingKind, mut any: Value) -> Value {
+    if matches!(route.body, Body::Json { .. }) {
+        let example: Value = serde_json::from_str(setting.reference.example).unwrap_or_default();
+        any["requestBody"]["content"]["application/json"] = json!({ "schema": of(setting), "example": example });
+    } else if route.endpoint.method == "GET" {
+        any["responses"]["200"]["content"]["application/json"]["schema"] = of(setting);
+    }
+    any
+}
 
 /// The body of a change of several settings.
-pub(super) fn body() -> Value {
+pub(in crate::api) fn body() -> Value {
     exactly(values(), &[])
 }
 
 /// The value of one setting, as it is read and written.
-pub(super) fn of(setting: &SettingKind) -> Value {
+fn of(setting: &SettingKind) -> Value {
     json!({ "$ref": format!("#/components/schemas/Settings/properties/{}", setting.key) })
 }
 

@@ -11,9 +11,10 @@ use warp::reply::Response;
 use super::html::Page;
 use crate::http::json_answer;
 use crate::http::requests::Request;
-use crate::http::routing::Route;
+use crate::http::routing::{Answer, Route};
 
-pub(super) const ROUTES: &[Route] = &[Route::open("/").run(|request| Box::pin(show(request)))];
+pub(super) const ROUTES: &[Route] =
+    &[Route::open("/").about("The search page, or a greeting", Answer::Page).run(|request| Box::pin(show(request)))];
 
 /// One document, without a build step: its style and its script are inside, and it asks only this server.
 const TEXT: &str = concat!(

@@ -10,12 +10,14 @@ use lamina_base::error::ApiResult;
 use lamina_data::access::Action;
 use lamina_data::observe::ObservedRequest;
 use lamina_data::telemetry::Facts;
+use lamina_protocol::wire::search::{parameters, similar_fields};
 use lamina_protocol::wire::similar::SimilarQuery;
 use tokio::runtime::Handle;
 use warp::reply::Response;
 
 use super::embed::{embed, wanted};
 use super::limits::report_limits;
+use super::openapi::searches;
 use crate::answer::points_in_time::View;
 use crate::answer::search::{
     CompletionQuery, Context, FacetSearch, Target, Written, run_completions, run_facet_search, run_similar,
@@ -23,21 +25,47 @@ use crate::answer::search::{
 use crate::app::AppState;
 use crate::http::json_text;
 use crate::http::requests::Request;
-use crate::http::routing::Route;
+use crate::http::routing::{Answer, Route};
 use context::{check_state, context};
 use one::Search;
 
 pub(super) const ROUTES: &[Route] = &[
-    Route::get("/indexes/{indexUid}/search", Action::Search).run(|request| Box::pin(by_parameters(request))),
+    Route::get("/indexes/{indexUid}/search", Action::Search)
+        .about("Search", Answer::Ok("SearchAnswer"))
+        .query(parameters)
+        .run(|request| Box::pin(by_parameters(request))),
     BY_BODY,
-    Route::post("/indexes/{indexUid}/facet-search", Action::Search).run(|request| Box::pin(facet_search(request))),
-    Route::post("/indexes/{indexUid}/completions", Action::Search).run(|request| Box::pin(complete(request))),
-    Route::get("/indexes/{indexUid}/similar", Action::Search).run(|request| Box::pin(similar_by_parameters(request))),
-    Route::post("/indexes/{indexUid}/similar", Action::Search).run(|request| Box::pin(similar_by_body(request))),
+    Route::post("/indexes/{indexUid}/facet-search", Action::Search)
+        .about("Search the values of a facet", Answer::Ok("FacetSearchAnswer"))
+        .json(searches::facet_body, r#"{ "facetName": "genre", "facetQuery": "hor" }"#)
+        .run(|request| Box::pin(facet_search(request))),
+    Route::post("/indexes/{indexUid}/completions", Action::Search)
+        .about("Complete the last word of a text", Answer::Ok("CompletionAnswer"))
+        .json(searches::completions_body, r#"{ "q": "jura", "limit": 5 }"#)
+        .run(|request| Box::pin(complete(request))),
+    Route::get("/indexes/{indexUid}/similar", Action::Search)
+        .about("Find similar documents", Answer::Ok("SimilarAnswer"))
+        .query(similar_fields)
+        .run(|request| Box::pin(similar_by_parameters(request))),
+    Route::post("/indexes/{indexUid}/similar", Action::Search)
+        .about("Find similar documents", Answer::Ok("SimilarAnswer"))
+        .json(searches::similar_body, r#"{ "id": 1, "embedder": "own", "limit": 10 }"#)
+        .run(|request| Box::pin(similar_by_body(request))),
 ];
 
-pub(super) const BY_BODY: Route =
-    Route::post("/indexes/{indexUid}/search", Action::Search).run(|request| Box::pin(by_body(request)));
+pub(super) const BY_BODY: Route = Route::post("/indexes/{indexUid}/search", Action::Search)
+    .about("Search", Answer::Ok("SearchAnswer"))
+    .json(
+        searches::body,
+        r#"{
+            "q": "jurasic wrold",
+            "filter": "year > 1980",
+            "sort": ["year:desc"],
+            "facets": ["genre"],
+            "limit": 10
+        }"#,
+    )
+    .run(|request| Box::pin(by_body(request)));
 
 async fn by_parameters(request: Request) -> ApiResult<Response> {
     Search::by_parameters(&request)?.answer().await

@@ -5,5 +5,5 @@ mod route;
 mod table;
 
 pub(crate) use dispatch::dispatch;
-pub(crate) use route::Route;
+pub(crate) use route::{Answer, Body, PAGE, Route};
 pub(crate) use table::Table;

@@ -1,6 +1,7 @@
 //! A route in one row.
 
 use lamina_data::access::{Action, Needed};
+use serde_json::Value;
 use warp::reply::Response;
 
 use crate::http::requests::{Endpoint, Handler, Origin, respond};
@@ -11,15 +12,63 @@ pub(super) type Parts<'p> = [&'p str; PARTS_MAX];
 /// No route has more of them.
 const PARTS_MAX: usize = 4;
 
-/// A route: where it is, what a key needs for it, and what handles its requests. Until that is said, `H` is nothing.
+/// Body of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Body {
+    None,
+    /// JSON of this schema. The example is JSON too, or empty.
+    Json {
+        schema: fn() -> Value,
+        example: &'static str,
+        is_required: bool,
+    },
+    /// JSON, lines of JSON, or CSV.
+    Documents,
+}
+
+/// Response of a route on success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// 200 with this schema of the components.
+    Ok(&'static str),
+    /// 201 with this schema.
+    Created(&'static str),
+    /// 200 or 202 with a registered task.
+    Task(u16),
+    /// 204
+    Nothing,
+    /// 200 with text.
+    Text,
+    /// 200 with a page, or with JSON in production.
+    Page,
+    /// 200 with a page.
+    Html,
+    /// 200 with a message of JSON-RPC, or 202 without one.
+    Message,
+    /// 200 with a JSON object a line.
+    Lines,
+    /// 200 with server-sent events.
+    Events,
+}
+
+/// Query parameters of lists that are read page by page.
+pub(crate) const PAGE: &[&str] = &["offset", "limit"];
+
+/// A route: its method and pattern, the actions that a key needs, its description, and its handler. `H` is `()` until
+/// [`Route::run`] sets the handler.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Route<H = Handler> {
     pub(crate) endpoint: Endpoint,
     parts: Parts<'static>,
     /// Condition on the text that the last part of a path may be; `None`: any.
     last: Option<fn(&str) -> bool>,
-    /// True if the server says that it has this route.
-    pub(crate) is_listed: bool,
+    /// Purpose in one line. `None`: the protocol has the route, but only for another kind of server. The route then answers
+    /// that, and descriptions and statistics leave it out.
+    pub(crate) summary: Option<&'static str>,
+    pub(crate) body: Body,
+    pub(crate) answer: Answer,
+    /// Names of its query parameters. Those of every route that registers a task are not among them.
+    pub(crate) query: fn() -> &'static [&'static str],
     pub(super) handler: H,
 }
 
@@ -54,7 +103,17 @@ impl Route<()> {
     }
 
     const fn new(endpoint: Endpoint) -> Route<()> {
-        Route { endpoint, parts: split(endpoint.pattern), last: None, is_listed: true, handler: () }
+        let parts = split(endpoint.pattern);
+        Route {
+            endpoint,
+            parts,
+            last: None,
+            summary: None,
+            body: Body::None,
+            answer: Answer::Nothing,
+            query: || &[],
+            handler: (),
+        }
     }
 
     /// Keys need another action besides.
@@ -71,16 +130,40 @@ impl Route<()> {
         self
     }
 
-    /// The route is of the protocol but for another kind of server: it is there to say so, and appears nowhere else.
-    pub(crate) const fn unlisted(mut self) -> Route<()> {
-        self.is_listed = false;
+    /// Sets its purpose in one line, and its response on success.
+    pub(crate) const fn about(mut self, summary: &'static str, answer: Answer) -> Route<()> {
+        (self.summary, self.answer) = (Some(summary), answer);
+        self
+    }
+
+    /// Sets the names of its query parameters.
+    pub(crate) const fn query(mut self, parameters: fn() -> &'static [&'static str]) -> Route<()> {
+        self.query = parameters;
+        self
+    }
+
+    /// Sets a body of JSON: its schema, and an example, which may be empty.
+    pub(crate) const fn json(mut self, schema: fn() -> Value, example: &'static str) -> Route<()> {
+        self.body = Body::Json { schema, example, is_required: true };
+        self
+    }
+
+    /// Works like [`Route::json`] for a body that may be missing: that stands for an empty object.
+    pub(crate) const fn optional_json(mut self, schema: fn() -> Value, example: &'static str) -> Route<()> {
+        self.body = Body::Json { schema, example, is_required: false };
+        self
+    }
+
+    /// Sets a body of documents.
+    pub(crate) const fn documents(mut self) -> Route<()> {
+        self.body = Body::Documents;
         self
     }
 
     /// Sets the handler of the requests.
     pub(crate) const fn run(self, handler: Handler) -> Route {
-        let Route { endpoint, parts, last, is_listed, handler: () } = self;
-        Route { endpoint, parts, last, is_listed, handler }
+        let Route { endpoint, parts, last, summary, body, answer, query, handler: () } = self;
+        Route { endpoint, parts, last, summary, body, answer, query, handler }
     }
 }
 
@@ -88,6 +171,11 @@ impl Route {
     /// Answers a request that another one stands for: see [`Origin::request`].
     pub(crate) async fn call(self, origin: &Origin, parts: &[&str], query: String, body: Option<Vec<u8>>) -> Response {
         respond(origin.request(self.endpoint, parts, query, body), self.handler).await
+    }
+
+    /// Reports whether the server says that it has this route.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.summary.is_some()
     }
 
     /// Reports whether a path with these parts is of the pattern.

@@ -2,19 +2,14 @@
 
 use super::route::{Route, parts_of};
 
-/// The rows of all resources.
+/// The rows of all resources, by the groups of the description that clients read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Table(&'static [&'static [Route]]);
+pub(crate) struct Table(pub(crate) &'static [(&'static str, &'static [Route])]);
 
 impl Table {
-    /// With these rows.
-    pub(crate) const fn new(rows: &'static [&'static [Route]]) -> Table {
-        Table(rows)
-    }
-
     /// All of them, in order.
     pub(crate) fn routes(self) -> impl Iterator<Item = &'static Route> {
-        self.0.iter().copied().flatten()
+        self.0.iter().flat_map(|(_, routes)| *routes)
     }
 
     /// The routes of a path.
@@ -32,7 +27,7 @@ impl Table {
 
     /// The methods of a path. Of a setting these are `PUT` and `PATCH`, though each has only one of both.
     pub(crate) fn methods_of(self, path: &str) -> impl Iterator<Item = &'static str> {
-        self.at(path).filter(|route| route.is_listed).map(|route| route.endpoint.method)
+        self.at(path).filter(|route| route.is_listed()).map(|route| route.endpoint.method)
     }
 }
 
@@ -41,18 +36,25 @@ mod tests {
     use lamina_data::access::Action;
     use warp::reply::Response;
 
+    use super::super::route::Answer;
     use super::*;
     use crate::http::requests::Handler;
 
     const NOTHING: Handler = |_| Box::pin(async { Ok(Response::default()) });
 
-    const TABLE: Table = Table::new(&[
-        &[Route::open("/").run(NOTHING), Route::get("/tasks/{taskUid}", Action::TasksGet).run(NOTHING)],
-        &[
-            Route::get("/tasks/stream", Action::TasksGet).run(NOTHING),
-            Route::post("/tasks/cancel", Action::TasksCancel).run(NOTHING),
-            Route::post("/network/control", Action::NetworkUpdate).unlisted().run(NOTHING),
-        ],
+    const TABLE: Table = Table(&[
+        (
+            "Server",
+            &[Route::open("/").run(NOTHING), Route::post("/network/control", Action::NetworkUpdate).run(NOTHING)],
+        ),
+        (
+            "Tasks",
+            &[
+                Route::get("/tasks/{taskUid}", Action::TasksGet).about("Get a task", Answer::Ok("Task")).run(NOTHING),
+                Route::get("/tasks/stream", Action::TasksGet).about("Stream events", Answer::Events).run(NOTHING),
+                Route::post("/tasks/cancel", Action::TasksCancel).about("Cancel", Answer::Task(200)).run(NOTHING),
+            ],
+        ),
     ]);
 
     #[test]
