@@ -65,7 +65,6 @@ mod tests {
     use std::time::Duration;
 
     use futures_util::FutureExt;
-    use lamina_data::access::Action;
     use lamina_data::telemetry::{FULL_BYTES, RequestFacts, Telemetry};
     use serde_json::json;
     use warp::http::{HeaderMap, HeaderValue};
@@ -93,110 +92,6 @@ mod tests {
         for Endpoint { method, pattern, .. } in ROUTES.routes().map(|route| route.endpoint) {
             // A pattern is a path of itself.
             assert_eq!(ROUTES.find(method, pattern).unwrap().endpoint.pattern, pattern, "{method}");
-        }
-    }
-
-    /// The public table.
-    const ROWS: &[(&str, &str, &str)] = &[
-        ("GET", "/indexes", "indexes.get"),
-        ("GET", "/indexes/a", "indexes.get"),
-        ("POST", "/indexes", "indexes.create"),
-        ("PATCH", "/indexes/a", "indexes.update"),
-        ("DELETE", "/indexes/a", "indexes.delete"),
-        ("POST", "/swap-indexes", "indexes.swap"),
-        ("GET", "/indexes/a/generations", "indexes.get"),
-        ("GET", "/indexes/a/changes", "documents.get"),
-        ("POST", "/indexes/a/clone", "indexes.create"),
-        ("POST", "/indexes/a/attach", "indexes.create"),
-        ("POST", "/indexes/a/restore", "documents.*"),
-        ("GET", "/aliases", "indexes.get"),
-        ("PATCH", "/aliases", "indexes.swap"),
-        ("GET", "/aliases/a", "indexes.get"),
-        ("PUT", "/aliases/a", "indexes.swap"),
-        ("DELETE", "/aliases/a", "indexes.swap"),
-        ("POST", "/indexes/a/compact", "indexes.compact"),
-        ("POST", "/indexes/a/fields", "fields.post"),
-        ("POST", "/indexes/a/documents", "documents.add"),
-        ("PUT", "/indexes/a/documents", "documents.add"),
-        ("PATCH", "/indexes/a/documents", "documents.add"),
-        ("GET", "/indexes/a/documents", "documents.get"),
-        ("GET", "/indexes/a/documents/1", "documents.get"),
-        ("POST", "/indexes/a/documents/fetch", "documents.get"),
-        ("DELETE", "/indexes/a/documents", "documents.delete"),
-        ("DELETE", "/indexes/a/documents/1", "documents.delete"),
-        ("POST", "/indexes/a/documents/delete-batch", "documents.delete"),
-        ("POST", "/indexes/a/documents/delete", "documents.delete"),
-        ("POST", "/indexes/a/documents/edit", "documents.*"),
-        ("GET", "/indexes/a/settings", "settings.get"),
-        ("GET", "/indexes/a/settings/synonyms", "settings.get"),
-        ("PATCH", "/indexes/a/settings", "settings.update"),
-        ("DELETE", "/indexes/a/settings", "settings.update"),
-        ("PUT", "/indexes/a/settings/synonyms", "settings.update"),
-        ("PATCH", "/indexes/a/settings/faceting", "settings.update"),
-        ("DELETE", "/indexes/a/settings/synonyms", "settings.update"),
-        ("GET", "/stats", "stats.get"),
-        ("GET", "/indexes/a/stats", "stats.get"),
-        ("GET", "/indexes/a/search", "search"),
-        ("POST", "/indexes/a/search", "search"),
-        ("GET", "/indexes/a/similar", "search"),
-        ("POST", "/indexes/a/similar", "search"),
-        ("POST", "/indexes/a/facet-search", "search"),
-        ("POST", "/indexes/a/completions", "search"),
-        ("POST", "/multi-search", "search"),
-        ("POST", "/mcp", "search"),
-        ("GET", "/chats", "chats.get"),
-        ("DELETE", "/chats/a", "chats.delete"),
-        ("GET", "/chats/a/settings", "chatsSettings.get"),
-        ("PATCH", "/chats/a/settings", "chatsSettings.update"),
-        ("POST", "/chats/a/chat/completions", "chatCompletions"),
-        ("POST", "/dynamic-search-rules", "dynamicSearchRules.get"),
-        ("PATCH", "/dynamic-search-rules/a", "dynamicSearchRules.update"),
-        ("DELETE", "/dynamic-search-rules/a", "dynamicSearchRules.delete"),
-        ("DELETE", "/dynamic-search-rules", "dynamicSearchRules.delete"),
-        ("POST", "/render-template", "settings.get"),
-        ("GET", "/tasks", "tasks.get"),
-        ("GET", "/tasks/1", "tasks.get"),
-        ("GET", "/batches", "tasks.get"),
-        ("GET", "/batches/1", "tasks.get"),
-        ("POST", "/tasks/cancel", "tasks.cancel"),
-        ("DELETE", "/tasks", "tasks.delete"),
-        ("POST", "/tasks/compact", "tasks.compact"),
-        ("GET", "/keys", "keys.get"),
-        ("GET", "/keys/x", "keys.get"),
-        ("POST", "/keys", "keys.create"),
-        ("PATCH", "/keys/x", "keys.update"),
-        ("DELETE", "/keys/x", "keys.delete"),
-        ("GET", "/webhooks", "webhooks.get"),
-        ("GET", "/webhooks/x", "webhooks.get"),
-        ("POST", "/webhooks", "webhooks.create"),
-        ("PATCH", "/webhooks/x", "webhooks.update"),
-        ("DELETE", "/webhooks/x", "webhooks.delete"),
-        ("POST", "/dumps", "dumps.create"),
-        ("POST", "/snapshots", "snapshots.create"),
-        ("POST", "/export", "export"),
-        ("GET", "/experimental-features", "experimental.get"),
-        ("PATCH", "/experimental-features", "experimental.update"),
-        ("GET", "/network", "network.get"),
-        ("PATCH", "/network", "network.update"),
-        ("GET", "/replicas", "network.get"),
-        ("GET", "/metrics", "metrics.get"),
-        ("POST", "/logs/stream", "metrics.get"),
-        ("DELETE", "/logs/stream", "metrics.get"),
-        ("POST", "/logs/stderr", "metrics.get"),
-        ("GET", "/version", "version"),
-    ];
-
-    #[test]
-    fn every_row_of_the_public_table() {
-        for (method, path, action) in ROWS {
-            let needed = ROUTES.find(method, path).unwrap().endpoint.needed.unwrap();
-            assert_eq!(needed.action.name(), *action, "{method} {path}");
-            let also = match *path {
-                "/render-template" => Some(Action::DocumentsGet),
-                "/indexes/a/restore" => Some(Action::SettingsUpdate),
-                _ => None,
-            };
-            assert_eq!(needed.also, also, "{method} {path}");
         }
     }
 
