@@ -189,12 +189,12 @@ where
             .map(|(method, pattern)| RequestFacts::new(method, pattern, request.uri().query(), request.headers()));
         let log = tracing::enabled!(tracing::Level::DEBUG)
             .then(|| (request.method().clone(), loggable(request.uri().path()).to_owned()));
-        let (method, uri) = (request.method().clone(), request.uri().clone());
+        let uri = request.uri().clone();
         let answer = self.answered(request, found);
         Box::pin(async move {
             let mut answer = answer.await?;
             replica::say_how_far(&state, answer.headers_mut());
-            allow_others(&mut answer, table, &method, uri.path());
+            allow_others(&mut answer, table, uri.path());
             let seen = answer.extensions_mut().remove::<ObservedRequest>();
             if let Some(seen) = &seen {
                 state.observations.seen(seen);
@@ -222,11 +222,11 @@ where
 }
 
 /// Names the methods that a route has, in the answer to one that it has not.
-fn allow_others(answer: &mut Response, table: Table, method: &Method, path: &str) {
+fn allow_others(answer: &mut Response, table: Table, path: &str) {
     if answer.status() == StatusCode::METHOD_NOT_ALLOWED {
-        let allowed = table.methods_of(path).filter(|known| *known != method.as_str());
+        let methods = table.methods_of(path).into_iter();
         let allowed: Vec<&str> =
-            allowed.flat_map(|known| [Some(known), (known == "GET").then_some("HEAD")]).flatten().collect();
+            methods.flat_map(|known| [Some(known), (known == "GET").then_some("HEAD")]).flatten().collect();
         let allowed = HeaderValue::from_str(&allowed.join(", ")).expect("methods are words");
         answer.headers_mut().insert(header::ALLOW, allowed);
     }

@@ -38,6 +38,5 @@ pub(crate) fn dispatch(state: &Arc<AppState>, table: Table) -> BoxedFilter<(Resp
 
 /// Returns the status that is answered, without a body, where no route takes a request: there may be others at its path.
 fn unrouted(table: Table, path: &str) -> StatusCode {
-    let is_there = |route: &Route| route.is_listed() && route.admits(path);
-    if table.at(path).any(is_there) { StatusCode::METHOD_NOT_ALLOWED } else { StatusCode::NOT_FOUND }
+    if table.methods_of(path).is_empty() { StatusCode::NOT_FOUND } else { StatusCode::METHOD_NOT_ALLOWED }
 }

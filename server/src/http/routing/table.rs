@@ -12,10 +12,11 @@ impl Table {
         self.0.iter().flat_map(|(_, routes)| *routes)
     }
 
-    /// The routes of a path.
-    pub(super) fn at(self, path: &str) -> impl Iterator<Item = &'static Route> {
+    /// Returns the routes of a path.
+    fn at(self, path: &str) -> impl Iterator<Item = &'static Route> {
         let parts = parts_of(path);
-        self.routes().filter(move |route| parts.as_ref().is_some_and(|parts| route.matches(parts)))
+        let matches = move |route: &Route| parts.as_ref().is_some_and(|parts| route.matches(parts));
+        self.routes().filter(move |route| matches(route) && route.admits(path))
     }
 
     /// The route of a request, if there is one. Of `/tasks/stream` and `/tasks/{taskUid}` it is the first.
@@ -25,9 +26,15 @@ impl Table {
         all.min_by_key(|route| route.name_count())
     }
 
-    /// The methods of a path. Of a setting these are `PUT` and `PATCH`, though each has only one of both.
-    pub(crate) fn methods_of(self, path: &str) -> impl Iterator<Item = &'static str> {
-        self.at(path).filter(|route| route.is_listed()).map(|route| route.endpoint.method)
+    /// Returns the methods of a path, each once.
+    pub(crate) fn methods_of(self, path: &str) -> Vec<&'static str> {
+        let mut methods = Vec::new();
+        for method in self.at(path).map(|route| route.endpoint.method) {
+            if !methods.contains(&method) {
+                methods.push(method);
+            }
+        }
+        methods
     }
 }
 
@@ -73,9 +80,10 @@ mod tests {
 
     #[test]
     fn paths_have_methods() {
-        let of = |path: &str| TABLE.methods_of(path).collect::<Vec<_>>();
+        let of = |path: &str| TABLE.methods_of(path);
         assert_eq!(of("/tasks/cancel"), ["GET", "POST"]);
-        assert_eq!(of("/network/control"), [""; 0], "it is not listed");
+        assert_eq!(of("/tasks/stream"), ["GET"], "it is the path of two routes");
+        assert_eq!(of("/network/control"), ["POST"], "it is not listed, but there");
         assert_eq!(of("/nowhere"), [""; 0]);
     }
 }
