@@ -120,11 +120,18 @@ fn task_webhook(options: &OutboundRequests) -> Option<Webhook> {
     Some(Webhook::of_command_line(url, options.task_webhook_authorization_header.clone()))
 }
 
+/// Puts the port that the system chose in the place of 0: links to this server have it.
+fn name_port(address: &mut String, addresses: &[SocketAddr]) {
+    if let Some(host) = address.strip_suffix(":0") {
+        *address = format!("{host}:{}", addresses[0].port());
+    }
+}
+
 /// Serves until SIGTERM or SIGINT. Blocks.
 ///
 /// # Errors
 /// When the server cannot start; nothing was served then.
-pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, ServeError> {
+pub fn serve(mut options: Options, config_file: Option<&Path>) -> Result<ExitCode, ServeError> {
     let warning = check_master_key(options.service.env, options.service.master_key.as_deref())
         .map_err(|error| ServeError::MasterKey(error, suggested_master_key()))?;
     memory::bound_free_memory(options::usable_memory_bytes());
@@ -143,10 +150,11 @@ pub fn serve(options: Options, config_file: Option<&Path>) -> Result<ExitCode, S
         .build()?;
     let _guard = runtime.enter();
     // The address comes first: a server that cannot be reached should not touch the database.
-    let listeners = runtime
-        .block_on(listen(&options.service.http_addr))
-        .map_err(|source| ServeError::Listen { address: options.service.http_addr.clone(), source })?;
+    let address = &mut options.service.http_addr;
+    let listeners =
+        runtime.block_on(listen(address)).map_err(|source| ServeError::Listen { address: address.clone(), source })?;
     let addresses = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
+    name_port(address, &addresses);
     check_reach(&options, &addresses)?;
     let opened = open(&options)?;
     // Before the first task is carried out: there may be others before it.
@@ -496,4 +504,19 @@ fn open_indexes(state: &Arc<AppState>) {
             }
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chosen_port_takes_the_place_of_0() {
+        let addresses = ["127.0.0.1:4711".parse().unwrap()];
+        for (given, expected) in [("localhost:0", "localhost:4711"), ("[::1]:0", "[::1]:4711"), ("::70", "::70")] {
+            let mut address = given.to_owned();
+            name_port(&mut address, &addresses);
+            assert_eq!(address, expected);
+        }
+    }
 }
