@@ -120,7 +120,9 @@ fn a_search_by_address_is_reranked_too() {
     assert_eq!(ids(&server.get(path).ok()), [2, 1, 3, 4]);
     assert_eq!(ids(&server.get(path).ok()), [1, 2, 3, 4]);
     (0..2).for_each(|_| drop(receiver.next()));
-    server.get("/indexes/notes/search?q=fox&rerank=other").refused(400, "invalid_search_rerank");
+    for unknown in ["q=fox&rerank=other", "rerank=other"] {
+        server.get(&format!("/indexes/notes/search?{unknown}")).refused(400, "invalid_search_rerank");
+    }
     server.get("/indexes/notes/search?q=fox&rerank=r&rerankLimit=0").refused(400, "invalid_search_rerank");
     receiver.nothing_more();
 }

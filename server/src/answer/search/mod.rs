@@ -265,6 +265,10 @@ struct How {
 
 fn run_for(target: Target<'_>, query: &SearchQuery, context: &Context, window: Reach, how: How) -> ApiResult<Found> {
     check_embedder(target, query)?;
+    // Without words, no reranker was looked up before.
+    if let Some(rerank) = &query.rerank {
+        reranker(target, rerank)?;
+    }
     let request = engine_request(target, query, context)?;
     let request = SearchRequest { offset: window.offset, limit: window.limit, scores: how.scores, ..request };
     let pinned = pins::pinned(target, query, &request, context)?;
