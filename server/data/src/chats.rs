@@ -1,21 +1,17 @@
 //! Workspaces of conversational search: a provider of completions each.
-//!
-//! The list is small and changes seldom: a file that is replaced whole.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_base::outbound::parse_url;
 use lamina_base::secret::{redacted, shown_url};
 use lamina_protocol::wire::chats::ChatSettings;
-use parking_lot::{Mutex, RwLock};
 use serde_json::{Value, json};
 
-use crate::instance::{keep_unreadable, write_durably};
+use crate::instance::{StateFile, write_state};
 
 /// The file in the database folder.
 const FILE: &str = "chats.json";
@@ -30,116 +26,89 @@ fn readable(workspaces: impl IntoIterator<Item = (String, Value)>) -> Workspaces
     workspaces.into_iter().filter_map(read).collect()
 }
 
-/// The workspaces and the file that remembers them.
+/// The workspaces and their file.
 #[derive(Debug)]
 pub struct Chats {
-    path: PathBuf,
-    live: RwLock<Arc<Workspaces>>,
-    /// Held while the file is written, so that the file ends up with the last change.
-    writing: Mutex<()>,
+    file: StateFile<Workspaces>,
 }
 
 impl Chats {
-    /// Reads the workspaces from the database folder. A file that can't be read is kept, and there are none.
+    /// Reads the workspaces from the database folder. Without the file, or with a damaged one, there are none.
     pub fn open(folder: &Path) -> Chats {
-        let path = folder.join(FILE);
-        let read = || -> io::Result<Workspaces> { Ok(serde_json::from_str(&fs::read_to_string(&path)?)?) };
-        let workspaces = match read() {
-            Ok(workspaces) => workspaces,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Workspaces::default(),
-            Err(error) => {
-                tracing::error!(path = %path.display(), %error, "cannot read the chat workspaces: there are none");
-                keep_unreadable(folder, &path, &error);
-                Workspaces::default()
-            }
-        };
-        Chats { path, live: RwLock::new(Arc::new(workspaces)), writing: Mutex::new(()) }
+        Chats { file: StateFile::open(folder, FILE, "the chat workspaces: there are none") }
     }
 
-    /// All workspaces, with their secrets.
+    /// Returns all workspaces, with their secrets.
     pub fn all(&self) -> Arc<Workspaces> {
-        Arc::clone(&self.live.read())
+        self.file.get()
     }
 
     /// Takes those of the server that this one follows, as it stores them; blocks until the file is durable.
     ///
     /// # Errors
-    /// What the file system says; nothing changes then.
+    /// Those of the file system; nothing changes then.
     pub fn follow(&self, stored: &Value) -> ApiResult<()> {
-        let workspaces = readable(stored.as_object().cloned().unwrap_or_default());
-        let _one_at_a_time = self.writing.lock();
-        if workspaces != **self.live.read() { self.write(workspaces) } else { Ok(()) }
+        self.file.replace(readable(stored.as_object().cloned().unwrap_or_default()))
     }
 
-    /// The uids of the workspaces, in their order.
+    /// Returns the uids of the workspaces, in their order.
     pub fn uids(&self) -> Vec<String> {
-        self.live.read().keys().cloned().collect()
+        self.all().keys().cloned().collect()
     }
 
-    /// The settings of a workspace.
+    /// Returns the settings of a workspace.
     ///
     /// # Errors
     /// `chat_not_found`
     pub fn settings(&self, uid: &str) -> ApiResult<ChatSettings> {
-        self.live.read().get(uid).cloned().ok_or_else(|| not_found(uid))
+        self.all().get(uid).cloned().ok_or_else(|| not_found(uid))
     }
 
     /// Changes the settings of a workspace, or makes it; blocks until the file is durable.
     ///
     /// # Errors
-    /// What is wrong with the change, or what the file system says; nothing changes then.
+    /// Those of the change and of the file system; nothing changes then.
     pub fn change(&self, uid: &str, body: &Value) -> ApiResult<ChatSettings> {
-        let _one_at_a_time = self.writing.lock();
-        let mut workspaces = Workspaces::clone(&self.live.read());
-        let new = workspaces.get(uid).cloned().unwrap_or_default().patched(body)?;
-        if let Some(url) = &new.base_url {
-            parse_url(url).map_err(|reason| {
-                let message = format!("Invalid URL `{}` at `.baseUrl`: {reason}", shown_url(url));
-                ApiError::new(Code::InvalidChatCompletionBaseApi, message)
-            })?;
-        }
-        workspaces.insert(uid.to_owned(), new.clone());
-        if workspaces.len() > WORKSPACES_MAX {
-            let message = format!("There are already {WORKSPACES_MAX} workspaces, the maximum.");
-            return Err(ApiError::new(Code::BadRequest, message));
-        }
-        self.write(workspaces)?;
-        Ok(new)
+        self.file.change(|workspaces| {
+            let new = workspaces.get(uid).cloned().unwrap_or_default().patched(body)?;
+            if let Some(url) = &new.base_url {
+                parse_url(url).map_err(|reason| {
+                    let message = format!("Invalid URL `{}` at `.baseUrl`: {reason}", shown_url(url));
+                    ApiError::new(Code::InvalidChatCompletionBaseApi, message)
+                })?;
+            }
+            workspaces.insert(uid.to_owned(), new.clone());
+            if workspaces.len() > WORKSPACES_MAX {
+                let message = format!("There are already {WORKSPACES_MAX} workspaces, the maximum.");
+                return Err(ApiError::new(Code::BadRequest, message));
+            }
+            Ok(new)
+        })
     }
 
     /// Gives a workspace the settings of a new one.
     ///
     /// # Errors
-    /// `chat_not_found`, or what the file system says.
+    /// `chat_not_found`, and those of the file system.
     pub fn reset(&self, uid: &str) -> ApiResult<ChatSettings> {
-        let _one_at_a_time = self.writing.lock();
-        let mut workspaces = Workspaces::clone(&self.live.read());
-        *workspaces.get_mut(uid).ok_or_else(|| not_found(uid))? = ChatSettings::default();
-        self.write(workspaces)?;
-        Ok(ChatSettings::default())
+        self.file.change(|workspaces| {
+            *workspaces.get_mut(uid).ok_or_else(|| not_found(uid))? = ChatSettings::default();
+            Ok(ChatSettings::default())
+        })
     }
 
     /// Removes a workspace.
     ///
     /// # Errors
-    /// `chat_not_found`, or what the file system says.
+    /// `chat_not_found`, and those of the file system.
     pub fn remove(&self, uid: &str) -> ApiResult<()> {
-        let _one_at_a_time = self.writing.lock();
-        let mut workspaces = Workspaces::clone(&self.live.read());
-        workspaces.remove(uid).ok_or_else(|| not_found(uid))?;
-        self.write(workspaces)
-    }
-
-    fn write(&self, workspaces: Workspaces) -> ApiResult<()> {
-        write_durably(&self.path, &serde_json::to_string(&workspaces).expect("names and texts are JSON"))?;
-        *self.live.write() = Arc::new(workspaces);
-        Ok(())
+        self.file.change(|workspaces| workspaces.remove(uid).map(drop).ok_or_else(|| not_found(uid)))
     }
 }
 
 /// All workspaces of a database folder, with their secrets.
 pub fn export(folder: &Path) -> Value {
-    json!(**Chats::open(folder).live.read())
+    json!(*Chats::open(folder).all())
 }
 
 /// Writes workspaces of another server into the database folder that is to become its copy.
@@ -151,7 +120,7 @@ pub fn import(folder: &Path, workspaces: impl IntoIterator<Item = (String, Value
     if workspaces.is_empty() {
         return Ok(());
     }
-    write_durably(&folder.join(FILE), &serde_json::to_string(&workspaces).expect("names and texts are JSON"))
+    write_state(folder, FILE, &workspaces)
 }
 
 /// Settings as clients see them: without their secrets.
@@ -187,8 +156,5 @@ mod tests {
         again.remove("b").unwrap();
         assert_eq!(again.remove("b").unwrap_err().code, Code::ChatNotFound);
         assert_eq!(Chats::open(folder.path()).uids(), ["a"]);
-        fs::write(folder.path().join(FILE), "{").unwrap();
-        assert!(Chats::open(folder.path()).uids().is_empty());
-        assert_eq!(fs::read_dir(folder.path().join("quarantine")).unwrap().count(), 1, "kept");
     }
 }

@@ -1,101 +1,104 @@
 //! Experimental features: switches that clients turn while the server runs. They survive restarts.
 
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use lamina_base::error::ApiResult;
 use lamina_protocol::wire::json::At;
-use parking_lot::{Mutex, RwLock};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::instance::{keep_unreadable, write_durably};
+use crate::instance::{StateFile, read_state_or_default, write_state};
 pub use lamina_base::options::Feature;
 
 const FILE: &str = "experimental-features.json";
 
+/// A switch for each feature.
 type Switches = [bool; Feature::ALL.len()];
 
-/// The switches of a server and the file that remembers them.
+/// The switches and their file.
 #[derive(Debug)]
 pub struct Features {
-    path: PathBuf,
-    on: RwLock<Switches>,
-    /// Held while the file is written, so that the file ends up with the last change.
-    writing: Mutex<()>,
+    file: StateFile<FeatureState>,
+}
+
+/// The file has only the first field, as an object.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Map<String, Value>", into = "Map<String, Value>")]
+struct FeatureState {
+    on: Switches,
+    /// Also on, until the next change.
+    presets: Switches,
+}
+
+impl FeatureState {
+    fn effective(&self) -> Switches {
+        std::array::from_fn(|feature| self.on[feature] || self.presets[feature])
+    }
+}
+
+impl From<Map<String, Value>> for FeatureState {
+    fn from(stored: Map<String, Value>) -> FeatureState {
+        FeatureState { on: switches_of(&stored), presets: Switches::default() }
+    }
+}
+
+impl From<FeatureState> for Map<String, Value> {
+    fn from(state: FeatureState) -> Map<String, Value> {
+        shown(&state.on)
+    }
 }
 
 impl Features {
-    /// Reads the switches from the database folder. A file that can't be read leaves everything off, and says so: the
-    /// features are extras, and no reason not to start.
+    /// Reads the switches from the database folder. A damaged file leaves everything off: the features are extras, and no
+    /// reason not to start.
     ///
     /// `presets` are on whatever the file says; they can be turned off until the next start.
     pub fn open(folder: &Path, presets: &[Feature]) -> Features {
-        let path = folder.join(FILE);
-        let mut on = match read(&path) {
-            Ok(on) => on,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Switches::default(),
-            Err(error) => {
-                tracing::error!(path = %path.display(), %error, "cannot read the experimental features: they are off");
-                keep_unreadable(folder, &path, &error);
-                Switches::default()
-            }
-        };
-        for preset in presets {
-            on[*preset as usize] = true;
-        }
-        Features { path, on: RwLock::new(on), writing: Mutex::new(()) }
+        let stored: FeatureState = read_state_or_default(folder, FILE, "the experimental features: they are off");
+        let state = FeatureState { presets: switches_with(presets), ..stored };
+        Features { file: StateFile::new(folder, FILE, state) }
     }
 
     /// Reports whether a feature is on.
     pub fn is_on(&self, feature: Feature) -> bool {
-        self.on.read()[feature as usize]
+        self.file.get().effective()[feature as usize]
     }
 
-    /// All switches as clients see them.
+    /// Returns all switches as clients see them.
     pub fn show(&self) -> Map<String, Value> {
-        shown(&self.on.read())
+        shown(&self.file.get().effective())
     }
 
     /// Takes the switches of the server that this one follows; those of `presets` stay on. Blocks until the file is durable.
     ///
     /// # Errors
-    /// What the file system says; nothing changes then.
+    /// Those of the file system; nothing changes then.
     pub fn follow(&self, switches: &Map<String, Value>, presets: &[Feature]) -> ApiResult<()> {
-        let _one_at_a_time = self.writing.lock();
-        let mut on = switches_of(switches);
-        if on != *self.on.read() {
-            write_durably(&self.path, &Value::Object(shown(&on)).to_string())?;
-        }
-        for preset in presets {
-            on[*preset as usize] = true;
-        }
-        *self.on.write() = on;
-        Ok(())
+        self.file.replace(FeatureState { on: switches_of(switches), presets: switches_with(presets) })
     }
 
     /// Turns the switches that `body` names; blocks until the file is durable.
     ///
     /// # Errors
-    /// `bad_request`, or what the file system says; nothing changes then.
+    /// `bad_request`, and those of the file system; nothing changes then.
     pub fn change(&self, body: &Value) -> ApiResult<Map<String, Value>> {
         let names: Vec<&str> = Feature::ALL.iter().map(|feature| feature.name()).collect();
-        let _one_at_a_time = self.writing.lock();
-        let mut on = *self.on.read();
-        At::root(body).fields(&names, |name, field| {
-            let feature =
-                Feature::ALL.iter().find(|feature| feature.name() == name).expect("only known names come here");
-            if let Some(switch) = field.optional(|field| field.boolean())? {
-                on[*feature as usize] = switch;
+        self.file.change(|state| {
+            let mut on = state.effective();
+            At::root(body).fields(&names, |name, field| {
+                let feature =
+                    Feature::ALL.iter().find(|feature| feature.name() == name).expect("only known names come here");
+                if let Some(switch) = field.optional(|field| field.boolean())? {
+                    on[*feature as usize] = switch;
+                }
+                Ok(())
+            })?;
+            if on != state.effective() {
+                *state = FeatureState { on, presets: Switches::default() };
             }
-            Ok(())
-        })?;
-        let shown = shown(&on);
-        if on != *self.on.read() {
-            write_durably(&self.path, &Value::Object(shown.clone()).to_string())?;
-            *self.on.write() = on;
-        }
-        Ok(shown)
+            Ok(shown(&on))
+        })
     }
 }
 
@@ -108,15 +111,15 @@ pub fn import(folder: &Path, switches: &Value) -> io::Result<()> {
     };
     let on: Map<String, Value> =
         Feature::ALL.iter().map(|feature| (feature.name().to_owned(), is_on(feature).into())).collect();
-    write_durably(&folder.join(FILE), &Value::Object(on).to_string())
+    write_state(folder, FILE, &on)
 }
 
 fn shown(on: &Switches) -> Map<String, Value> {
     Feature::ALL.iter().map(|feature| (feature.name().to_owned(), on[*feature as usize].into())).collect()
 }
 
-fn read(path: &Path) -> io::Result<Switches> {
-    Ok(switches_of(&serde_json::from_str(&fs::read_to_string(path)?)?))
+fn switches_with(features: &[Feature]) -> Switches {
+    std::array::from_fn(|feature| features.iter().any(|other| *other as usize == feature))
 }
 
 /// Reads the switches. Unknown features are ignored; absent ones are off.
@@ -178,15 +181,20 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_leaves_everything_off() {
+    fn presets_are_on_until_a_change_turns_them_off() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("experimental-features.json"), "{").unwrap();
-        assert_eq!(Features::open(folder.path(), &[]).show().len(), 16);
-        assert_eq!(
-            fs::read_dir(folder.path().join("quarantine")).unwrap().count(),
-            1,
-            "kept, and written over by nothing"
-        );
-        assert!(!Features::open(folder.path(), &[]).is_on(Feature::Metrics));
+        let path = folder.path().join(FILE);
+        let features = Features::open(folder.path(), &[Feature::Metrics]);
+        assert_eq!(features.change(&json!({})).unwrap()["metrics"], true);
+        assert!(!path.exists(), "nothing has changed");
+        features.follow(&shown(&Switches::default()), &[Feature::Metrics]).unwrap();
+        assert!(features.is_on(Feature::Metrics));
+        features.follow(&shown(&switches_with(&[Feature::LogsRoute])), &[Feature::Metrics]).unwrap();
+        assert!(features.is_on(Feature::Metrics) && !Features::open(folder.path(), &[]).is_on(Feature::Metrics));
+        features.change(&json!({"metrics": false})).unwrap();
+        for features in [features, Features::open(folder.path(), &[])] {
+            assert!(!features.is_on(Feature::Metrics) && features.is_on(Feature::LogsRoute));
+        }
+        assert!(Features::open(folder.path(), &[Feature::Metrics]).is_on(Feature::Metrics), "at the next start");
     }
 }

@@ -1,22 +1,18 @@
 //! Other servers that searches, and reads of documents, can be spread over.
-//!
-//! The list is small and changes seldom: a file that is replaced whole.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_base::outbound::parse_url;
 use lamina_base::secret::{have_same_origin, redacted, shown_url};
 use lamina_protocol::wire::network::{NetworkPatch, RemotePatch};
-use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::instance::{keep_unreadable, write_durably};
+use crate::instance::{StateFile, write_state};
 
 /// Another server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,77 +45,48 @@ pub struct Topology {
     pub remotes: BTreeMap<String, Remote>,
 }
 
-/// The topology and the file that remembers it.
+/// The topology and its file.
 #[derive(Debug)]
 pub struct Network {
-    path: PathBuf,
-    live: RwLock<Arc<Topology>>,
-    /// Held while the file is written, so that the file ends up with the last change.
-    writing: Mutex<()>,
+    file: StateFile<Topology>,
 }
 
 /// The file in the database folder.
 const FILE: &str = "network.json";
 
 impl Network {
-    /// Reads the topology from the database folder. One that can't be read is an empty one, and said to be so: searches
-    /// on this server alone need none.
+    /// Reads the topology from the database folder. A damaged file is an empty one: searches on this server alone need none.
     pub fn open(folder: &Path) -> Network {
-        let path = folder.join(FILE);
-        let read = || -> io::Result<Topology> { Ok(serde_json::from_str(&fs::read_to_string(&path)?)?) };
-        let topology = match read() {
-            Ok(topology) => topology,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Topology::default(),
-            Err(error) => {
-                tracing::error!(path = %path.display(), %error, "cannot read the network: it is empty");
-                keep_unreadable(folder, &path, &error);
-                Topology::default()
-            }
-        };
-        Network { path, live: RwLock::new(Arc::new(topology)), writing: Mutex::new(()) }
+        Network { file: StateFile::open(folder, FILE, "the network: it is empty") }
     }
 
     /// Returns the current topology.
     pub fn topology(&self) -> Arc<Topology> {
-        Arc::clone(&self.live.read())
+        self.file.get()
     }
 
     /// Takes that of the server that this one follows, as it stores it; blocks until the file is durable.
     ///
     /// # Errors
-    /// What the file system says; nothing changes then.
+    /// Those of the file system; nothing changes then.
     pub fn follow(&self, stored: &Value) -> ApiResult<()> {
         // One that cannot be read comes from a later program: searches on this server alone need none.
-        let topology = Topology::deserialize(stored).unwrap_or_default();
-        let _one_at_a_time = self.writing.lock();
-        if topology != *self.topology() {
-            let text = serde_json::to_string(&topology).expect("names and texts are JSON");
-            write_durably(&self.path, &text)?;
-            *self.live.write() = Arc::new(topology);
-        }
-        Ok(())
+        self.file.replace(Topology::deserialize(stored).unwrap_or_default())
     }
 
     /// Changes it; blocks until the file is durable.
     ///
     /// # Errors
-    /// What is wrong with the change, or what the file system says; nothing changes then.
+    /// Those of the change and of the file system; nothing changes then.
     pub fn change(&self, patch: NetworkPatch) -> ApiResult<Arc<Topology>> {
-        let _one_at_a_time = self.writing.lock();
-        let mut topology = Topology::clone(&self.topology());
-        topology.apply(patch)?;
-        if topology != *self.topology() {
-            let text = serde_json::to_string(&topology).expect("names and texts are JSON");
-            write_durably(&self.path, &text)?;
-            *self.live.write() = Arc::new(topology);
-        }
+        self.file.change(|topology| topology.apply(patch))?;
         Ok(self.topology())
     }
 }
 
 /// Writes the network of another server into the database folder that is to become its copy.
 pub fn import(folder: &Path, topology: &Topology) -> io::Result<()> {
-    write_durably(&folder.join(FILE), &serde_json::to_string(topology).expect("names and texts are JSON"))
+    write_state(folder, FILE, topology)
 }
 
 impl Topology {

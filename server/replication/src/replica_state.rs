@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use lamina_base::stored_names::FolderName;
-use lamina_data::instance::{Instance, write_durably};
+use lamina_data::instance::{Instance, read_state, write_state};
 use lamina_engine::index::newest_generation;
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ pub(super) fn is_in_state(path: &Path, manifest: &PublishedManifest) -> bool {
 impl ReplicaState {
     /// Reads the state of the database in `folder`. What cannot be read is nothing: it is fetched again.
     pub(super) fn read(folder: &Path) -> Option<ReplicaState> {
-        serde_json::from_slice(&fs::read(path(folder)).ok()?).ok()
+        read_state(folder, FILE).ok()
     }
 
     /// An index that is not in the state that was followed, in the database of `instance`.
@@ -53,7 +53,7 @@ impl ReplicaState {
 
     /// Durable when this returns.
     pub(super) fn write(&self, folder: &Path) -> std::io::Result<()> {
-        write_durably(&path(folder), &serde_json::to_string(self).expect("it has string keys only"))
+        write_state(folder, FILE, self)
     }
 }
 

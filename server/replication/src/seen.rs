@@ -1,11 +1,10 @@
 //! The root by which a server knows its store again. One that publishes keeps it in the database folder; a follower, with the rest
 //! of what it remembers.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use lamina_base::options::StoreAddress;
-use lamina_data::instance::write_durably;
+use lamina_data::instance::{read_state, write_state};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -42,12 +41,12 @@ impl Seen {
 
     /// Reads the state of the server with the database in `folder`, if it has published.
     pub(super) fn read(folder: &Path) -> Option<Seen> {
-        serde_json::from_slice(&fs::read(path(folder)).ok()?).ok()
+        read_state(folder, FILE).ok()
     }
 
     /// Durable when this returns.
     pub(super) fn write(&self, folder: &Path) -> std::io::Result<()> {
-        write_durably(&path(folder), &serde_json::to_string(self).expect("it has string keys only"))
+        write_state(folder, FILE, self)
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use lamina_data::instance::{keep_unreadable, write_durably};
+use lamina_data::instance::{read_state_or_default, write_durably};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ const QUERY_BYTES_MAX: usize = 100;
 /// The counts of all indexes, and the file that remembers them.
 #[derive(Debug)]
 pub(crate) struct QueryLog {
-    path: PathBuf,
+    folder: PathBuf,
     state: Mutex<QueryCounts>,
 }
 
@@ -71,16 +71,8 @@ fn plain(query: &str) -> Option<String> {
 impl QueryLog {
     /// Reads the counts from the database folder. Those that cannot be read are no reason not to start.
     pub(crate) fn open(folder: &Path) -> QueryLog {
-        let path = folder.join(FILE);
-        let read = || -> io::Result<HashMap<String, OfIndex>> { Ok(serde_json::from_slice(&std::fs::read(&path)?)?) };
-        let indexes = read().unwrap_or_else(|error| {
-            if error.kind() != io::ErrorKind::NotFound {
-                tracing::error!(path = %path.display(), %error, "cannot read the counts of earlier queries: counting starts again");
-                keep_unreadable(folder, &path, &error);
-            }
-            HashMap::new()
-        });
-        QueryLog { path, state: Mutex::new(QueryCounts { indexes, has_changed: false }) }
+        let indexes = read_state_or_default(folder, FILE, "the counts of earlier queries: counting starts again");
+        QueryLog { folder: folder.to_owned(), state: Mutex::new(QueryCounts { indexes, has_changed: false }) }
     }
 
     /// Counts a query of the index `uid` that was made at `created_at`.
@@ -143,7 +135,7 @@ impl QueryLog {
             state.has_changed = false;
             serde_json::to_string(&state.indexes)?
         };
-        write_durably(&self.path, &json).inspect_err(|_| self.state.lock().has_changed = true)
+        write_durably(&self.folder.join(FILE), &json).inspect_err(|_| self.state.lock().has_changed = true)
     }
 }
 

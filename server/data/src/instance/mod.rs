@@ -27,6 +27,7 @@ mod opening;
 mod parts;
 mod payloads;
 mod quarantine;
+mod state_file;
 mod strangers;
 mod version;
 
@@ -53,7 +54,8 @@ pub use names::Plan;
 use open_indexes::{Entry, OpenIndexes};
 pub use opening::{DATABASE, LOG, Opened};
 pub use parts::is_in_snapshots;
-pub use quarantine::{Aside, QUARANTINE, aside, keep_unreadable};
+pub use quarantine::{Aside, QUARANTINE, aside};
+pub use state_file::{StateFile, read_state, read_state_or_default, write_state};
 pub use strangers::check_ours;
 pub use version::{VERSION, check_version};
 

@@ -22,19 +22,6 @@ pub(super) fn put_aside(folder: &Path, path: &Path) -> Result<PathBuf, InstanceE
     Ok(target)
 }
 
-/// Moves a file of the database in `folder` aside which could not be read because of `error`, if that is about what is in it:
-/// the next change would write over it. Says where it is.
-pub fn keep_unreadable(folder: &Path, path: &Path, error: &io::Error) {
-    if !matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidInput)
-    {
-        return;
-    }
-    match put_aside(folder, path) {
-        Ok(aside) => tracing::warn!("{path:?} cannot be read: it is kept in {aside:?}"),
-        Err(error) => tracing::error!(%error, "cannot put a damaged file aside"),
-    }
-}
-
 /// Something in the quarantine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Aside {
