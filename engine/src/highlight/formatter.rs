@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use lamina_segment::document::Number;
+use lamina_segment::document::{Number, members, text_of};
 use lamina_text::text::{Language, Tokenizer};
 
 use super::crop::window;
@@ -12,7 +12,7 @@ use super::matches::Match;
 use super::projection::Projection;
 use super::selection::{CropSelection, Selected, Selection};
 use super::terms::MatchingTerms;
-use super::value::{Kind, StoredDocumentError, child_path, elements, members, string, write_string};
+use super::value::{Kind, StoredDocumentError, child_path, elements, write_string};
 
 /// Options of a request for the formatting of matches.
 #[derive(Clone, Debug)]
@@ -157,7 +157,7 @@ impl Walk<'_, '_> {
         let start = self.out.len();
         self.out.push(b'{');
         for (key, value) in members(object)? {
-            let path = child_path(path, &key);
+            let (path, value) = (child_path(path, &key), value.get());
             if self.of.projection.displayed.at(&path) == Selected::No || self.of.projection.hides_vectors(&path) {
                 continue;
             }
@@ -185,7 +185,7 @@ impl Walk<'_, '_> {
                 self.out.push(b',');
             }
             self.indices.push(index);
-            if !self.value(path, value, true)? {
+            if !self.value(path, value.get(), true)? {
                 self.out.truncate(element);
             }
             self.indices.pop();
@@ -204,7 +204,7 @@ impl Walk<'_, '_> {
                 true
             }
             Kind::String => {
-                self.text(path, &string(value)?, Some(value))?;
+                self.text(path, &text_of(value)?, Some(value))?;
                 false
             }
             Kind::Number => {

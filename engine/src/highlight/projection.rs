@@ -1,9 +1,11 @@
 //! Which attributes of a document a hit shows.
 
+use lamina_segment::document::members;
 use memchr::memmem;
+use serde_json::value::RawValue;
 
 use super::selection::{Selected, Selection};
-use super::value::{Kind, StoredDocumentError, child_path, elements, members, write_string};
+use super::value::{Kind, StoredDocumentError, child_path, elements, write_string};
 
 /// Holds a document's own vectors; shown only on request.
 const VECTORS_KEY: &str = "_vectors";
@@ -57,7 +59,7 @@ impl Projection {
         let start = out.len();
         out.push(b'{');
         for (key, value) in members(object)? {
-            let path = child_path(path, &key);
+            let (path, value) = (child_path(path, &key), value.get());
             let lists = self.member(lists, &path);
             let selected = lists[0].and(lists[1]);
             if selected == Selected::No || self.hides_vectors(&path) {
@@ -93,7 +95,7 @@ impl Projection {
     ) -> Result<(), StoredDocumentError> {
         let start = out.len();
         out.push(b'[');
-        for value in elements(array)? {
+        for value in elements(array)?.into_iter().map(RawValue::get) {
             let element = out.len();
             if out.len() > start + 1 {
                 out.push(b',');

@@ -1,9 +1,5 @@
 //! Walks the stored JSON text of a document without building a tree of it.
 
-use std::borrow::Cow;
-use std::fmt;
-
-use serde::de::{Deserializer as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use thiserror::Error;
 
@@ -43,81 +39,14 @@ impl Kind {
     }
 }
 
-/// The members of an object in order: unescaped key, raw value.
-pub(super) fn members(object: &str) -> Result<Vec<(Cow<'_, str>, &str)>, StoredDocumentError> {
-    struct Members;
-    impl<'de> Visitor<'de> for Members {
-        type Value = Vec<(Cow<'de, str>, &'de str)>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut members = Vec::new();
-            while let Some((Key(key), value)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
-                members.push((key, value.get()));
-            }
-            Ok(members)
-        }
-    }
-    Ok(serde_json::Deserializer::from_str(object).deserialize_map(Members)?)
-}
-
-/// The elements of an array in order, raw.
-pub(super) fn elements(array: &str) -> Result<Vec<&str>, StoredDocumentError> {
-    struct Elements;
-    impl<'de> Visitor<'de> for Elements {
-        type Value = Vec<&'de str>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an array")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-            let mut elements = Vec::new();
-            while let Some(value) = seq.next_element::<&'de RawValue>()? {
-                elements.push(value.get());
-            }
-            Ok(elements)
-        }
-    }
-    Ok(serde_json::Deserializer::from_str(array).deserialize_seq(Elements)?)
-}
-
-/// The text of a raw JSON string.
-pub(super) fn string(raw: &str) -> Result<Cow<'_, str>, StoredDocumentError> {
-    Ok(serde_json::from_str::<Key<'_>>(raw)?.0)
+/// The elements of an array in order.
+pub(super) fn elements(array: &str) -> Result<Vec<&RawValue>, StoredDocumentError> {
+    Ok(serde_json::from_str(array)?)
 }
 
 /// Writes `text` as a JSON string.
 pub(super) fn write_string(out: &mut Vec<u8>, text: &str) {
     serde_json::to_writer(out, text).expect("writing a string to memory can't fail");
-}
-
-/// A string that borrows when it has no escapes.
-struct Key<'s>(Cow<'s, str>);
-
-impl<'de> serde::Deserialize<'de> for Key<'de> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl<'de> Visitor<'de> for Text {
-            type Value = Key<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Key<'de>, E> {
-                Ok(Key(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Key<'de>, E> {
-                Ok(Key(Cow::Owned(text.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(Text)
-    }
 }
 
 /// The path of `key` inside the object at `path`.

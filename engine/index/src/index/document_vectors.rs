@@ -2,10 +2,9 @@
 
 use std::borrow::Cow;
 
-use lamina_segment::document::{embedders_of, split_vectors};
+use lamina_segment::document::{Member, members, split_vectors};
 use lamina_segment::segment::{SegmentError, SegmentReader, Vectors};
 use lamina_text::id::DocId;
-use serde_json::value::RawValue;
 
 use super::error::IndexError;
 use super::settings::VECTORS_FIELD;
@@ -121,9 +120,9 @@ impl Snapshot {
         }
         let (_, own) = split_vectors(document)?;
         // Anything but an object was refused when the document was written.
-        let own: Vec<(String, &RawValue)> = own.and_then(|own| embedders_of(own).ok()).unwrap_or_default();
+        let own: Vec<Member<'_>> = own.and_then(|own| members(own).ok()).unwrap_or_default();
         for (name, value) in own {
-            let is_listed = self.settings.embedders.contains_key(&name)
+            let is_listed = self.settings.embedders.contains_key(&*name)
                 || left.iter().any(|listed| embedder_of(listed.name()) == name);
             if !is_listed {
                 put(&mut out, &name, value.get());

@@ -248,6 +248,19 @@ fn quote_or_backslash(bytes: &[u8]) -> Option<usize> {
     memchr2(b'"', b'\\', &bytes[at..]).map(|found| at + found)
 }
 
+/// Returns the offset of the quote that ends the JSON string whose content begins at `at`, or the length of `json` if none
+/// does.
+pub fn string_end(json: &[u8], mut at: usize) -> usize {
+    while let Some(found) = json.get(at..).and_then(quote_or_backslash) {
+        at += found;
+        if json[at] == b'"' {
+            return at;
+        }
+        at += 2;
+    }
+    json.len()
+}
+
 /// The first quote, backslash or control character.
 #[inline]
 fn special(bytes: &[u8]) -> Option<usize> {
@@ -422,6 +435,14 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn ends_of_strings_are_found_behind_escapes() {
+        for (json, end) in [(r#"a\"b"c"#, 4), (r#"\\""#, 2), (r#"\\\"""#, 4), ("", 0), ("ab", 2), ("a\\", 2)] {
+            assert_eq!(string_end(json.as_bytes(), 0), end, "{json}");
+        }
+        assert_eq!(string_end(b"""", 2), 2);
     }
 
     #[test]

@@ -6,14 +6,13 @@ use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
 use memchr::memmem;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use simd_json::prelude::*;
 use simd_json::tape;
 use thiserror::Error;
 
 use super::DocumentError;
+use super::members::{Member, members};
 use super::merge::{key_text, merge_documents};
 use super::scan::fields;
 
@@ -127,7 +126,7 @@ pub fn merge_with_vectors(old: &[u8], new: &[u8]) -> Result<Vec<u8>, DocumentErr
     let (_, Some(old_vectors)) = split_vectors(old)? else { return Ok(merged) };
     let (_, Some(new_vectors)) = split_vectors(new)? else { return Ok(merged) };
     // What is no object is refused when the document is written.
-    let (Ok(mut vectors), Ok(over)) = (embedders_of(old_vectors), embedders_of(new_vectors)) else {
+    let (Ok(mut vectors), Ok(over)) = (members(old_vectors), members(new_vectors)) else {
         return Ok(merged);
     };
     for (name, value) in over {
@@ -143,41 +142,14 @@ pub fn merge_with_vectors(old: &[u8], new: &[u8]) -> Result<Vec<u8>, DocumentErr
     Ok(merged)
 }
 
-/// The embedders that a `_vectors` names, in order, with their values as JSON text; `Err` when it is no object.
-pub fn embedders_of(vectors: &str) -> Result<Vec<(String, &RawValue)>, serde_json::Error> {
-    struct Entries<'v>(Vec<(String, &'v RawValue)>);
-    impl<'de: 'v, 'v> Deserialize<'de> for Entries<'v> {
-        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            struct Visitor<'v>(std::marker::PhantomData<&'v ()>);
-            impl<'de: 'v, 'v> serde::de::Visitor<'de> for Visitor<'v> {
-                type Value = Vec<(String, &'v RawValue)>;
-
-                fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                    formatter.write_str("an object")
-                }
-
-                fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                    let mut entries = Vec::new();
-                    while let Some(entry) = map.next_entry::<String, &'v RawValue>()? {
-                        entries.push(entry);
-                    }
-                    Ok(entries)
-                }
-            }
-            deserializer.deserialize_map(Visitor(std::marker::PhantomData)).map(Entries)
-        }
-    }
-    serde_json::from_str::<Entries<'_>>(vectors).map(|entries| entries.0)
-}
-
 /// The JSON object of `entries`.
-pub fn write_embedders(entries: &[(String, &RawValue)]) -> Vec<u8> {
+pub fn write_embedders(entries: &[Member<'_>]) -> Vec<u8> {
     let mut out = b"{".to_vec();
     for (place, (name, value)) in entries.iter().enumerate() {
         if place > 0 {
             out.push(b',');
         }
-        out.extend_from_slice(Value::from(name.as_str()).to_string().as_bytes());
+        out.extend_from_slice(Value::from(&**name).to_string().as_bytes());
         out.push(b':');
         out.extend_from_slice(value.get().as_bytes());
     }

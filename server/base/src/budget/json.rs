@@ -1,6 +1,6 @@
 //! What JSON takes once it is read.
 
-use memchr::memchr2;
+use lamina_engine::document::string_end;
 
 /// A text of more bytes may be a filter, whose syntax tree takes many times as much as its text.
 const LONG_TEXT_BYTES: usize = 16 << 10;
@@ -18,7 +18,7 @@ pub fn json_heap_bytes(json: &[u8], value_bytes: usize) -> usize {
         match byte {
             b'"' => {
                 let start = at + 1;
-                at = end_of_text(json, start);
+                at = (string_end(json, start) + 1).min(json.len());
                 if at - start > LONG_TEXT_BYTES {
                     nodes += parts(&json[start..at]);
                 }
@@ -39,17 +39,6 @@ fn parts(text: &[u8]) -> usize {
     let joints =
         text.windows(2).filter(|two| two.eq_ignore_ascii_case(b"or") || two.eq_ignore_ascii_case(b"nd")).count();
     2 * joints + memchr::memchr_iter(b',', text).count()
-}
-
-/// Returns the offset after the closing quote of the JSON string whose content begins at `at`.
-fn end_of_text(json: &[u8], mut at: usize) -> usize {
-    while let Some(found) = json.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
-        if json[at + found] == b'"' {
-            return at + found + 1;
-        }
-        at += found + 2;
-    }
-    json.len()
 }
 
 #[cfg(test)]

@@ -3,10 +3,9 @@
 use std::fmt;
 
 use lamina_base::memory::held_by_thread;
-use lamina_engine::document::document_id;
+use lamina_engine::document::{Members, document_id, members};
 use lamina_engine::index::settings::VECTORS_FIELD;
 use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -33,31 +32,6 @@ pub enum Edition {
     Deleted(String),
 }
 
-/// Names and values of an object in their order.
-struct Fields<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Fields<'a>, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Fields<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
-                let mut fields = Vec::new();
-                while let Some(field) = map.next_entry()? {
-                    fields.push(field);
-                }
-                Ok(Fields(fields))
-            }
-        }
-        deserializer.deserialize_map(InOrder)
-    }
-}
-
 impl Document<'_> {
     /// Lets the function edit the document. What it leaves alone keeps its text and its place; fields that it adds come
     /// last. `_vectors` is not shown to it, but can be set. To be called inside of [`super::on_a_thread`].
@@ -74,11 +48,11 @@ impl Document<'_> {
     }
 
     fn edited(&self, function: &Function) -> Result<Edition, EditionError> {
-        let Fields(fields) = serde_json::from_slice(self.line)?;
+        let Members(fields) = serde_json::from_slice(self.line)?;
         let (vectors, fields): (Vec<_>, Vec<_>) = fields.into_iter().partition(|(name, _)| name == VECTORS_FIELD);
         let before: Vec<Value> =
             fields.iter().map(|(_, text)| serde_json::from_str(text.get())).collect::<Result<_, _>>()?;
-        let shown = fields.iter().zip(&before).map(|((name, _), value)| (name.as_str().into(), to_dynamic(value)));
+        let shown = fields.iter().zip(&before).map(|((name, _), value)| ((&**name).into(), to_dynamic(value)));
         let after = function.run(shown.collect(), self.line.len())?;
         let id = document_id(self.line, self.primary_key).map_err(|_| EditionError::PrimaryKey)?;
         if after.is_unit() {
@@ -89,7 +63,7 @@ impl Document<'_> {
         let mut line = Line::default();
         let mut is_changed = false;
         for ((name, text), value) in fields.iter().zip(&before) {
-            match after.remove(name.as_str()) {
+            match after.remove(&**name) {
                 Some(now) if is_same(value, &now) => line.add(name, text.get()),
                 Some(now) => {
                     is_changed = true;
@@ -142,7 +116,7 @@ impl Line {
             #[serde(default)]
             regenerate: bool,
         }
-        let Fields(embedders) = serde_json::from_str(vectors.get())?;
+        let embedders = members(vectors.get())?;
         let mut kept = Line::default();
         for (name, value) in &embedders {
             let is_made = serde_json::from_str::<Made>(value.get()).is_ok_and(|made| made.regenerate);

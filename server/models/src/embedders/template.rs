@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use lamina_engine::document::string_end;
 use serde_json::Value;
 use simd_json::prelude::*;
 use simd_json::tape::Value as Node;
@@ -266,7 +267,7 @@ fn without_words(answer: &[u8]) -> Vec<u8> {
     let mut rest = answer;
     while let Some(&byte) = rest.first() {
         let length = match byte {
-            b'"' => text_length(rest),
+            b'"' => (string_end(rest, 1) + 1).min(rest.len()),
             b'-' | b'a'..=b'z' | b'A'..=b'Z' => {
                 1 + rest[1..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count()
             }
@@ -281,17 +282,6 @@ fn without_words(answer: &[u8]) -> Vec<u8> {
         rest = after;
     }
     out
-}
-
-/// Bytes of the text that `json` begins with, quotes included.
-fn text_length(json: &[u8]) -> usize {
-    let mut is_escaped = false;
-    let end = json.iter().skip(1).position(|byte| {
-        let ends = *byte == b'"' && !is_escaped;
-        is_escaped = *byte == b'\\' && !is_escaped;
-        ends
-    });
-    end.map_or(json.len(), |end| end + 2)
 }
 
 #[cfg(test)]

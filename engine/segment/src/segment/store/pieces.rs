@@ -6,8 +6,8 @@
 //! byte by byte, whatever it is.
 
 use crate::bits::varint::{put_varint, read_varint};
+use crate::document::string_end;
 use hashbrown::HashMap;
-use memchr::memchr2;
 
 /// Pieces are learned from this many bytes of documents.
 const LEARNED_BYTES: usize = 1024 * 1024;
@@ -265,18 +265,6 @@ fn value_end(json: &[u8], at: usize) -> (usize, bool) {
         let ends = |&byte: &u8| matches!(byte, b',' | b'}' | b']') || byte.is_ascii_whitespace();
         (json[at..].iter().position(ends).map_or(json.len(), |length| at + length), false)
     }
-}
-
-/// Returns the offset of the quote that ends the string whose content starts at `at`, or the end if there is none.
-fn string_end(json: &[u8], mut at: usize) -> usize {
-    while let Some(found) = json.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
-        at += found;
-        if json[at] == b'"' {
-            return at;
-        }
-        at += 2;
-    }
-    json.len()
 }
 
 /// Reports whether numbers, `true`, `false` or `null` may begin with this byte.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lamina_segment::document::{SuppliedVectors, VectorsError, embedders_of, split_vectors};
+use lamina_segment::document::{SuppliedVectors, VectorsError, members, split_vectors};
 use lamina_segment::segment::{
     SegmentError, SegmentReader, StoredVectors, VectorShape, VectorState, VectorsBuilder, write_vector_file,
 };
@@ -243,7 +243,7 @@ fn set_aside(beside: &mut Beside, embedder: &ActiveEmbedder, doc: u32, stored: S
 
 /// Returns the entry of an embedder in the text of `_vectors`. Of repeated names the last one counts.
 fn named<'v>(vectors: &'v str, embedder: &ActiveEmbedder) -> Option<&'v RawValue> {
-    let entries = embedders_of(vectors).ok()?;
+    let entries = members(vectors).ok()?;
     entries.into_iter().rev().find(|(name, _)| name == embedder.name()).map(|(_, json)| json)
 }
 

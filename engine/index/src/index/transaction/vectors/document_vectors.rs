@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 
 use lamina_segment::document::{
-    SuppliedVectors, VectorsError, append_member, embedders_of, split_vectors, write_embedders,
+    Member, SuppliedVectors, VectorsError, append_member, members, split_vectors, write_embedders,
 };
 use lamina_segment::segment::{SegmentError, StoredVectors, VectorShape, VectorState, VectorsBuilder};
 use lamina_text::id::{DocId, InternalId};
 use lamina_text::text::{TYPOS_MAX, TypoPattern};
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::super::super::document_vectors::embedder_of;
@@ -68,7 +67,7 @@ pub(in super::super) struct Taken<'j> {
     /// JSON of the document that is stored.
     pub(in super::super) json: Cow<'j, [u8]>,
     /// Vectors that the document supplies, by name of the embedder.
-    supplied: Vec<(String, &'j RawValue)>,
+    supplied: Vec<Member<'j>>,
 }
 
 /// A document that was written, whose vectors are settled.
@@ -105,7 +104,7 @@ impl<'a> DocumentVectors<'a> {
         let Some(vectors) = vectors.filter(|vectors| *vectors != "null") else {
             return Ok(Taken { json: Cow::Borrowed(json), supplied: Vec::new() });
         };
-        let supplied = embedders_of(vectors).map_err(|_| VectorsError::NotAnObject {
+        let supplied = members(vectors).map_err(|_| VectorsError::NotAnObject {
             document_id: document_id_json(json, self.primary_key).trim_matches('"').to_owned(),
             value: vectors.to_owned(),
         })?;
@@ -113,7 +112,7 @@ impl<'a> DocumentVectors<'a> {
         if !supplied.iter().any(|(name, _)| is_known(name)) {
             return Ok(Taken { json: Cow::Borrowed(json), supplied });
         }
-        let plain: Vec<(String, &RawValue)> = supplied.iter().filter(|(name, _)| !is_known(name)).cloned().collect();
+        let plain: Vec<Member<'_>> = supplied.iter().filter(|(name, _)| !is_known(name)).cloned().collect();
         if !plain.is_empty() {
             append_member(rest.to_mut(), VECTORS_FIELD, &write_embedders(&plain));
         }
