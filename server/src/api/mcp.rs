@@ -3,6 +3,7 @@
 //! for, with the key of the caller, so that it may do exactly what the caller may do.
 
 use http_body_util::BodyExt;
+use lamina_base::budget::costs::TOOL_COPIES;
 use lamina_base::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_data::access::Action;
@@ -106,9 +107,6 @@ fn is_event(accept: Option<&str>) -> Option<bool> {
     takes(&[events::CONTENT_TYPE, "text/*"]).then_some(true)
 }
 
-/// An answer is there as it was made, as a text in the message, and twice as long in the text of the message at most.
-const COPIES: usize = 4;
-
 /// Server behind the tools, called with the rights of the caller.
 struct Inside {
     origin: Origin,
@@ -125,7 +123,7 @@ impl Inside {
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| format!("The answer broke off: {error}."))?;
             let Ok(piece) = frame.into_data() else { continue };
-            self.take(COPIES * piece.len())?;
+            self.take(TOOL_COPIES * piece.len())?;
             text.extend_from_slice(&piece);
         }
         self.take(json_heap_bytes(&text, VALUE_BYTES))?;

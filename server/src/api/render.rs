@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use lamina_base::budget::costs::RENDERING_FACTOR;
 use lamina_base::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
 use lamina_base::engine_errors::Sentence;
 use lamina_base::error::{ApiError, ApiResult, Code};
@@ -55,9 +56,6 @@ struct Rendering<'a> {
     /// The memory of the answer.
     budget: &'a AnswerBudget,
 }
-
-/// A document is a value of JSON and two of a template, beside the text that it is read from and the one that it was read from.
-const VALUES: usize = 3;
 
 /// A template, found.
 enum Found {
@@ -124,8 +122,10 @@ impl Rendering<'_> {
             Input::InlineSearch { .. } => (None, None),
         };
         if let Some(document) = &document {
-            self.budget
-                .take(json_heap_bytes(document, VALUES * VALUE_BYTES).saturating_add(VALUES * document.len()))?;
+            self.budget.take(
+                json_heap_bytes(document, RENDERING_FACTOR * VALUE_BYTES)
+                    .saturating_add(RENDERING_FACTOR * document.len()),
+            )?;
         }
         let work = self.work(document.as_ref().map_or(0, Vec::len))?;
         match (found, &document) {

@@ -5,10 +5,6 @@ use lamina_engine::document::string_end;
 /// A text of more bytes may be a filter, whose syntax tree takes many times as much as its text.
 const LONG_TEXT_BYTES: usize = 16 << 10;
 
-/// A value in a list or an object that grew, which holds up to twice as many as it needs, with its share of what a name
-/// takes.
-pub const VALUE_BYTES: usize = 144;
-
 /// Bytes that the values in `json` take at most, roughly, and their text: each value takes `value_bytes`, and so does each
 /// part of a long text that may be a filter. A look at every byte that is no text; broken JSON has some number too.
 pub fn json_heap_bytes(json: &[u8], value_bytes: usize) -> usize {
@@ -43,6 +39,7 @@ fn parts(text: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::costs::VALUE_BYTES;
     use super::*;
 
     #[test]

@@ -5,6 +5,7 @@
 //! much at once, each waits a moment for the others, and is asked to come back after that.
 
 mod answer;
+pub mod costs;
 mod json;
 mod pool;
 mod receiving;
@@ -12,7 +13,8 @@ mod receiving;
 use std::sync::Arc;
 
 pub use answer::{AnswerBudget, Held};
-pub use json::{VALUE_BYTES, json_heap_bytes};
+pub use costs::VALUE_BYTES;
+pub use json::json_heap_bytes;
 pub use pool::Lease;
 pub use pool::Pool;
 pub use receiving::ReceivingMemory;

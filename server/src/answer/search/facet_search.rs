@@ -1,5 +1,6 @@
 //! The search among the values of a facet.
 
+use lamina_base::budget::costs::FACET_HIT_BYTES;
 use lamina_base::engine_errors::{Sentence, limit_name};
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_engine::facet::{FacetHits, FacetSearchError, search_facet};
@@ -55,9 +56,6 @@ impl FacetSearch {
     }
 }
 
-/// A value with its count, in a list and as an object.
-const HIT_BYTES: usize = 512;
-
 /// Runs a facet search and writes its answer.
 ///
 /// # Errors
@@ -68,7 +66,7 @@ pub(crate) fn run_facet_search(target: Target<'_>, asked: &FacetSearch, context:
     let request = SearchRequest { offset: 0, limit: 0, exhaustive: true, ..request };
     let selected = search_by_kind(target, &asked.query, context, &request)?.result;
     let found = search_values(target, asked, &selected, &request.languages)?;
-    context.budget.take(found.hits.iter().map(|hit| HIT_BYTES + hit.value.len() * 3).sum())?;
+    context.budget.take(found.hits.iter().map(|hit| FACET_HIT_BYTES + hit.value.len() * 3).sum())?;
     Ok(written(asked, context, &selected, &found))
 }
 

@@ -1,5 +1,6 @@
 //! Facet counts of a search, in the order in which they are shown.
 
+use lamina_base::budget::costs::{FACET_VALUE_BYTES, FACET_VALUE_TEXTS};
 use lamina_base::engine_errors::Sentence;
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_engine::bits::DocSet;
@@ -11,11 +12,6 @@ use serde_json::{Map, Value, json};
 
 use super::Context;
 use super::bounds::filter_time;
-
-/// A value with its count: in a list, and as a member of an object.
-const VALUE_BYTES: usize = 200;
-/// Number of copies of a value's text: in the list, in the object, and in the body.
-const TEXTS: usize = 3;
 
 /// The values of each selected field with their counts, and the extremes of its numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -52,11 +48,11 @@ impl Facets {
         let fields = fields(snapshot, candidates, names, context)?;
         let most: usize = fields.iter().map(|field| listed_values_max(snapshot, field, listing)).sum();
         let budget = &context.budget;
-        let mut counting = budget.hold(most.saturating_mul(VALUE_BYTES))?;
+        let mut counting = budget.hold(most.saturating_mul(FACET_VALUE_BYTES))?;
         let facets = distributions(snapshot, candidates, &fields, listing);
         counting.shrink(0);
         let values = facets.iter().flat_map(|facet| &facet.values);
-        budget.take(values.map(|(value, _)| VALUE_BYTES + TEXTS * value.len()).sum())?;
+        budget.take(values.map(|(value, _)| FACET_VALUE_BYTES + FACET_VALUE_TEXTS * value.len()).sum())?;
         Ok(Facets(facets))
     }
 

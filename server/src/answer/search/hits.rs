@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use lamina_base::budget::costs::READING_FACTOR;
 use lamina_base::budget::{AnswerBudget, Held};
 use lamina_base::error::ApiResult;
 use lamina_engine::highlight::{
@@ -25,8 +26,6 @@ const FORMATTED_PER_JOB: usize = 5;
 const WRITTEN_AT_ONCE: usize = 256;
 /// A document of so many bytes is read without asking for memory: there are as many as threads.
 const UNASKED_BYTES: usize = 64 << 10;
-/// A document that is read takes that of its block, its own, and what is shown of it.
-const READING_FACTOR: usize = 3;
 /// Number of hits that are prefetched before they are read. More would evict each other from the caches.
 const FETCHED_MAX: usize = 100;
 

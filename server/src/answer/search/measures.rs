@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use lamina_base::budget::AnswerBudget;
+use lamina_base::budget::costs::{BUCKET_BYTES, SENT_VALUE_BYTES};
 use lamina_base::engine_errors::Sentence;
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_engine::bits::DocSet;
@@ -17,10 +18,6 @@ use serde_json::{Map, Value, json};
 use super::Context;
 use super::bounds::filter_time;
 
-/// A bucket as an object, and in the body.
-const BUCKET_BYTES: usize = 600;
-/// A value and its count, as another server gets them.
-const SENT_VALUE_BYTES: usize = 200;
 /// Different values of a field that a server sends to another one for percentiles.
 pub(crate) const SENT_VALUES_MAX: usize = 100_000;
 

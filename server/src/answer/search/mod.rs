@@ -33,6 +33,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lamina_base::aliases::IndexName;
+use lamina_base::budget::costs::{EXPLAINED_BYTES, EXPLAINED_WORD_BYTES, HIT_BYTES, SCORES_BYTES};
 use lamina_base::budget::{AnswerBudget, Held};
 use lamina_base::error::{ApiResult, Code};
 use lamina_data::access::Rights;
@@ -322,13 +323,6 @@ fn run_for(target: Target<'_>, query: &SearchQuery, context: &Context, window: R
     Ok(found)
 }
 
-/// A hit, and the key that it was found by.
-const HIT_BYTES: usize = 96;
-/// Size of the details of all ranking rules for a hit.
-const SCORES_BYTES: usize = 640;
-/// Minimum size of the explanation of a hit, and its size for each word of the query.
-const EXPLAINED_BYTES: usize = 4096;
-const EXPLAINED_WORD_BYTES: usize = 768;
 /// Maximum number of words that are looked up.
 const EXPLAINED_WORDS_MAX: usize = 100;
 

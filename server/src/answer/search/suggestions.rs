@@ -1,5 +1,6 @@
 //! What a query could have meant: completions, and "did you mean".
 
+use lamina_base::budget::costs::COMPLETION_BYTES;
 use lamina_base::error::{ApiResult, Code};
 use lamina_base::timestamp::Timestamp;
 use lamina_engine::search::{Completion, SearchRequest, complete, corrected, documents_with};
@@ -15,8 +16,6 @@ use crate::answer::query_log::QueryLog;
 const DEFAULT_LIMIT: usize = 10;
 /// Completions of an answer.
 pub(crate) const COMPLETIONS_MAX: u64 = 100;
-/// A completion in a list and as an object, beside its text.
-const COMPLETION_BYTES: usize = 256;
 
 /// Completions as clients ask for them.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::Stream;
+use lamina_base::budget::costs::READING_FACTOR;
 use lamina_base::budget::{AnswerBudget, Held};
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_data::tasks::blocking;
@@ -25,8 +26,6 @@ const PIECE_BYTES: usize = 256 << 10;
 pub(super) const SMALL_BYTES: usize = 1 << 20;
 /// Places of documents that are looked up at a time.
 const PLACES: u64 = 50_000;
-/// A document that is read takes that of its block, its own, and what is shown of it.
-const READING_FACTOR: usize = 3;
 
 /// Writes documents as lists show them.
 #[derive(Debug)]

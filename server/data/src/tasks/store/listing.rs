@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use lamina_base::budget::AnswerBudget;
+use lamina_base::budget::costs::{BATCH_BYTES, LISTED_COPIES};
 use lamina_base::timestamp::{IsoDuration, Timestamp};
 use lamina_engine::index::Phase;
 use lamina_engine::index::embedding::Trouble;
@@ -22,12 +23,6 @@ use crate::tasks::live::LiveBatch;
 use crate::tasks::steps::Step;
 use crate::tasks::task::Task;
 use crate::tasks::uid_set::UidSet;
-
-/// Number of copies of listed data in memory: the stored form, and the body, which takes up to twice as much while
-/// it grows.
-const COPIES: usize = 3;
-/// A batch without its details.
-const BATCH_BYTES: usize = 512;
 
 /// A page of tasks or batches.
 #[derive(Clone, Debug, Serialize)]
@@ -310,7 +305,7 @@ impl Store {
             let mut tasks = Vec::new();
             for task in statement.query_map(params_from_iter(&condition.values), rows::task)? {
                 let task: Task = task?;
-                budget.take(task.heap_bytes().saturating_mul(COPIES)).map_err(StoreError::Memory)?;
+                budget.take(task.heap_bytes().saturating_mul(LISTED_COPIES)).map_err(StoreError::Memory)?;
                 tasks.push(task);
             }
             Ok(page(tasks, total, paging, |task: &Task| task.uid))
@@ -370,7 +365,7 @@ impl Store {
             for batch in statement.query_map(params_from_iter(&condition.values), batch)? {
                 let batch: Batch = batch?;
                 let bytes = BATCH_BYTES + batch.details.get().len() + batch.stats.get().len();
-                budget.take(bytes.saturating_mul(COPIES)).map_err(StoreError::Memory)?;
+                budget.take(bytes.saturating_mul(LISTED_COPIES)).map_err(StoreError::Memory)?;
                 batches.push(batch);
             }
             let is_on_page = |live: &&LiveBatch| {
