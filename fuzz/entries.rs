@@ -105,8 +105,10 @@ pub fn query(data: &[u8]) {
     let tokens = TOKENIZER.tokens(&text, &[]);
     let mut end = 0;
     for token in &tokens {
-        assert!(token.range.start >= end && token.range.end <= text.len(), "tokens follow each other");
-        assert!(text.is_char_boundary(token.range.start) && text.is_char_boundary(token.range.end));
+        assert!(token.range.start >= end, "tokens follow each other");
+        assert!(token.range.end <= text.len(), "tokens follow each other");
+        assert!(text.is_char_boundary(token.range.start));
+        assert!(text.is_char_boundary(token.range.end));
         end = token.range.end;
     }
     for prefix_search in [false, true] {
@@ -128,7 +130,8 @@ pub fn query(data: &[u8]) {
         let request =
             SearchRequest { query: Some(query.clone()), matching, matching_terms: true, ..Default::default() };
         let found = search(&INDEX.snapshot(), &request).expect("nothing but words is asked for");
-        assert!(found.total <= 6 && found.hits.len() as u64 <= found.total);
+        assert!(found.total <= 6);
+        assert!(found.hits.len() as u64 <= found.total);
     }
 }
 

@@ -47,7 +47,8 @@ fi
 step "Unit tests"
 cargo test --workspace --quiet --lib --bins
 step "End-to-end tests, and those of the engine as a whole"
-cargo test --workspace --quiet --test '*'
+# More at once than there are cores: many of them wait, for a takeover or the pause before another attempt.
+RUST_TEST_THREADS=$((2 * $(nproc))) cargo test --workspace --quiet --test '*'
 step "Examples in documentation"
 cargo test --workspace --quiet --doc
 step "Labelled sets"

@@ -237,7 +237,8 @@ fn templates_and_functions_end_at_their_limits() {
             let answer = server.patch("/indexes/films/settings", embedder(&template));
             answer.refused(400, "invalid_settings_embedders");
             let message = answer.body["message"].as_str().expect("a message");
-            assert!(message.contains(words) && message.len() < 1_000, "{message}");
+            assert!(message.contains(words), "{message}");
+            assert!(message.len() < 1_000, "{message}");
         }
         server.patch("/experimental-features", json!({"multimodal": true})).ok();
         let fragments = |indexing: &str, search: &str| {

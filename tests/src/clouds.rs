@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::group_damage::{count, films, flip, segments, soon};
+use crate::group_damage::{count, films, flip, segments, until_count};
 use crate::object_storage::{contents, filled};
 use crate::receiver::{Received, Reply, answering};
 use crate::replication::after;
-use crate::server::{Server, binary};
+use crate::server::{Server, binary, until};
 
 type Answer = (u16, Vec<u8>);
 
@@ -45,6 +45,7 @@ impl Store {
         let shared = Arc::clone(&contents);
         let url = answering(move |request| {
             if request.method == "PUT" && shared.lock().expect("no thread panicked").stalls {
+                // Longer than any test.
                 std::thread::sleep(std::time::Duration::from_secs(600));
             }
             let mut contents = shared.lock().expect("no thread panicked");
@@ -186,7 +187,8 @@ impl Contents {
         parts.insert(format!("{have:020}"), request.body.clone());
         self.parts += 1;
         if all == "*" {
-            assert!(end.is_multiple_of(256 << 10) && end > have);
+            assert!(end.is_multiple_of(256 << 10));
+            assert!(end > have);
             return (308, Vec::new());
         }
         assert_eq!(all, end.to_string());
@@ -273,7 +275,8 @@ fn replicates(scheme: &str, address: &str) {
     assert_eq!(replica.document_count("films"), 51);
     let command = Command::new(binary()).args(["store", "verify", "--json", address]).args(&options[1..]).output();
     let sound: Value = serde_json::from_slice(&command.expect("runs").stdout).expect("JSON");
-    assert!(sound["sound"] == true && sound["objects"].as_u64() >= Some(3), "{sound}");
+    assert!(sound["sound"] == true, "{sound}");
+    assert!(sound["objects"].as_u64() >= Some(3), "{sound}");
     let tokens = store.contents().tokens;
     assert_eq!((1..10).contains(&tokens), scheme == "gs", "{tokens} tokens: one is used for many requests");
     assert!(store.contents().objects.keys().all(|key| key.starts_with("a b/")), "all below the prefix");
@@ -310,7 +313,7 @@ fn withholds(scheme: &str, address: &str, bring_back: impl FnOnce(&Server, &Path
     store.contents().refuses = false;
     for id in 1..3 {
         writer.add("books", json!([{ "id": id }]));
-        soon(&replica, &json!(id), || count(&replica, "books"));
+        until_count(&replica, "books", id);
     }
     assert_eq!(count(&replica, "films"), 3);
     let name = segment.file_name().unwrap().to_str().unwrap();
@@ -320,7 +323,8 @@ fn withholds(scheme: &str, address: &str, bring_back: impl FnOnce(&Server, &Path
     assert_eq!((&damage["indexUid"], &damage["file"]), (&json!("films"), &json!(name)));
     writer.fails(&writer.post("/indexes/films/documents", json!([{"id": 7}])), "invalid_store_file");
     let sent: Vec<String> = store.contents().objects.keys().filter(|key| key.contains(name)).cloned().collect();
-    assert!(sent.is_empty() && store.contents().uploads.is_empty(), "{sent:?}");
+    assert!(sent.is_empty(), "{sent:?}");
+    assert!(store.contents().uploads.is_empty(), "{sent:?}");
     assert!(writer.terminate().success());
     bring_back(&writer, &segment);
     writer.start_again();
@@ -385,7 +389,8 @@ fn snapshots(scheme: &str, address: &str) {
     let server = filled(&all);
     server.done(&server.post("/snapshots", json!(null)));
     let archive = store.contents().objects["a b/data.snapshot"].clone();
-    assert!(store.contents().parts > 1 && store.contents().uploads.is_empty(), "{}", archive.len());
+    assert!(store.contents().parts > 1, "{}", archive.len());
+    assert!(store.contents().uploads.is_empty(), "{}", archive.len());
     let file = kept.path().join("fetched.snapshot");
     std::fs::write(&file, archive).unwrap();
     let restored = Server::with_options(&["--import-snapshot", file.to_str().unwrap()]);
@@ -418,12 +423,11 @@ fn a_snapshot_that_is_canceled_leaves_nothing_in_google_cloud_storage() {
     let server = filled(&all);
     store.contents().stalls = true;
     let snapshot = server.post("/snapshots", json!(null));
-    while store.contents().uploads.is_empty() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    until(|| !store.contents().uploads.is_empty());
     server.done(&server.post("/tasks/cancel?types=snapshotCreation", json!(null)));
     assert_eq!(server.wait(&snapshot)["status"], "canceled");
-    assert!(store.contents().uploads.is_empty() && store.contents().objects.is_empty());
+    assert!(store.contents().uploads.is_empty());
+    assert!(store.contents().objects.is_empty());
 }
 
 /// Returns the output of a start that fails.

@@ -25,7 +25,8 @@ fn printed(output: &Output) -> String {
 #[track_caller]
 fn refused(output: &Output, reason: &str) {
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(1) && said.contains(reason), "no `{reason}` in: {said}");
+    assert_eq!(output.status.code(), Some(1), "no `{reason}` in: {said}");
+    assert!(said.contains(reason), "no `{reason}` in: {said}");
 }
 
 fn films() -> Server {
@@ -50,14 +51,16 @@ fn the_short_help_fits_a_screen_and_the_long_one_is_whole() {
         assert!(short.contains(word), "no {word} in:\n{short}");
     }
     let long = printed(&run(&["--help"]));
-    assert!(!short.contains("--ssl-cert-path") && long.contains("--ssl-cert-path"));
+    assert!(!short.contains("--ssl-cert-path"));
+    assert!(long.contains("--ssl-cert-path"));
     assert!(!long.contains("No effect"), "options without an effect are hidden");
     assert!(printed(&run(&["serve", "--help"])).contains("--ssl-cert-path"));
     assert_eq!(printed(&run(&["serve", "--version"])), printed(&run(&["--version"])));
     for command in [&["import"][..], &["build"], &["search"], &["evaluate"], &["sync"], &["verify"], &["store", "ls"]] {
         let (short, long) =
             (printed(&run(&[command, &["-h"]].concat())), printed(&run(&[command, &["--help"]].concat())));
-        assert!(short.lines().count() <= 40 && short.contains("--json"), "{command:?}:\n{short}");
+        assert!(short.lines().count() <= 40, "{command:?}:\n{short}");
+        assert!(short.contains("--json"), "{command:?}:\n{short}");
         assert!(long.lines().count() >= short.lines().count(), "{command:?}");
     }
     assert!(printed(&run(&["build", "--help"])).contains("--s3-bucket-url"));
@@ -138,7 +141,9 @@ fn what_a_change_of_settings_has_forgotten_is_said() {
 #[track_caller]
 fn complaint(output: &Output) -> Value {
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && said.ends_with('\n') && said.lines().count() == 1, "{said}");
+    assert!(!output.status.success(), "{said}");
+    assert!(said.ends_with('\n'), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
     serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"))
 }
 

@@ -38,7 +38,8 @@ fn a_checkout_says_its_commit_with_git_and_without() {
         let read = checkout::from_files(root);
         assert_eq!(read.sha, found.sha, "{root:?}");
         assert_eq!(read.date, date.filter(|_| date_without_git), "{root:?}");
-        assert!(!found.sources.is_empty() && found.sources.iter().all(|path| path.is_file()), "{found:?}");
+        assert!(!found.sources.is_empty(), "{found:?}");
+        assert!(found.sources.iter().all(|path| path.is_file()), "{found:?}");
     };
     check(&root, true);
     git(&root, &["worktree", "add", "--quiet", "-b", "other", "../other"]);
@@ -57,6 +58,9 @@ fn the_server_says_which_commit_it_is() {
     if checkout::from_git(repository()).is_none() {
         return;
     }
-    assert!(sha.len() == 40 && sha.bytes().all(|byte| byte.is_ascii_hexdigit()), "{version}");
-    assert!(date.len() == 20 && date.ends_with('Z') && date.as_bytes()[10] == b'T', "{version}");
+    assert_eq!(sha.len(), 40, "{version}");
+    assert!(sha.bytes().all(|byte| byte.is_ascii_hexdigit()), "{version}");
+    assert_eq!(date.len(), 20, "{version}");
+    assert!(date.ends_with('Z'), "{version}");
+    assert_eq!(date.as_bytes()[10], b'T', "{version}");
 }

@@ -72,7 +72,8 @@ fn one_failure_leaves_everything_as_it_was() {
     ] {
         let task = server.fails(&edit(&server, json!({"function": function})), code);
         let message = task["error"]["message"].as_str().unwrap();
-        assert!(message.starts_with("Index `films`: ") && message.contains(reason), "{message}");
+        assert!(message.starts_with("Index `films`: "), "{message}");
+        assert!(message.contains(reason), "{message}");
         assert_eq!((&task["details"]["editedDocuments"], &task["details"]["deletedDocuments"]), (&json!(0), &json!(0)));
         assert_eq!(documents(&server), before);
     }

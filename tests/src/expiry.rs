@@ -1,10 +1,10 @@
 //! Documents that expire: no request finds them, and a task removes them.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use crate::server::Server;
+use crate::server::{Server, soon, soon_as, until};
 
 fn seconds_from_now(seconds: i64) -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is later than 1970");
@@ -89,23 +89,15 @@ fn documents_expire_at_their_moment_and_are_removed_by_a_task() {
     let is_over = || seconds_from_now(0) >= moment;
     let (before, found) = (is_over(), server.ids("films", json!({})));
     assert!(before || is_over() || found == [1, 2, 3], "{found:?}");
-    while !is_over() {
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    until(is_over);
     assert_eq!(server.ids("films", json!({})), [2, 3]);
     let removal = || {
         let tasks = server.get("/tasks?types=documentDeletion&statuses=succeeded").ok();
         tasks["results"].as_array().expect("a list").first().cloned()
     };
-    let mut removed = removal();
-    for _ in 0..200 {
-        if removed.is_some() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(100));
-        removed = removal();
-    }
-    let removed = removed.expect("a task removes it within seconds");
+    let start = Instant::now();
+    let removed = soon(removal);
+    assert!(start.elapsed() < Duration::from_secs(20), "a task removes it within seconds, not {:?}", start.elapsed());
     assert_eq!((&removed["indexUid"], &removed["details"]["deletedDocuments"]), (&json!("films"), &json!(1)));
     server.set("films", json!({"expiryAttribute": null}));
     assert_eq!(server.ids("films", json!({})), [2, 3], "it is gone");
@@ -140,11 +132,7 @@ fn removed_documents_take_no_space() {
     let before = size("indexSize");
     server.set("films", json!({"expiryAttribute": "until"}));
     assert_eq!(server.document_count("films"), 200, "at once");
-    let start = std::time::Instant::now();
-    while size("indexSize") > before / 2 {
-        assert!(start.elapsed() < Duration::from_secs(100), "{} of {before} bytes are left", size("indexSize"));
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    soon_as(|bytes| *bytes <= before / 2, || size("indexSize"));
     assert!(size("usedIndexSize") <= size("indexSize"));
     let tasks = server.get("/tasks?types=documentDeletion").ok();
     assert_eq!(tasks["results"][0]["details"]["deletedDocuments"], 1800, "{tasks}");

@@ -102,7 +102,8 @@ fn changes_of_the_other_index_are_seen_at_once() {
     assert!(before.contains("Stanisław"), "{before}");
     server.add("authors", json!([{"id": "lem", "name": "S. Lem"}]));
     let (status, _, after) = ask(tag);
-    assert!(status == 200 && after.contains("S. Lem"), "{status} {after}");
+    assert_eq!(status, 200, "{status} {after}");
+    assert!(after.contains("S. Lem"), "{status} {after}");
 }
 
 #[test]

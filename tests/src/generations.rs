@@ -95,12 +95,8 @@ fn an_import_is_undone_and_the_undoing_too() {
     server.add("films", json!([{"id": 9, "title": "goes on"}]));
     assert_eq!(server.document_count("films"), 3);
     server.terminate();
-    let verified = std::process::Command::new(crate::server::binary())
-        .args(["verify", "--db-path"])
-        .arg(server.data_folder())
-        .output()
-        .expect("runs");
-    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
+    let (is_sound, said) = server.verify();
+    assert!(is_sound, "{said}");
 }
 
 #[test]
@@ -202,13 +198,9 @@ fn a_damaged_state_is_named_and_stops_nothing() {
     let mut bytes = std::fs::read(&manifest).expect("kept");
     bytes[100] ^= 1;
     std::fs::write(&manifest, bytes).unwrap();
-    let verified = std::process::Command::new(crate::server::binary())
-        .args(["verify", "--db-path"])
-        .arg(server.data_folder())
-        .output()
-        .expect("runs");
-    let shown = String::from_utf8_lossy(&verified.stdout).into_owned() + &String::from_utf8_lossy(&verified.stderr);
-    assert!(!verified.status.success() && shown.contains("kept beside the present one"), "{shown}");
+    let (is_sound, said) = server.verify();
+    assert!(!is_sound, "{said}");
+    assert!(said.contains("kept beside the present one"), "{said}");
     server.start_again();
     assert_eq!(server.ids("films", json!({"q": "broken"})), [3]);
     let now = states(&server);

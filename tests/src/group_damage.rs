@@ -3,35 +3,26 @@
 use std::collections::BTreeSet;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::replication::{Group, KEY, after, film};
-use crate::server::Server;
+use crate::server::{Server, soon, soon_as};
 
 pub(crate) fn films(count: u64) -> Value {
     (0..count).map(|id| film(id, &format!("Film number {id}"))).collect()
-}
-
-/// Asks until the answer is this.
-#[track_caller]
-pub(crate) fn soon<T: PartialEq + std::fmt::Debug>(server: &Server, wanted: &T, ask: impl Fn() -> T) {
-    let start = Instant::now();
-    loop {
-        let found = ask();
-        if found == *wanted {
-            return;
-        }
-        assert!(start.elapsed() < Duration::from_secs(100), "{found:?}, not {wanted:?}\n{}", server.log());
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 fn generation(server: &Server) -> Option<String> {
     let client = reqwest::blocking::Client::builder().no_proxy().build().unwrap();
     let answer = client.get(format!("{}/health", server.url)).send().unwrap();
     answer.headers().get("lamina-generation").map(|value| value.to_str().unwrap().to_owned())
+}
+
+/// Waits until an index has so many documents, or the code of its refusal is this.
+#[track_caller]
+pub(crate) fn until_count(server: &Server, uid: &str, wanted: u64) {
+    soon_as(|found| *found == wanted, || count(server, uid));
 }
 
 pub(crate) fn count(server: &Server, uid: &str) -> Value {
@@ -41,16 +32,9 @@ pub(crate) fn count(server: &Server, uid: &str) -> Value {
 
 /// Waits until the store has what the writer has: the newest segment of `group` besides those that were there `before`.
 fn new_segment(group: &Group, before: &[PathBuf]) -> PathBuf {
-    let start = Instant::now();
-    loop {
-        let is_new =
-            |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with("seg-") && !before.contains(path);
-        if let Some(segment) = group.objects("i/").into_iter().find(is_new) {
-            return segment;
-        }
-        assert!(start.elapsed() < Duration::from_secs(100), "no segment comes");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let is_new =
+        |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with("seg-") && !before.contains(path);
+    soon(|| group.objects("i/").into_iter().find(is_new))
 }
 
 /// Turns a byte of an object around; what it was before.
@@ -84,7 +68,7 @@ fn an_index_that_is_damaged_in_the_store_keeps_no_other_one_from_its_replicas() 
     replica.start_again();
     let empty = group.replica();
     for (replica, films) in [(&replica, json!(3)), (&empty, json!("index_not_here_yet"))] {
-        soon(replica, &json!(300), || count(replica, "large"));
+        until_count(replica, "large", 300);
         assert_eq!((count(replica, "small"), count(replica, "films")), (json!(1), films));
         replica.wait_for_log("is damaged: its checksum does not match");
         let uid = key["uid"].as_str().unwrap();
@@ -106,7 +90,7 @@ fn an_index_that_is_damaged_in_the_store_keeps_no_other_one_from_its_replicas() 
     let lost = group.objects("i/").into_iter().rfind(|path| of_films(path) && is_manifest(path));
     std::fs::remove_file(lost.expect("a manifest")).unwrap();
     let empty = group.replica();
-    soon(&empty, &json!(300), || count(&empty, "large"));
+    until_count(&empty, "large", 300);
     assert_eq!(count(&empty, "small"), 1);
 }
 
@@ -128,7 +112,7 @@ fn what_takes_the_place_of_an_index_takes_it_when_it_is_here() {
     let task = writer.add("books", json!([{"id": 1}]));
     drop(writer);
     replica.start_again();
-    soon(&replica, &json!(1), || count(&replica, "books"));
+    until_count(&replica, "books", 1);
     let counts = || ["films", "films-1", "films-2"].map(|uid| count(&replica, uid));
     assert_eq!(counts(), [json!(3), json!(3), json!("index_not_here_yet")]);
     std::fs::write(&segment, sound).unwrap();
@@ -158,7 +142,7 @@ fn an_index_that_is_damaged_at_the_writer_holds_no_other_one_back() {
     writer.start_again();
     writer.add("books", json!([{"id": 2}]));
     writer.add("new", json!([{"id": 1}]));
-    soon(&replica, &json!(1), || count(&replica, "new"));
+    until_count(&replica, "new", 1);
     writer.wait_for_log("publishing: index `films`: a segment is damaged");
     assert_eq!((count(&replica, "books"), count(&replica, "films")), (json!(2), json!(300)));
     assert_eq!(generation(&replica), Some(first["batchUid"].to_string()));
@@ -221,7 +205,7 @@ fn a_file_that_is_damaged_between_its_commit_and_its_publication_is_named_and_no
         let damage = |segment: &Path| if reason == "length" { cut(segment) } else { flip(segment, place) };
         let name = damaged_before_it_is_sent(&group, &writer, damage, |_| ());
         writer.add("books", json!([{"id": 1}]));
-        soon(&replica, &json!(1), || count(&replica, "books"));
+        until_count(&replica, "books", 1);
         assert_eq!(count(&replica, "films"), 3);
         assert_eq!(generation(&replica), Some(first["batchUid"].to_string()));
         writer.wait_for_log(&format!("publishing: index `films`: the file `{name}` is damaged on this server: "));
@@ -265,7 +249,7 @@ fn with_a_journal_a_damaged_index_is_held_back_alone_and_loses_nothing() {
         writer.wait_for_log(&format!("publishing: index `films`: the file `{name}` is damaged on this server: "));
         for id in 2..5 {
             writer.add("books", json!([{"id": id}]));
-            soon(&replica, &json!(id), || count(&replica, "books"));
+            until_count(&replica, "books", id);
         }
         assert_eq!(count(&replica, "films"), 3);
         writer.fails(&writer.post("/indexes/films/documents", json!([{"id": 1000}])), "invalid_store_file");
@@ -274,15 +258,15 @@ fn with_a_journal_a_damaged_index_is_held_back_alone_and_loses_nothing() {
             writer.start_again();
         }
         writer.add("new", json!([{"id": 1}]));
-        soon(&replica, &json!(1), || count(&replica, "new"));
+        until_count(&replica, "new", 1);
         writer.done(&writer.delete("/indexes/books/documents/4"));
-        soon(&replica, &json!(3), || count(&replica, "books"));
+        until_count(&replica, "books", 3);
         assert_eq!(count(&replica, "films"), 3);
         writer.kill();
         assert!(replica.terminate().success());
         let address = group.address();
         let taker = replica.with_other_options(&["--master-key", KEY, "--publish", &address, "--durability", "store"]);
-        soon(&taker, &json!(300), || count(&taker, "films"));
+        until_count(&taker, "films", 300);
         assert_eq!((count(&taker, "books"), count(&taker, "new")), (json!(3), json!(1)));
         let again = taker.get("/tasks?indexUids=films").ok();
         assert_eq!(again["total"], 1, "what failed is not tried again: {again}");
@@ -310,8 +294,8 @@ fn with_a_journal_a_damaged_index_whose_name_has_changed_holds_all_back() {
     assert!(replica.terminate().success());
     let address = group.address();
     let taker = replica.with_other_options(&["--master-key", KEY, "--publish", &address, "--durability", "store"]);
-    soon(&taker, &json!(300), || count(&taker, "books"));
-    soon(&taker, &json!(2), || count(&taker, "films"));
+    until_count(&taker, "books", 300);
+    until_count(&taker, "films", 2);
 }
 
 #[test]
@@ -328,7 +312,7 @@ fn a_replica_whose_own_files_are_damaged_fetches_them_again() {
     let sound = damage(&object);
     let task = writer.add("books", json!([{"id": 2}]));
     replica.start_again();
-    soon(&replica, &json!(2), || count(&replica, "books"));
+    until_count(&replica, "books", 2);
     replica.get("/indexes/films/search?q=film").refused(500, "invalid_store_file");
     std::fs::write(&object, sound).unwrap();
     assert_eq!(after(&replica, &task, "/indexes/films/stats")["numberOfDocuments"], 300);

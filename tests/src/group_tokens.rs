@@ -1,26 +1,14 @@
 //! Tenant tokens in a group: what a key of the writer has signed is good wherever the master key is the same, also after a takeover.
 
-use std::time::{Duration, Instant};
-
 use jsonwebtoken::Algorithm;
 use serde_json::{Value, json};
 
 use crate::keys::ask;
 use crate::replication::{Group, KEY, after};
-use crate::server::{Answer, Server};
+use crate::server::{Answer, Server, until};
 use crate::tenants::sign;
 
 const OTHER_KEY: &str = "another-master-key-than-theirs";
-
-/// Tries until it is so.
-#[track_caller]
-fn soon(server: &Server, is_so: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < Duration::from_secs(100), "{}", server.log());
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
 
 /// Searches as a tenant who may see the films of one company.
 fn search(server: &Server, token: &str) -> Answer {
@@ -57,13 +45,11 @@ fn a_token_is_good_on_every_server_with_the_master_key_of_the_writer() {
     after(&same, &task, "/indexes");
     after(&other, &task, "/indexes");
     // The key comes a moment later; its filter is that of the writer.
-    soon(&same, || search(&same, &token).status == 200);
+    until(|| search(&same, &token).status == 200);
     assert_eq!([&writer, &same].map(|server| ids(&search(server, &token))), [[1], [1]]);
     // With another master key, the key has another value: its server says so, and lets no token of the writer in.
     other.wait_for_log("another master key than the writer");
-    soon(&other, || {
-        ask(&other, OTHER_KEY, "GET", &format!("/keys/{}", uid.as_str().unwrap()), &Value::Null).status == 200
-    });
+    until(|| ask(&other, OTHER_KEY, "GET", &format!("/keys/{}", uid.as_str().unwrap()), &Value::Null).status == 200);
     search(&other, &token).refused(403, "invalid_api_key");
     let own_key = ask(&other, OTHER_KEY, "GET", &format!("/keys/{}", uid.as_str().unwrap()), &Value::Null).ok();
     let claims = json!({"apiKeyUid": uid, "searchRules": ["*"]});
@@ -75,11 +61,11 @@ fn a_token_is_good_on_every_server_with_the_master_key_of_the_writer() {
     // Started with the right one, it is like the others.
     assert!(other.terminate().success());
     let other = other.with_other_options(&["--master-key", KEY, "--follow", &group.address()]);
-    soon(&other, || ids(&search(&other, &token)) == [1]);
+    until(|| ids(&search(&other, &token)) == [1]);
     // What is deleted at the writer is deleted everywhere.
     assert_eq!(writer.delete(&format!("/keys/{}", uid.as_str().unwrap())).status, 204);
     for server in [&same, &other] {
-        soon(server, || search(server, &token).status == 403);
+        until(|| search(server, &token).status == 403);
     }
 }
 
@@ -92,14 +78,14 @@ fn a_token_outlives_its_writer() {
     let (token, uid) = token(&writer);
     let mut taker = group.replica();
     after(&taker, &task, "/indexes");
-    soon(&taker, || ids(&search(&taker, &token)) == [1]);
+    until(|| ids(&search(&taker, &token)) == [1]);
     writer.kill();
     assert!(taker.terminate().success());
     let taker = taker.with_other_options(&["--master-key", KEY, "--publish", &group.address()]);
     let replica = group.replica();
-    soon(&replica, || ids(&search(&replica, &token)) == [1]);
+    until(|| ids(&search(&replica, &token)) == [1]);
     assert_eq!(ids(&search(&taker, &token)), [1]);
     assert_eq!(taker.delete(&format!("/keys/{}", uid.as_str().unwrap())).status, 204);
     search(&taker, &token).refused(403, "invalid_api_key");
-    soon(&replica, || search(&replica, &token).status == 403);
+    until(|| search(&replica, &token).status == 403);
 }

@@ -62,7 +62,8 @@ fn no_task_or_batch_names_an_index_that_the_key_may_not_know() {
         for shown in &seen {
             assert!(!shown.to_string().contains(HIDDEN), "{path}: {shown}");
             let alone = ask(&server, &key, "GET", &format!("{one}/{}", shown["uid"]), &Value::Null);
-            assert!(alone.status == 200 && !alone.text.contains(HIDDEN), "{}", alone.text);
+            assert_eq!(alone.status, 200, "{}", alone.text);
+            assert!(!alone.text.contains(HIDDEN), "{}", alone.text);
         }
     }
     let clones = list("/tasks?types=indexClone&limit=1000", &key);

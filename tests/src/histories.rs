@@ -1,12 +1,14 @@
 //! Servers that have been the writer, and have commits that no other one knows, when they follow again.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::server::Server;
+use crate::failover::look_again;
+use crate::replication::until_published;
+use crate::server::{Server, soon, until};
 
 const KEY: &str = "a-master-key-for-groups";
 
@@ -14,26 +16,6 @@ fn member(store: &TempDir, more: &[&str]) -> Server {
     let address = format!("file://{}/store", store.path().display());
     let options = ["--master-key", KEY, "--follow", &address, "--standby", "--takeover-after", "1s"];
     Server::with_options(&[&options[..], more].concat()).with_key(KEY)
-}
-
-/// Tries until it works.
-#[track_caller]
-fn soon<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
-    let start = Instant::now();
-    loop {
-        if let Some(found) = attempt() {
-            return found;
-        }
-        assert!(start.elapsed() < Duration::from_secs(120), "it does not come to that");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// Updates the address of the process, which has another port after a restart.
-fn look_again(server: &mut Server) {
-    let log = server.log();
-    let said = log.lines().rev().find_map(|line| line.strip_prefix("Listening on"));
-    server.url = said.expect("an address").trim().to_owned();
 }
 
 fn count(server: &mut Server, index: &str) -> Option<u64> {
@@ -71,25 +53,25 @@ fn a_former_writer_whose_first_attempt_to_follow_fails_loses_nothing_that_was_ac
     let mut second = member(&store, &["--durability", "store"]);
     write(&mut first, "aaa", 0..5);
     write(&mut first, "zzz", 0..500);
-    soon(|| (count(&mut second, "zzz") == Some(500) && count(&mut second, "aaa") == Some(5)).then_some(()));
+    until(|| count(&mut second, "zzz") == Some(500) && count(&mut second, "aaa") == Some(5));
+    // The interval of publication goes by: what comes next is published at once.
     std::thread::sleep(Duration::from_secs(5));
     write(&mut first, "zzz", 500..501);
-    soon(|| (count(&mut second, "zzz") == Some(501)).then_some(()));
+    until(|| count(&mut second, "zzz") == Some(501));
     // Acknowledged and carried out, many commits ahead of what is published.
     (10..20).for_each(|id| drop(write(&mut first, "aaa", id..id + 1)));
     first.kill();
     write(&mut second, "aaa", 20..22);
     assert_eq!(count(&mut second, "aaa"), Some(17), "the journal has them");
-    write(&mut second, "zzz", 600..603);
-    soon(|| (newest_segment(store.path()).exists()).then_some(()));
-    std::thread::sleep(Duration::from_secs(3));
+    let last = write(&mut second, "zzz", 600..603);
+    until_published(&second, &last);
     // Of one index everything comes at once, of the other one an object is missing.
     let (newest, hidden) = (newest_segment(store.path()), store.path().join("hidden"));
     std::fs::rename(&newest, &hidden).unwrap();
     first.start_again();
     first.wait_for_log("there is no object");
     std::fs::rename(&hidden, &newest).unwrap();
-    soon(|| (count(&mut first, "aaa") == Some(17) && count(&mut first, "zzz") == Some(504)).then_some(()));
+    until(|| count(&mut first, "aaa") == Some(17) && count(&mut first, "zzz") == Some(504));
     // Its state is that of the writer: the same number, too.
     let generation = |server: &Server| server.get("/indexes/aaa/generations").ok()["results"][0]["generation"].clone();
     assert_eq!(generation(&first), generation(&second));
@@ -97,7 +79,7 @@ fn a_former_writer_whose_first_attempt_to_follow_fails_loses_nothing_that_was_ac
     write(&mut first, "aaa", 30..31);
     assert_eq!((count(&mut first, "aaa"), count(&mut first, "zzz")), (Some(18), Some(504)));
     second.start_again();
-    soon(|| (count(&mut second, "aaa") == Some(18)).then_some(()));
+    until(|| count(&mut second, "aaa") == Some(18));
 }
 
 #[test]
@@ -106,10 +88,10 @@ fn kept_states_and_names_outlive_a_takeover() {
     let options = ["--durability", "store", "--keep", "1h"];
     let (mut first, mut second) = (member(&store, &options), member(&store, &options));
     write(&mut first, "films", 0..50);
-    soon(|| (count(&mut second, "films") == Some(50)).then_some(()));
+    until(|| count(&mut second, "films") == Some(50));
     let full = first.get("/indexes/films/generations").ok()["results"][0]["generation"].clone();
     first.done(&first.delete("/indexes/films/documents"));
-    soon(|| (count(&mut second, "films") == Some(0)).then_some(()));
+    until(|| count(&mut second, "films") == Some(0));
     let answer = first.post("/indexes/films/documents", json!([{"id": 100}]));
     assert_eq!(answer.status, 202);
     first.kill();

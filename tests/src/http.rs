@@ -187,10 +187,8 @@ fn the_pages_of_routes_and_errors_need_no_key() {
         assert!(text == "viewer" || page.text().unwrap().contains(text), "{path}");
     }
     let link = server.get("/indexes").body["link"].as_str().expect("a link").to_owned();
-    assert!(
-        link.starts_with("http://127.0.0.1:") && link.ends_with("/docs/errors#missing_authorization_header"),
-        "{link}"
-    );
+    assert!(link.starts_with("http://127.0.0.1:"), "{link}");
+    assert!(link.ends_with("/docs/errors#missing_authorization_header"), "{link}");
 }
 
 #[test]
@@ -366,11 +364,14 @@ fn heads_that_a_proxy_may_read_otherwise_are_refused() {
     );
     for first in [length, chunked] {
         let said = answered(&server, &format!("{first}GET /health HTTP/1.1\r\nHost: localhost\nX: y\r\n\r\n"));
-        assert!(said.contains("202 Accepted") && said.contains("400 Bad Request"), "{said}");
+        assert!(said.contains("202 Accepted"), "{said}");
+        assert!(said.contains("400 Bad Request"), "{said}");
         let said =
             answered(&server, &format!("{first}GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"));
-        assert!(said.contains("202 Accepted") && said.contains("200 OK"), "{said}");
+        assert!(said.contains("202 Accepted"), "{said}");
+        assert!(said.contains("200 OK"), "{said}");
     }
     let refused = answered(&server, "GET /health HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n");
-    assert!(refused.contains("more than one `Host` header") && refused.contains("bad_request"), "{refused}");
+    assert!(refused.contains("more than one `Host` header"), "{refused}");
+    assert!(refused.contains("bad_request"), "{refused}");
 }

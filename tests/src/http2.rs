@@ -85,6 +85,7 @@ impl Client {
             all.extend(bytes);
             assert!(start.elapsed() < FAR_TOO_LONG, "the connection does not end");
             act(&mut self);
+            // A client that keeps busy, but not without a pause.
             std::thread::sleep(Duration::from_millis(30));
         }
         all
@@ -174,6 +175,7 @@ fn clients_that_go_on_are_served() {
     let mut answers = Vec::new();
     for number in 0..10 {
         assert!(client.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1 + 2 * number, &head("GET", "/health"))));
+        // All requests together take longer than the server waits for one that does nothing.
         std::thread::sleep(Duration::from_millis(300));
         answers.extend(client.read().expect("the connection lives"));
     }

@@ -84,7 +84,8 @@ fn compaction_drops_what_is_deleted() {
     assert_eq!((answer.status, &answer.body["type"]), (202, &json!("indexCompaction")));
     let task = server.done(&answer);
     let size = |name: &str| task["details"][name].as_str().unwrap_or_else(|| panic!("{task}")).to_owned();
-    assert!(size("preCompactionSize").ends_with("iB") && size("postCompactionSize").ends_with("iB"), "{task}");
+    assert!(size("preCompactionSize").ends_with("iB"), "{task}");
+    assert!(size("postCompactionSize").ends_with("iB"), "{task}");
     let batch = server.get(&format!("/batches/{}", task["batchUid"])).ok();
     // A merge beside the queue may have left nothing to do but to wait for it.
     assert!(batch["stats"]["progressTrace"]["processing tasks > waiting for other merges"].is_string(), "{batch}");

@@ -1,12 +1,10 @@
 //! API keys: their life, what each of them may do on each route, what they may see.
 
-use std::time::Duration;
-
 use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderMap};
 use serde_json::{Value, json};
 
-use crate::server::{Answer, Server};
+use crate::server::{Answer, Server, has_ended, soon_as};
 
 pub(crate) const MASTER: &str = "a-master-key-of-32-characters-ab";
 
@@ -44,14 +42,7 @@ pub(crate) fn value(key: &Value) -> String {
 pub(crate) fn finish(server: &Server, answer: &Answer) -> Value {
     assert!(matches!(answer.status, 200 | 202), "not accepted: {answer:?}");
     let path = format!("/tasks/{}", answer.body["taskUid"]);
-    for _ in 0..60_000 {
-        let task = ask(server, MASTER, "GET", &path, &Value::Null).ok();
-        if matches!(task["status"].as_str(), Some("succeeded" | "failed" | "canceled")) {
-            return task;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    panic!("the task does not end: {answer:?}");
+    soon_as(has_ended, || ask(server, MASTER, "GET", &path, &Value::Null).ok())
 }
 
 #[test]

@@ -54,6 +54,7 @@ mod keys;
 mod kills;
 mod languages;
 mod lasting;
+#[cfg(feature = "local-models")]
 mod local_models;
 mod lost_store;
 mod marks;

@@ -139,7 +139,8 @@ fn what_is_wrong_is_said_to_the_model() {
     let refused = |url: &str, options: &[&str], arguments: Value, reason: &str| {
         let answer = called(url, options, "search", arguments);
         let said = answer["result"]["content"][0]["text"].as_str().expect("text");
-        assert!(answer["result"]["isError"] == true && said.contains(reason), "{answer}");
+        assert!(answer["result"]["isError"] == true, "{answer}");
+        assert!(said.contains(reason), "{answer}");
     };
     refused(&server.url, &[], json!({"index": "absent", "q": ""}), "Index `absent` not found.");
     refused(&server.url, &[], json!({"index": "films", "q": "", "filter": "title = x"}), "not filterable");
@@ -251,7 +252,8 @@ fn over_http_tools_do_what_the_key_may_do() {
     ] {
         let result = called(name, arguments);
         let said = result["content"][0]["text"].as_str().expect("text");
-        assert!(result["isError"] == true && said.contains(reason), "{name}: {result}");
+        assert!(result["isError"] == true, "{name}: {result}");
+        assert!(said.contains(reason), "{name}: {result}");
     }
     // Without a key, or with one that may not search, no message is read.
     server.send(server.request(Method::POST, "/mcp").json(&json!({}))).refused(401, "missing_authorization_header");
@@ -333,7 +335,8 @@ fn searches_take_what_a_model_needs() {
     assert!(refused["result"]["content"][0]["text"].as_str().expect("text").contains("`no`"), "{refused}");
     let listed =
         |path: &str| server.post(path, json!({"id": 1, "method": "tools/list"})).ok()["result"]["tools"].to_string();
-    assert!(listed("/mcp?index=texts").contains("Fields: `year`") && listed("/mcp?index=texts").contains("`own`"));
+    assert!(listed("/mcp?index=texts").contains("Fields: `year`"));
+    assert!(listed("/mcp?index=texts").contains("`own`"));
     assert!(listed("/mcp").contains("`texts`: filters and facets by `year`"), "{}", listed("/mcp"));
 }
 
@@ -380,7 +383,8 @@ fn aliases_and_tenant_tokens_hold_for_every_tool() {
         assert_eq!(called(&key, "/mcp", name, named)["isError"], true, "{name}");
     }
     let tools = ask(&server, &key, "POST", "/mcp", &json!({"id": 1, "method": "tools/list"})).ok().to_string();
-    assert!(tools.contains("`films`") && !tools.contains("`books`"), "{tools}");
+    assert!(tools.contains("`films`"), "{tools}");
+    assert!(!tools.contains("`books`"), "{tools}");
     let token = crate::tenants::token(&made, json!({"films": {"filter": "group = a"}}));
     let found = result_text(&called(&token, "/mcp", "search", json!({"index": "films", "q": "up"})));
     assert_eq!((&found["estimatedTotalHits"], &found["hits"][0]["id"]), (&json!(1), &json!(1)));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 
 use crate::receiver::{Received, Reply, answering};
-use crate::server::Server;
+use crate::server::{Server, until};
 
 /// Content of the store, and its requests.
 #[derive(Default)]
@@ -40,6 +40,7 @@ impl Store {
         let url = answering(move |request| {
             let stalls = request.method == "PUT" && shared.lock().expect("no thread panicked").stalls;
             if stalls {
+                // Longer than any test.
                 std::thread::sleep(std::time::Duration::from_secs(600));
             }
             let (status, headers, body) = shared.lock().expect("no thread panicked").answer(&request);
@@ -104,11 +105,8 @@ impl Contents {
             }
             None => "AKIATEST",
         };
-        assert!(
-            authorization.starts_with(&format!("AWS4-HMAC-SHA256 Credential={key}/"))
-                && authorization.contains("/here/s3/aws4_request,"),
-            "{authorization}"
-        );
+        assert!(authorization.starts_with(&format!("AWS4-HMAC-SHA256 Credential={key}/")), "{authorization}");
+        assert!(authorization.contains("/here/s3/aws4_request,"), "{authorization}");
         assert_eq!(request.header("x-amz-content-sha256").map(str::len), Some(64));
         let (path, query) = request.path.split_once('?').expect("all requests have a query");
         self.asked.push(format!("{} {path}", request.method));
@@ -177,7 +175,8 @@ fn a_server_starts_from_a_snapshot_that_went_through_a_store() {
     assert!(!server.folder().join("snapshots/data.snapshot").exists(), "there only");
     let archive = store.contents().objects.get(OBJECT).cloned().expect("an object of that name");
     let parts = store.contents().asked.iter().filter(|asked| asked.starts_with("PUT")).count();
-    assert!(parts > 3 && archive.len() > 3 * 20_000, "{parts} parts, {} bytes", archive.len());
+    assert!(parts > 3, "{parts} parts, {} bytes", archive.len());
+    assert!(archive.len() > 3 * 20_000, "{parts} parts, {} bytes", archive.len());
     let batch = server.get(&format!("/batches/{}", task["batchUid"])).ok();
     assert!(batch["stats"]["progressTrace"].get("processing tasks > linking the indexes").is_some(), "{batch}");
 
@@ -200,7 +199,8 @@ fn a_store_that_refuses_or_fails_is_reported() {
     store.contents().refuses = true;
     let task = server.fails(&server.post("/snapshots", json!(null)), "invalid_s3_snapshot_request");
     let message = task["error"]["message"].as_str().unwrap();
-    assert!(message.contains("AccessDenied: Not you.") && !message.contains("secret"), "{message}");
+    assert!(message.contains("AccessDenied: Not you."), "{message}");
+    assert!(!message.contains("secret"), "{message}");
     store.contents().refuses = false;
     // Begun, and then nothing works but the end.
     store.contents().failures = 5;
@@ -222,9 +222,7 @@ fn a_canceled_snapshot_ends_at_once_and_leaves_no_parts() {
     let server = filled(&store.options());
     store.contents().stalls = true;
     let snapshot = server.post("/snapshots", json!(null));
-    while store.contents().uploads.is_empty() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    until(|| !store.contents().uploads.is_empty());
     let batch = server.get("/batches?statuses=processing").ok()["results"][0].clone();
     let steps = batch["progress"]["steps"].as_array().expect("steps");
     assert_eq!(

@@ -55,7 +55,8 @@ fn metrics_are_behind_their_feature_and_report_what_happened() {
             line.unwrap_or_else(|| panic!("no `{name}`")).parse().unwrap()
         };
         let (resident, heap) = (gauge("process_resident_memory_bytes"), gauge("lamina_heap_bytes"));
-        assert!(heap > 1 << 20 && resident > heap, "{resident} {heap}");
+        assert!(heap > 1 << 20, "{resident} {heap}");
+        assert!(resident > heap, "{resident} {heap}");
     }
     let batch = server.get("/batches/0").ok();
     assert!(batch["stats"]["progressTrace"]["processing tasks > committing"].is_string(), "{batch}");

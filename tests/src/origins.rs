@@ -40,7 +40,8 @@ fn without_a_key_pages_of_strangers_are_refused() {
             let body: serde_json::Value = answer.json().expect("an error");
             assert_eq!((&body["code"], &body["type"]), (&json!("foreign_origin"), &json!("auth")));
             let message = body["message"].as_str().expect("a message");
-            assert!(message.contains("`--master-key`") && message.contains("`--allowed-origins`"), "{message}");
+            assert!(message.contains("`--master-key`"), "{message}");
+            assert!(message.contains("`--allowed-origins`"), "{message}");
         }
     }
     // A name that a stranger has given to this machine.

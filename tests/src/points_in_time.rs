@@ -6,7 +6,7 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::server::Server;
+use crate::server::{Server, soon_as};
 
 fn pages(server: &Server, point: &Value) -> Vec<u64> {
     (0..4)
@@ -33,15 +33,7 @@ fn segment_files(data: &Path) -> Vec<String> {
 /// Files go with the last reader, which may be just about to let go of them.
 #[track_caller]
 fn wait_until_gone(server: &Server, files: &[String]) {
-    let start = std::time::Instant::now();
-    loop {
-        let now = segment_files(&server.data_folder());
-        if !files.iter().any(|file| now.contains(file)) {
-            return;
-        }
-        assert!(start.elapsed() < Duration::from_secs(120), "{files:?} {now:?}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    soon_as(|now| !files.iter().any(|file| now.contains(file)), || segment_files(&server.data_folder()));
 }
 
 #[test]
@@ -50,7 +42,8 @@ fn pages_stay_the_same_while_writes_go_on() {
     server.add("films", (0..40).map(film).collect());
     let first = server.search("films", json!({"q": "film", "limit": 1, "pointInTime": {}}));
     let point = first["pointInTime"]["id"].clone();
-    assert!(point.is_string() && first["pointInTime"]["expiresAt"].is_string(), "{first}");
+    assert!(point.is_string(), "{first}");
+    assert!(first["pointInTime"]["expiresAt"].is_string(), "{first}");
     let old_files = segment_files(&server.data_folder());
     let before = pages(&server, &point);
     assert_eq!(before.len(), 40);
@@ -93,6 +86,7 @@ fn views_end_by_themselves_and_belong_to_their_index() {
     server.post("/indexes/books/search", query.clone()).refused(404, "point_in_time_not_found");
     server.post("/indexes/films/search", query.clone()).ok();
     let opened = server.search("films", json!({"pointInTime": {"keepAliveMs": 1}}))["pointInTime"]["id"].clone();
+    // Longer than it is kept.
     std::thread::sleep(Duration::from_millis(20));
     let query = json!({"pointInTime": {"id": opened}});
     server.post("/indexes/films/search", query).refused(404, "point_in_time_not_found");
@@ -130,7 +124,8 @@ fn multi_searches_and_facet_searches_see_the_same_state() {
     let queries = json!([{"indexUid": "films", "q": "film"}, {"indexUid": "books", "limit": 1}]);
     let opened = server.post("/multi-search", json!({"queries": queries, "pointInTime": {}})).ok();
     let point = opened["pointInTime"].clone();
-    assert!(point["expiresAt"].is_string() && opened["results"][0]["pointInTime"].is_null(), "{opened}");
+    assert!(point["expiresAt"].is_string(), "{opened}");
+    assert!(opened["results"][0]["pointInTime"].is_null(), "{opened}");
     let point = json!({"id": point["id"]});
     let own = json!({"queries": [{"indexUid": "films", "pointInTime": {}}, {"indexUid": "films"}]});
     let own = server.post("/multi-search", own).ok()["results"][0]["pointInTime"]["id"].clone();
@@ -194,10 +189,14 @@ fn answers_that_the_client_has_are_not_sent_again() {
     assert_eq!(ask("/indexes/films/search?pointInTime=", Some("*")).0, 200, "it holds a state");
     server.add("films", json!([film(3)]));
     let (status, newer, body) = ask(path, Some(&tag));
-    assert!(status == 200 && newer.as_ref() != Some(&tag) && body.contains("number 3"), "{body}");
+    assert_eq!(status, 200, "{body}");
+    assert!(newer.as_ref() != Some(&tag), "{body}");
+    assert!(body.contains("number 3"), "{body}");
     server.set("films", json!({"displayedAttributes": ["id"]}));
     let (status, newest, body) = ask(path, newer.as_deref());
-    assert!(status == 200 && newest != newer && !body.contains("number"), "{body}");
+    assert_eq!(status, 200, "{body}");
+    assert!(newest != newer, "{body}");
+    assert!(!body.contains("number"), "{body}");
     server.done(&server.delete("/indexes/films"));
     assert_eq!(ask(path, newest.as_deref()).0, 404);
     server.add("films", json!([film(1), film(2)]));

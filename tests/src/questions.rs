@@ -138,7 +138,8 @@ fn hits_report_why_they_are_hits() {
     assert_eq!(whole["rules"][0]["groups"]["2 of 2 words"], 1, "{whole}");
     assert_eq!(whole["limits"], json!([]));
     let plain = server.search("films", json!({"q": "alein spa"}));
-    assert!(plain.get("explanation").is_none() && plain["hits"][0].get("_explanation").is_none());
+    assert!(plain.get("explanation").is_none());
+    assert!(plain["hits"][0].get("_explanation").is_none());
     server.post("/indexes/films/search", json!({"explain": 3})).refused(400, "invalid_search_explain");
     assert!(
         server.get("/indexes/films/search?q=alien&explainDocumentId=2").ok()["explanation"]["document"].is_object()
@@ -212,7 +213,8 @@ fn merged_lists_are_explained() {
     assert!(answer.get("explanation").is_none());
     let explained: Vec<bool> =
         answer["hits"].as_array().unwrap().iter().map(|hit| hit.get("_explanation").is_some()).collect();
-    assert!(explained.contains(&true) && explained.contains(&false), "{answer}");
+    assert!(explained.contains(&true), "{answer}");
+    assert!(explained.contains(&false), "{answer}");
     let wrong = json!([{"indexUid": "films", "explain": 3}]);
     server.post("/multi-search", body(json!({}), &wrong)).refused(400, "invalid_search_explain");
 }
@@ -321,7 +323,8 @@ fn constants_and_weights_order_the_hits_of_questions() {
         answer["hits"].as_array().unwrap().iter().map(|hit| hit["_rankingScore"].clone()).collect()
     };
     let same = scores(json!({"q": "storm ", "matchingStrategy": "any", "showRankingScore": true}));
-    assert!(same.len() == 3 && same.iter().all(|score| *score == same[0]), "{same:?}");
+    assert_eq!(same.len(), 3, "{same:?}");
+    assert!(same.iter().all(|score| *score == same[0]), "{same:?}");
     // A long field counts less, unless b is 0.
     server.set("notes", json!({"bm25": {"k1": null, "b": 0}}));
     assert_eq!(server.get("/indexes/notes/settings/bm25").ok(), json!({"k1": 1.2, "b": 0.0}));

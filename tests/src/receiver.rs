@@ -48,6 +48,7 @@ impl Behaviour {
                 Some(((head(headers, "Connection: close") + &body).into_bytes(), Then::Leave))
             }
             Behaviour::Stall => {
+                // Longer than any test.
                 std::thread::sleep(Duration::from_secs(600));
                 None
             }

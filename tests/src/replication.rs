@@ -1,14 +1,13 @@
 //! Servers that publish to a store, and replicas that follow.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::server::{Server, binary, command};
+use crate::server::{Server, binary, command, soon_as, until};
 
 pub(crate) const KEY: &str = "a-master-key-for-replicas";
 
@@ -59,14 +58,14 @@ impl Group {
 pub(crate) fn after(replica: &Server, task: &Value, path: &str) -> Value {
     let sign = if path.contains('?') { '&' } else { '?' };
     let path = format!("{path}{sign}minGeneration={}", task["batchUid"]);
-    let start = Instant::now();
-    loop {
-        let answer = replica.get(&path);
-        if answer.body["code"] != "generation_not_reached" {
-            return answer.ok();
-        }
-        assert!(start.elapsed() < Duration::from_secs(200), "{answer:?}\n{}", replica.log());
-    }
+    soon_as(|answer| answer.body["code"] != "generation_not_reached", || replica.get(&path)).ok()
+}
+
+/// Waits until the store has what the task of a writer did.
+#[track_caller]
+pub(crate) fn until_published(writer: &Server, task: &Value) {
+    let batch = task["batchUid"].as_u64().expect("a batch");
+    soon_as(|answer| answer["generation"].as_u64() >= Some(batch), || writer.get("/replicas").ok());
 }
 
 pub(crate) fn film(id: u64, title: &str) -> Value {
@@ -121,11 +120,7 @@ fn keys_of_the_writer_open_its_replicas() {
         let url = format!("{}/indexes/films/search", replica.url);
         client.post(url).bearer_auth(&key).json(&json!({"q": "alien"})).send().unwrap().status().as_u16()
     };
-    let start = Instant::now();
-    while with_key(&replica) != 200 {
-        assert!(start.elapsed() < Duration::from_secs(100), "{}", replica.log());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    soon_as(|status| *status == 200, || with_key(&replica));
     // What it has outlives it, and the store.
     assert!(replica.terminate().success());
     std::fs::rename(group.store(), group.folder.path().join("away")).unwrap();
@@ -259,7 +254,8 @@ fn a_server_with_another_state_does_not_publish() {
     let options = ["--publish".to_owned(), group.address()];
     let output = command(folder.path(), &options).output().expect("the binary starts");
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && text.contains("does not have its newest state"), "{text}");
+    assert!(!output.status.success(), "{text}");
+    assert!(text.contains("does not have its newest state"), "{text}");
     writer.start_again();
     assert_eq!(writer.document_count("films"), 1);
     // A folder of before is one of another state, too.
@@ -273,7 +269,8 @@ fn a_server_with_another_state_does_not_publish() {
     assert!(writer.terminate().success());
     let output = command(folder.path(), &options).output().expect("the binary starts");
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && text.contains("is older than what was published"), "{text}");
+    assert!(!output.status.success(), "{text}");
+    assert!(text.contains("is older than what was published"), "{text}");
 }
 
 /// By hand: the folder of a replica becomes that of the writer.
@@ -288,7 +285,8 @@ fn a_replica_can_take_over() {
     assert!(second.terminate().success());
     let second = second.with_other_options(&["--master-key", KEY, "--publish", &group.address()]);
     let later = second.add("films", json!([film(3, "Casablanca")]));
-    assert!(later["uid"].as_u64() > task["uid"].as_u64() && later["batchUid"].as_u64() > task["batchUid"].as_u64());
+    assert!(later["uid"].as_u64() > task["uid"].as_u64());
+    assert!(later["batchUid"].as_u64() > task["batchUid"].as_u64());
     assert_eq!(after(&third, &later, "/indexes/films/search?q=casablanca")["hits"][0]["id"], 3);
     assert_eq!(third.document_count("films"), 3);
 }
@@ -315,11 +313,7 @@ fn damaged_objects_are_named_and_change_nothing() {
     replica.wait_for_log("is damaged: its checksum does not match");
     assert_eq!(replica.document_count("films"), 1);
     std::fs::write(segment, &sound).unwrap();
-    let start = Instant::now();
-    while replica.document_count("films") != 2 {
-        assert!(start.elapsed() < Duration::from_secs(100), "{}", replica.log());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    soon_as(|count| *count == 2, || replica.document_count("films"));
     // So are roots that are none.
     let last = group.objects("root/").pop().unwrap();
     let number: u64 = last.file_name().unwrap().to_str().unwrap().parse().unwrap();
@@ -373,15 +367,20 @@ fn the_store_can_be_looked_after() {
     assert!(writer.terminate().success());
     let (_, list) = lamina(&["ls"]);
     assert_eq!((&list["indexes"][0]["uid"], list["indexes"].as_array().unwrap().len()), (&"films".into(), 1), "{list}");
-    assert!(list["indexes"][0]["bytes"].as_u64().unwrap() > 100 && list["root"].as_u64().unwrap() > 1, "{list}");
+    assert!(list["indexes"][0]["bytes"].as_u64().unwrap() > 100, "{list}");
+    assert!(list["root"].as_u64().unwrap() > 1, "{list}");
     let (is_sound, found) = lamina(&["verify"]);
-    assert!(is_sound && found["sound"] == true && found["objects"].as_u64().unwrap() >= 3, "{found}");
+    assert!(is_sound, "{found}");
+    assert!(found["sound"] == true, "{found}");
+    assert!(found["objects"].as_u64().unwrap() >= 3, "{found}");
     // What an upload that was cut short has left.
     let stray = group.store().join("i/00000000-0000-4000-8000-000000000000/seg-1.lam.00000000");
     std::fs::create_dir_all(stray.parent().unwrap()).unwrap();
     std::fs::write(&stray, "x").unwrap();
     let (_, found) = lamina(&["gc"]);
-    assert!(found["removed"] == 0 && found["unnamed"].to_string().contains("seg-1.lam.00000000") && stray.exists());
+    assert_eq!(found["removed"], 0);
+    assert!(found["unnamed"].to_string().contains("seg-1.lam.00000000"));
+    assert!(stray.exists());
     let (_, removed) = lamina(&["gc", "--apply"]);
     assert_eq!(
         (removed["removed"].as_u64(), stray.exists()),
@@ -400,13 +399,12 @@ fn the_store_can_be_looked_after() {
         std::fs::write(&path, bytes).unwrap();
     }
     let (is_sound, found) = lamina(&["verify"]);
-    assert!(
-        !is_sound && found["damaged"][0]["message"].as_str().unwrap().contains("checksum does not match"),
-        "{found}"
-    );
+    assert!(!is_sound, "{found}");
+    assert!(found["damaged"][0]["message"].as_str().unwrap().contains("checksum does not match"), "{found}");
     std::fs::remove_dir_all(group.store()).unwrap();
     let (is_there, said) = lamina(&["ls"]);
-    assert!(!is_there && said.to_string().contains("nothing has been published to this store"), "{said}");
+    assert!(!is_there, "{said}");
+    assert!(said.to_string().contains("nothing has been published to this store"), "{said}");
 }
 
 #[test]
@@ -421,11 +419,7 @@ fn metrics_say_what_is_asked_of_the_store() {
         let line = page.lines().find_map(|line| line.strip_prefix(&format!("lamina_{sample} ")));
         line.unwrap_or_else(|| panic!("no {sample} in:\n{page}")).parse().unwrap()
     };
-    let start = Instant::now();
-    while replica.get("/metrics").status != 200 {
-        assert!(start.elapsed() < Duration::from_secs(100), "{}", replica.log());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until(|| replica.get("/metrics").status == 200);
     assert_eq!(value(&writer, "replication_role{role=\"writer\"}"), 1.0);
     assert_eq!(value(&replica, "replication_role{role=\"replica\"}"), 1.0);
     assert!(value(&replica, "replication_generation") >= task["batchUid"].as_f64().unwrap());
@@ -439,7 +433,8 @@ fn metrics_say_what_is_asked_of_the_store() {
     assert_eq!(value(&writer, "store_failures_total"), 0.0);
     let alone = Server::with_options(&["--metrics"]);
     let page = alone.get("/metrics");
-    assert!(page.status == 200 && !page.text.contains("replication_role"), "{page:?}");
+    assert_eq!(page.status, 200, "{page:?}");
+    assert!(!page.text.contains("replication_role"), "{page:?}");
 }
 
 #[test]

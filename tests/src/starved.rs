@@ -9,7 +9,7 @@ use reqwest::Method;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::{Value, json};
 
-use crate::server::Server;
+use crate::server::{Server, soon_as};
 
 /// Leaves the process no descriptor besides those that it has, while `act` runs and for `time` at most.
 fn without_descriptors<T>(server: &Server, time: Duration, act: impl FnOnce() -> T) -> T {
@@ -20,6 +20,7 @@ fn without_descriptors<T>(server: &Server, time: Duration, act: impl FnOnce() ->
     let before = set(Rlimit { current: Some(3), maximum });
     std::thread::scope(|scope| {
         scope.spawn(|| {
+            // The state lasts so long, whatever happens in it.
             std::thread::sleep(time);
             set(before);
         });
@@ -200,6 +201,7 @@ fn writers_that_are_too_far_ahead_are_asked_to_come_back() {
     let held = server.hold_queue();
     let early = server.post("/indexes/films/documents", json!([{"id": 2}]));
     assert_eq!(early.status, 202, "the queue is not behind yet: {}", early.text);
+    // Longer than the greatest delay of the queue.
     std::thread::sleep(Duration::from_millis(1_300));
     let late =
         server.request(Method::PUT, "/indexes/films/documents").json(&json!([{"id": 3}])).send().expect("answer");
@@ -221,15 +223,8 @@ fn writers_that_are_too_far_ahead_are_asked_to_come_back() {
     assert_eq!(server.delete("/tasks?uids=0").status, 200);
     server.release_queue(held);
     server.done(&early);
-    let start = Instant::now();
-    let accepted = loop {
-        let answer = server.post("/indexes/films/documents", json!([{"id": 3}]));
-        if answer.status == 202 {
-            break answer;
-        }
-        assert!(start.elapsed() < Duration::from_secs(60), "still behind: {}", answer.text);
-        std::thread::sleep(Duration::from_millis(50));
-    };
+    let accepted =
+        soon_as(|answer| answer.status == 202, || server.post("/indexes/films/documents", json!([{"id": 3}])));
     server.done(&accepted);
     assert_eq!(server.document_count("films"), 3);
 }

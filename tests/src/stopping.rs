@@ -72,6 +72,7 @@ fn a_large_load_a_dump_and_a_change_of_settings_end_in_time_and_are_carried_out_
             assert_eq!(request.status, 202, "{request:?}");
             tasks.push(request.body["taskUid"].as_u64().expect("a task"));
         }
+        // The end comes in the middle of the work.
         std::thread::sleep(Duration::from_millis(300));
         let took = stopped(&mut server);
         assert!(took < STOP_MAX, "{took:?}\n{}", server.log());

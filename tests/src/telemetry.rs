@@ -178,7 +178,8 @@ fn figures_are_sent_and_nothing_that_was_stored_or_asked_for() {
     };
     let instance = event("Instance");
     assert_eq!(instance["context.app.version"], env!("CARGO_PKG_VERSION"));
-    assert!(instance["system.cores"].as_u64().unwrap() > 0 && instance["system.ram_size"].as_u64().unwrap() > 0);
+    assert!(instance["system.cores"].as_u64().unwrap() > 0);
+    assert!(instance["system.ram_size"].as_u64().unwrap() > 0);
     assert_eq!((&instance["stats.indexes_number"], &instance["infos.env"]), (&json!(2), &json!("development")));
     assert_eq!((&instance["infos.db_path"], &instance["infos.import_dump"]), (&json!(true), &json!(false)));
     check_searches(&event("Documents Searched"));

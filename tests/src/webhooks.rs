@@ -162,6 +162,7 @@ fn receivers_that_fail_are_called_again() {
     hook(&server, json!({"url": refusing.url}));
     server.add("films", json!([{"id": 2}]));
     refusing.next();
+    // Nothing must happen, for longer than the first pause before another attempt.
     std::thread::sleep(Duration::from_millis(700));
     refusing.nothing_more();
 }

@@ -232,18 +232,26 @@ mod tests {
         }
         // Half of the globe: on the map as it is written.
         let half = polygon(&[(0, 0), (0, 180), (10, 180), (10, 0)]);
-        assert!(half.contains(5.0, 90.0) && half.contains(5.0, -180.0) && !half.contains(5.0, -90.0));
+        assert!(half.contains(5.0, 90.0));
+        assert!(half.contains(5.0, -180.0));
+        assert!(!half.contains(5.0, -90.0));
         let other_half = polygon(&[(0, 0), (0, -180), (10, -180), (10, 0)]);
-        assert!(other_half.contains(5.0, -90.0) && other_half.contains(5.0, 180.0) && !other_half.contains(5.0, 90.0));
+        assert!(other_half.contains(5.0, -90.0));
+        assert!(other_half.contains(5.0, 180.0));
+        assert!(!other_half.contains(5.0, 90.0));
     }
 
     #[test]
     fn polygons_around_a_pole_hold_it() {
         let north = polygon(&[(60, 0), (60, 120), (60, -120)]);
-        assert!(north.contains(80.0, 10.0) && north.contains(90.0, 0.0) && !north.contains(50.0, 10.0));
+        assert!(north.contains(80.0, 10.0));
+        assert!(north.contains(90.0, 0.0));
+        assert!(!north.contains(50.0, 10.0));
         assert!(!north.contains(91.0, 0.0), "that is nowhere");
         let south = polygon(&[(-60, 0), (-60, -120), (-60, 120)]);
-        assert!(south.contains(-80.0, 10.0) && south.contains(-90.0, 77.0) && !south.contains(-50.0, 10.0));
+        assert!(south.contains(-80.0, 10.0));
+        assert!(south.contains(-90.0, 77.0));
+        assert!(!south.contains(-50.0, 10.0));
     }
 
     #[test]

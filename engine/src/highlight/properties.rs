@@ -98,7 +98,9 @@ proptest! {
         for position in positions.as_array().map_or(&[][..], Vec::as_slice) {
             let start = position["start"].as_u64().unwrap() as usize;
             let end = start + position["length"].as_u64().unwrap() as usize;
-            prop_assert!(at <= start && start < end && end <= text.len());
+            prop_assert!(at <= start);
+            prop_assert!(start < end);
+            prop_assert!(end <= text.len());
             expected += &format!("{}{PRE}{}{POST}", &text[at..start], &text[start..end]);
             at = end;
         }

@@ -343,9 +343,12 @@ mod tests {
         // One phrase, and so one term: its words count by no other bound.
         let long = parse(&format!("\"{}", "word ".repeat(1_000_000)));
         let TermKind::Phrase(words) = &long.terms[0].kind else { panic!("a phrase") };
-        assert!(long.is_cut && long.terms.len() == 1 && words.len() <= QUERY_BYTES_MAX / 5 + 1, "{}", words.len());
+        assert!(long.is_cut, "{}", words.len());
+        assert_eq!(long.terms.len(), 1, "{}", words.len());
+        assert!(words.len() <= QUERY_BYTES_MAX / 5 + 1, "{}", words.len());
         let excluding = parse(&"-word ".repeat(1_000_000));
-        assert!(excluding.is_cut && excluding.excluded.len() == EXCLUDED_MAX);
+        assert!(excluding.is_cut);
+        assert_eq!(excluding.excluded.len(), EXCLUDED_MAX);
         let one = parse(&"é".repeat(1_000_000));
         assert!(one.is_cut, "within a character");
         assert!(!one.terms.iter().any(|term| matches!(term.kind, TermKind::Word { prefix: true, .. })), "not the end");

@@ -359,7 +359,9 @@ mod tests {
             let mut promised: std::collections::BTreeMap<Key, DocId> = std::collections::BTreeMap::new();
             while let Some((bound, first)) = groups.bound() {
                 let Some((key, docs)) = groups.take(|key| key <= bar) else { break };
-                prop_assert!(bound <= key && bound >= last && !docs.is_empty());
+                prop_assert!(bound <= key);
+                prop_assert!(bound >= last);
+                prop_assert!(!docs.is_empty());
                 let promise = promised.entry(bound).or_default();
                 *promise = first.max(*promise);
                 prop_assert!(docs.first() >= promised.get(&key).copied());

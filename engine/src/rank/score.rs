@@ -274,7 +274,8 @@ mod tests {
             ScoreDetail::Exactness(Exactness { kind: ExactMatch::None, matching_words: 2, max_matching_words: 2 }),
         ];
         let score = global_score(&details);
-        assert!(score > 0.75 - 0.25 && score < 1.0, "{score}");
+        assert!(score > 0.75 - 0.25, "{score}");
+        assert!(score < 1.0, "{score}");
         assert_eq!(global_score(&[]), 1.0);
         assert_eq!(global_score(&[ScoreDetail::Words { matching: 1, max: 2 }]), 0.5);
     }

@@ -129,7 +129,8 @@ fn scores_of_questions_are_multiplied() {
             assert!((bm25(hit) * product / score - 1.0).abs() < 1e-3, "{values:?}: {id}");
         }
         let scores: Vec<f64> = result.hits.iter().map(|hit| hit.score).collect();
-        assert!(scores.is_sorted_by(|one, next| one >= next) && scores.iter().all(|score| *score <= 1.0), "{scores:?}");
+        assert!(scores.is_sorted_by(|one, next| one >= next), "{scores:?}");
+        assert!(scores.iter().all(|score| *score <= 1.0), "{scores:?}");
         // Pages and thresholds are of the same list.
         let page = search(&snapshot, &SearchRequest { offset: 5, limit: 5, ..request.clone() }).unwrap();
         assert_eq!(ids(&snapshot, &page), ids(&snapshot, &result)[5..10]);
@@ -152,10 +153,8 @@ fn elsewhere_a_boost_is_a_rule_at_its_place() {
             _ => 2,
         };
         let keys: Vec<(u32, f64)> = result.hits.iter().map(|hit| (words(hit), factors(hit)[0])).collect();
-        assert!(
-            keys.len() > 20 && keys.is_sorted_by(|one, next| one.partial_cmp(next) != Some(std::cmp::Ordering::Less)),
-            "{keys:?}"
-        );
+        assert!(keys.len() > 20, "{keys:?}");
+        assert!(keys.is_sorted_by(|one, next| one.partial_cmp(next) != Some(std::cmp::Ordering::Less)), "{keys:?}");
         assert!(result.hits.iter().all(|hit| hit.score <= 1.0 && factors(hit).len() == 1));
     }
     // Without a query it is the order, and a request that has none goes without.
@@ -188,7 +187,8 @@ fn what_cannot_be_read_is_refused() {
     // A rule of the settings brings its column with it.
     let own = json!(["words", {"boost": {"field": "id"}}]);
     let settings: lamina_index::index::Settings = serde_json::from_value(json!({ "rankingRules": own })).unwrap();
-    assert!(settings.needs_column("id") && !settings.needs_column("text"));
+    assert!(settings.needs_column("id"));
+    assert!(!settings.needs_column("text"));
     let near = json!([{"decay": {"field": "_geo", "origin": {"lat": 1, "lng": 1}, "scale": 5}}]);
     let settings: lamina_index::index::Settings = serde_json::from_value(json!({ "rankingRules": near })).unwrap();
     assert!(settings.uses_geo());

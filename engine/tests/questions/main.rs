@@ -136,6 +136,7 @@ fn joined(live: &[&Doc], searched: &[bool; 2], question: &Question, index: usize
 /// Function that counts the matches of a word in a field, for one term expansion.
 type Count<'a> = Box<dyn Fn(&[String]) -> usize + 'a>;
 
+#[derive(Debug)]
 struct Expected {
     doc: usize,
     value: f64,
@@ -397,18 +398,10 @@ fn compare(docs: &[Doc], snapshot: &Snapshot, question: &Question) -> Result<(),
     prop_assert_eq!(got.len(), want.len(), "hits of {:?}", question);
     for ((doc, value, score, matching), want) in got.iter().zip(&want) {
         let same = |a: f64, b: f64| (a - b).abs() < 1e-9;
-        prop_assert!(
-            (*doc, *matching) == (want.doc as u64, want.matching)
-                && same(*value, want.value)
-                && same(*score, want.score),
-            "{:?}: {:?} instead of {} {} {} {}",
-            question,
-            (doc, value, score, matching),
-            want.doc,
-            want.value,
-            want.score,
-            want.matching
-        );
+        let seen = format!("{question:?}: {:?} instead of {want:?}", (doc, value, score, matching));
+        prop_assert_eq!((*doc, *matching), (want.doc as u64, want.matching), "{}", seen);
+        prop_assert!(same(*value, want.value), "{}", seen);
+        prop_assert!(same(*score, want.score), "{}", seen);
     }
     Ok(())
 }

@@ -136,7 +136,9 @@ mod tests {
     fn names_mean_themselves_unless_they_are_aliases() {
         let aliases = aliases(&[("films", "films-1")]);
         assert_eq!((aliases.target("films"), aliases.target("films-1")), ("films-1", "films-1"));
-        assert!(aliases.get("films-1").is_none() && aliases.len() == 1 && !aliases.is_empty());
+        assert!(aliases.get("films-1").is_none());
+        assert_eq!(aliases.len(), 1);
+        assert!(!aliases.is_empty());
     }
 
     #[test]

@@ -158,7 +158,8 @@ mod tests {
             Features::open(folder.path(), &[])
         };
         let old = imported(json!({"containsFilter": true, "vectorStore": true}));
-        assert!(old.is_on(Feature::ContainsFilter) && old.is_on(Feature::LegacySearch));
+        assert!(old.is_on(Feature::ContainsFilter));
+        assert!(old.is_on(Feature::LegacySearch));
         assert!(!old.is_on(Feature::Metrics));
         for is_on in [false, true] {
             assert_eq!(imported(json!({"legacySearch": is_on})).is_on(Feature::LegacySearch), is_on);

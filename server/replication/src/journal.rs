@@ -460,7 +460,8 @@ mod tests {
         let position = ledger.position(3, UidSet::default());
         assert_eq!((position.from, position.fences.as_slice()), (5, &[1][..]));
         assert_eq!(ledger.over(&position).iter().map(|(number, _)| *number).collect::<Vec<_>>(), [2, 3, 4]);
-        assert!(position.covers(2) && !position.covers(3));
+        assert!(position.covers(2));
+        assert!(!position.covers(3));
         ledger.forget(2);
         assert_eq!(ledger.len(), 2);
     }

@@ -289,11 +289,9 @@ mod tests {
         };
         let held = hold("films", ask(None, 60_000)).unwrap();
         let again = hold("films", ask(Some(held.id), 60_000)).unwrap();
-        assert!(
-            Arc::ptr_eq(&held.snapshots["films"].snapshot, &again.snapshots["films"].snapshot)
-                && held.is_new
-                && !again.is_new
-        );
+        assert!(Arc::ptr_eq(&held.snapshots["films"].snapshot, &again.snapshots["films"].snapshot));
+        assert!(held.is_new);
+        assert!(!again.is_new);
         let other = hold("books", ask(Some(held.id), 60_000)).unwrap_err();
         assert_eq!((other.code, other.status()), (Code::PointInTimeNotFound, 404));
         hold("films", ask(Some(held.id), 0)).expect("the last use");

@@ -68,7 +68,8 @@ pub(super) fn stands_alone(page: &str) {
     for outside in ["//cdn", " src=", "@import", "url(", "innerHTML", "onclick=\""] {
         assert!(!page.contains(outside), "{outside}");
     }
-    assert!(page.matches("<style>").count() == 1 && page.matches("<script>").count() <= 1);
+    assert_eq!(page.matches("<style>").count(), 1);
+    assert!(page.matches("<script>").count() <= 1);
 }
 
 #[cfg(test)]

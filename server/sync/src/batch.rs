@@ -294,7 +294,8 @@ mod tests {
         let row = [Cell::Text("x".to_owned())];
         shape.line(&shape.key(&row).unwrap(), &row, &mut line);
         assert_eq!(line, b"{\"a\\\"b\":\"x\"}\n");
-        assert!(shape.fits(1) && !shape.fits(2));
+        assert!(shape.fits(1));
+        assert!(!shape.fits(2));
         assert_eq!(shape.key(&[Cell::Null]), None);
     }
 }

@@ -7,7 +7,8 @@ pub(super) fn dump_of(server: &Server) -> PathBuf {
     let expected = ["writing keys and switches", "writing indexes", "writing tasks", "making the archive durable"];
     assert_eq!(steps(server, &task), expected);
     let uid = task["details"]["dumpUid"].as_str().unwrap_or_else(|| panic!("{task}"));
-    assert!(uid.len() == 18 && uid.as_bytes()[8] == b'-', "{uid}");
+    assert_eq!(uid.len(), 18, "{uid}");
+    assert_eq!(uid.as_bytes()[8], b'-', "{uid}");
     server.folder().join(format!("dumps/{uid}.dump"))
 }
 
@@ -185,6 +186,7 @@ fn kill_9_while_writing_dumps_leaves_whole_ones() {
     for round in 0..5u64 {
         server.post("/dumps", json!(null));
         server.post("/dumps", json!(null));
+        // Each round is killed at another moment of the work.
         std::thread::sleep(Duration::from_millis(10 + round * 40));
         server.kill();
         server.start_again();

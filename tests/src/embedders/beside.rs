@@ -5,7 +5,7 @@ use crate::receiver::{Receiver, Reply, answering};
 use crate::task_streams::Stream;
 
 /// Longer than any task of these tests takes, and much shorter than an embedder is waited for.
-const SOON: Duration = Duration::from_secs(20);
+const SHORT: Duration = Duration::from_secs(20);
 
 fn status(server: &Server, task: &Answer) -> Value {
     server.get(&format!("/tasks/{}", task.body["taskUid"])).ok()["status"].clone()
@@ -41,7 +41,7 @@ fn nothing_waits_for_an_embedder_that_is_silent() {
     server.done(&server.post("/indexes/pets/clone", json!({"uid": "copy"})));
     server.done(&server.post("/dumps", Value::Null));
     server.done(&server.post("/snapshots", Value::Null));
-    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    assert!(began.elapsed() < SHORT, "{:?}", began.elapsed());
     assert_eq!([status(&server, &waiting), status(&server, &second)], ["processing", "processing"]);
     // Both are listed, and found by their state.
     let listed = server.get("/tasks?statuses=processing").ok();
@@ -72,21 +72,14 @@ fn a_clone_of_an_index_that_waits_gets_its_vectors() {
     server.done(&waiting);
     let embedded = |server: &Server, index: &str| server.ids(index, json!({"filter": "_vectors.m EXISTS"})).len();
     let until_embedded = |server: &Server, index: &str, count: usize| {
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while embedded(server, index) < count {
-            assert!(Instant::now() < deadline, "{index}\n{}", server.log());
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        soon_as(|found| *found >= count, || embedded(server, index));
     };
     until_embedded(&server, "copy", 3);
     until_embedded(&server, "other", 3);
     // One that is made while its vectors are asked for, and then the process dies.
     model.be(Manner { holds: Some("slow"), ..Manner::default() });
     server.post("/indexes/copy/documents", json!([{"id": 4, "text": "a slow tortoise"}]));
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while server.ids("copy", json!({"q": "tortoise"})).is_empty() {
-        assert!(Instant::now() < deadline);
-    }
+    until(|| !server.ids("copy", json!({"q": "tortoise"})).is_empty());
     server.done(&server.post("/indexes/copy/clone", json!({"uid": "third"})));
     server.kill();
     model.be(Manner::default());
@@ -104,11 +97,7 @@ fn more_batches_than_may_wait_end_well() {
     let add = |id: u64| server.post("/indexes/pets/documents", json!([{"id": id, "text": format!("slow {id}")}]));
     let tasks: Vec<Answer> = (0..505).map(add).collect();
     let total = |status: &str| server.get(&format!("/tasks?statuses={status}&limit=1")).ok()["total"].clone();
-    let deadline = Instant::now() + Duration::from_secs(300);
-    while total("processing") != 500 {
-        assert!(Instant::now() < deadline, "{}", total("processing"));
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    soon_as(|count| *count == 500, || total("processing"));
     // Other indexes go on; what comes behind documents that wait in the queue stays behind them.
     let deletion = server.delete("/indexes/pets/documents/504");
     server.add("plain", json!([{"id": 1}]));
@@ -178,7 +167,7 @@ fn an_index_is_deleted_while_it_waits() {
     server.done(&server.delete("/indexes/pets"));
     assert_eq!(server.wait(&waiting)["status"], "succeeded", "its documents were written");
     assert_eq!(server.wait(&change)["status"], "succeeded", "as with any task before a deletion");
-    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    assert!(began.elapsed() < SHORT, "{:?}", began.elapsed());
     server.get("/indexes/pets").refused(404, "index_not_found");
     // Another one of the name is not mixed up with it.
     server.add("pets", json!([{"id": 3, "text": "another"}]));
@@ -203,7 +192,7 @@ fn settings_that_ask_hold_up_only_what_depends_on_them() {
     let next = server.patch("/indexes/pets/settings/embedders", template("{{ doc.text }}!"));
     let behind = server.post("/indexes/pets/documents", json!([{"id": 4, "text": "a hen"}]));
     server.add("others", json!([{"id": 2}]));
-    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    assert!(began.elapsed() < SHORT, "{:?}", began.elapsed());
     let statuses = [&asking, &next, &behind].map(|task| status(&server, task));
     assert_eq!(statuses, ["processing", "enqueued", "enqueued"]);
     assert_eq!(server.get("/indexes/pets/settings/embedders").ok()["m"]["documentTemplate"], "{{ doc.text }}");
@@ -216,7 +205,8 @@ fn settings_that_ask_hold_up_only_what_depends_on_them() {
     assert_eq!(server.get("/indexes/pets/settings/embedders").ok()["m"]["documentTemplate"], "{{ doc.text }}!");
     assert_eq!(server.ids("pets", json!({"filter": "_vectors.m EXISTS"})), [1, 2, 3, 4]);
     let texts = model.take_texts();
-    assert!(texts.contains(&"slow a rabbit".to_owned()) && texts.contains(&"a rabbit!".to_owned()), "{texts:?}");
+    assert!(texts.contains(&"slow a rabbit".to_owned()), "{texts:?}");
+    assert!(texts.contains(&"a rabbit!".to_owned()), "{texts:?}");
 }
 
 #[test]
@@ -234,7 +224,7 @@ fn an_address_that_refuses_is_reported_when_it_is_set() {
     let task = server.set("empty", json!({"embedders": {"m": configuration}}));
     let reason = task["details"]["embeddingFailures"]["embedders"]["m"].as_str().expect("a reason").to_owned();
     assert!(reason.starts_with("runtime error: could not reach embedding server"), "{task}");
-    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    assert!(began.elapsed() < SHORT, "{:?}", began.elapsed());
     assert!(server.log().contains("cannot be reached"), "{}", server.log());
     let task = server.set("empty", json!({"embedders": {"m": model.configuration()}}));
     assert_eq!(task["details"].get("embeddingFailures"), None, "{task}");
@@ -247,16 +237,14 @@ fn the_first_failure_is_seen_where_one_looks() {
     let server = pets(&model);
     model.fail(503);
     let waiting = server.post("/indexes/pets/documents", json!([{"id": 3, "text": "a snail"}]));
-    let deadline = Instant::now() + SOON;
-    let step = loop {
+    let began = Instant::now();
+    let step = soon(|| {
         let batches = server.get("/batches?statuses=processing").ok();
         let steps = batches["results"][0]["progress"]["steps"].as_array().cloned().unwrap_or_default();
-        if let Some(step) = steps.iter().find(|step| step["currentStep"].as_str().unwrap().starts_with("try ")) {
-            break step["currentStep"].as_str().unwrap().to_owned();
-        }
-        assert!(Instant::now() < deadline, "{batches}");
-        std::thread::sleep(Duration::from_millis(5));
-    };
+        let mut steps = steps.iter().map(|step| step["currentStep"].as_str().unwrap());
+        steps.find(|step| step.starts_with("try ")).map(str::to_owned)
+    });
+    assert!(began.elapsed() < SHORT, "{:?}", began.elapsed());
     assert!(step.contains(" of 10 after: runtime error: received internal error HTTP 503"), "{step}");
     assert_eq!(status(&server, &waiting), "processing");
     assert!(server.log().contains("an embedding server failed"), "{}", server.log());
@@ -287,7 +275,7 @@ fn a_value_that_is_no_vector_costs_its_document_only() {
     let texts = ["right", "null", "nan", "short", "right too"];
     let documents: Vec<Value> = (1..).zip(texts).map(|(id, text)| json!({"id": id, "text": text})).collect();
     let task = server.add("pets", json!(documents));
-    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    assert!(began.elapsed() < SHORT, "{:?}", began.elapsed());
     assert_eq!(server.ids("pets", json!({"filter": "_vectors.m EXISTS"})), [1, 5]);
     let failures = task["details"]["embeddingFailures"]["documents"].as_array().expect("failures").clone();
     let ids: Vec<&Value> = failures.iter().map(|failed| &failed["id"]).collect();
@@ -312,7 +300,7 @@ fn what_is_written_stays_in_order_over_a_kill_and_a_stop() {
     assert_eq!(server.ids("pets", json!({"q": "snail"})), [0; 0], "the earlier task is not carried out again");
     let began = Instant::now();
     assert!(server.terminate().success());
-    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    assert!(began.elapsed() < SHORT, "{:?}", began.elapsed());
     server.start_again();
     assert_eq!([status(&server, &first), status(&server, &second)], ["processing", "processing"]);
     model.be(Manner::default());

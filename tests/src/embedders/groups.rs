@@ -3,7 +3,7 @@
 use std::os::unix::fs::FileExt;
 
 use super::*;
-use crate::failover::{look_again, soon};
+use crate::failover::look_again;
 use crate::replication::{Group, KEY};
 
 fn member(group: &Group, more: &[&str]) -> Server {
@@ -32,7 +32,7 @@ fn vectors_that_documents_wait_for_are_made_after_a_takeover() {
         server.get(&format!("/indexes/{uid}/stats")).body[key].as_u64().unwrap_or_default()
     };
     for uid in indexes {
-        soon(|| (count(&second, uid, "numberOfDocuments") == 2).then_some(()));
+        until(|| count(&second, uid, "numberOfDocuments") == 2);
         assert_eq!(count(&second, uid, "numberOfEmbeddings"), 1);
     }
     first.kill();
@@ -57,7 +57,7 @@ fn documents_that_wait_are_not_lost_with_a_damaged_index() {
     first.add("pets", json!([{"id": 1, "text": "a cat"}]));
     first.done(&first.patch("/indexes/pets/settings/embedders", json!({"m": model.configuration()})));
     let mut second = member(&group, &options);
-    soon(|| (second.get("/indexes/pets/stats").body["numberOfEmbeddings"] == 1).then_some(()));
+    until(|| second.get("/indexes/pets/stats").body["numberOfEmbeddings"] == 1);
     let (objects, away) = (group.folder.path().join("store/i"), group.folder.path().join("away"));
     std::fs::rename(&objects, &away).unwrap();
     std::fs::write(&objects, "no folder").unwrap();
@@ -83,7 +83,7 @@ fn documents_that_wait_are_not_lost_with_a_damaged_index() {
     std::fs::rename(&away, &objects).unwrap();
     first.wait_for_log("is damaged on this server");
     first.add("plain", json!([{"id": 1}]));
-    soon(|| (second.get("/indexes/plain/stats").body["numberOfDocuments"] == 1).then_some(()));
+    until(|| second.get("/indexes/plain/stats").body["numberOfDocuments"] == 1);
     first.kill();
     model.be(Manner::default());
     soon(|| {

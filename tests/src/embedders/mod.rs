@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::server::{Answer, Server};
+use crate::server::{Answer, Server, soon, soon_as, until};
 
 pub(crate) const LOCAL: [&str; 2] = ["--experimental-allowed-ip-networks", "127.0.0.0/8"];
 
@@ -185,12 +185,9 @@ fn a_model_that_changes_its_size_lets_hybrid_searches_down_and_no_more() {
 }
 
 /// Waits until a document is found by a word, embedded or not.
+#[track_caller]
 fn until_found(server: &Server, word: &str) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while server.ids("pets", json!({ "q": word })).is_empty() {
-        assert!(Instant::now() < deadline, "`{word}` is not found");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until(|| !server.ids("pets", json!({ "q": word })).is_empty());
 }
 
 #[test]
@@ -202,6 +199,7 @@ fn documents_are_found_by_their_words_before_they_are_embedded() {
     until_found(&server, "plays");
     let task = server.get(&format!("/tasks/{}", written.body["taskUid"])).body;
     assert_eq!(task["status"], "processing");
+    // The time that the duration of the task has to show.
     std::thread::sleep(Duration::from_millis(300));
     model.be(Manner::default());
     let task = server.done(&written);
@@ -253,7 +251,8 @@ fn a_model_that_refuses_everything_fails_the_task() {
     // Found by their words all the same, and the task says so.
     assert_eq!(task["details"]["indexedDocuments"], 2);
     let failures = &task["details"]["embeddingFailures"];
-    assert!(failures["total"] == 2 && failures["embedders"]["m"].is_string(), "{failures}");
+    assert_eq!(failures["total"], 2, "{failures}");
+    assert!(failures["embedders"]["m"].is_string(), "{failures}");
     assert_eq!(server.ids("pets", json!({"q": "snake"})), [4]);
     let task = server.wait(&server.post("/indexes/pets/documents", json!([{"id": 5, "text": "a mouse"}])));
     assert_eq!(task["status"], "failed", "also a single one");
@@ -317,7 +316,9 @@ fn a_late_text_takes_no_time_from_the_others() {
     let queries = json!({"queries": [query("slow 1"), query("slow 2"), query("kitten")]});
     let results = server.post("/multi-search", queries).ok()["results"].clone();
     let count = |place: usize| results[place]["semanticHitCount"].as_u64().unwrap();
-    assert!(count(0) == 0 && count(1) == 0 && count(2) > 0, "{results}");
+    assert_eq!(count(0), 0, "{results}");
+    assert_eq!(count(1), 0, "{results}");
+    assert!(count(2) > 0, "{results}");
     model.be(Manner::default());
 }
 

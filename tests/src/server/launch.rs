@@ -76,8 +76,7 @@ pub(super) fn try_launch(folder: &Path, options: &[String]) -> Result<(Child, St
         .stderr(log)
         .spawn()
         .expect("the binary starts");
-    let start = Instant::now();
-    loop {
+    soon(|| {
         // Asked before the log is read, which is then all that it said.
         let ended = process.try_wait().expect("a status");
         let log = std::fs::read(&path).expect("a log");
@@ -85,12 +84,9 @@ pub(super) fn try_launch(folder: &Path, options: &[String]) -> Result<(Child, St
         // The last line may be half written.
         let lines = said.split_inclusive('\n').filter(|line| line.ends_with('\n'));
         if let Some(url) = lines.filter_map(listening_on).next() {
-            return Ok((process, url));
+            return Some(Ok(url));
         }
-        if let Some(status) = ended {
-            return Err(format!("{status}\n{said}"));
-        }
-        assert!(start.elapsed() < START_MAX, "the server does not start:\n{said}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+        ended.map(|status| Err(format!("{status}\n{said}")))
+    })
+    .map(|url| (process, url))
 }

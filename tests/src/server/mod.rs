@@ -1,8 +1,10 @@
 //! The fixture: one running server, and answers that can be checked in one line.
 
 mod launch;
+mod soon;
 
 pub(crate) use launch::*;
+pub(crate) use soon::*;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -20,9 +22,6 @@ use tempfile::TempDir;
 use crate::collector::Watch;
 use crate::receiver::{Behaviour, Receiver};
 
-/// Bounds that only a server that hangs can reach, on however busy a machine.
-const START_MAX: Duration = Duration::from_secs(300);
-const TASK_MAX: Duration = Duration::from_secs(300);
 /// Maximum time for a server that is no longer needed to end by itself, and to send its figures.
 const END_MAX: Duration = Duration::from_secs(2);
 
@@ -37,6 +36,9 @@ pub(crate) fn binary() -> &'static Path {
         // What `cargo test --workspace` has built: another selection has other features, and builds all dependencies again.
         cargo.args(["build", "--quiet", "--workspace", "--bin", "lamina", "--test", "e2e", "--target-dir"]);
         cargo.arg(profile.parent().unwrap());
+        if cfg!(not(feature = "local-models")) {
+            cargo.arg("--no-default-features");
+        }
         if profile.ends_with("release") {
             cargo.arg("--release");
         }
@@ -88,7 +90,7 @@ impl Server {
     fn launched(options: Vec<String>, watch: Watch) -> Server {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let (process, url) = launch(folder.path(), &options);
-        let http = Client::builder().timeout(TASK_MAX).no_proxy().build().expect("an HTTP client");
+        let http = Client::builder().timeout(SOON).no_proxy().build().expect("an HTTP client");
         Server { process, url, folder, options, key: None, http, watch }
     }
 
@@ -126,11 +128,7 @@ impl Server {
     /// Waits like [`Server::wait_for_log`], until `count` lines hold the text.
     #[track_caller]
     pub(crate) fn wait_for_log_lines(&self, text: &str, count: usize) {
-        let start = Instant::now();
-        while self.log().lines().filter(|line| line.contains(text)).count() < count {
-            assert!(start.elapsed() < TASK_MAX, "not {count} times `{text}` in:\n{}", self.log());
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        soon_as(|log| log.lines().filter(|line| line.contains(text)).count() >= count, || self.log());
     }
 
     /// The resident memory of the process: now, and at its most since [`Server::forget_peak`]. In KiB.
@@ -174,6 +172,7 @@ impl Server {
                     // An error means that there will be none.
                     let _ = first_act.recv();
                 }
+                // The moment of the kill is drawn.
                 std::thread::sleep(life);
                 // Before the act, so that no other server that gets the port is spoken to for long.
                 killed.store(true, Ordering::SeqCst);
@@ -201,6 +200,14 @@ impl Server {
         self.process.wait().expect("the process can be waited for")
     }
 
+    /// Result of `lamina verify` on the data folder of a process that is down: success, and the output.
+    pub(crate) fn verify(&self) -> (bool, String) {
+        let verified = Command::new(binary()).args(["verify", "--db-path"]).arg(self.data_folder()).output();
+        let verified = verified.expect("the binary starts");
+        let said = [verified.stdout, verified.stderr].concat();
+        (verified.status.success(), String::from_utf8_lossy(&said).into_owned())
+    }
+
     /// SIGABRT, as after a stack overflow.
     pub(crate) fn abort(&mut self) {
         let status = Command::new("kill").args(["-ABRT", &self.process.id().to_string()]).status().expect("kill runs");
@@ -210,14 +217,7 @@ impl Server {
 
     /// Waits until the process ends by itself, and returns its exit status.
     pub(crate) fn ended(&mut self) -> std::process::ExitStatus {
-        let start = Instant::now();
-        loop {
-            if let Some(status) = self.process.try_wait().expect("a status") {
-                return status;
-            }
-            assert!(start.elapsed() < TASK_MAX, "the process does not end:\n{}", self.log());
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        soon(|| self.process.try_wait().expect("a status"))
     }
 
     /// Starts the process again on the same folder, after [`Server::kill`] or [`Server::terminate`].
@@ -309,25 +309,13 @@ impl Server {
 
     #[track_caller]
     pub(crate) fn wait_for(&self, task_uid: u64) -> Value {
-        let start = Instant::now();
-        loop {
-            let task = self.get(&format!("/tasks/{task_uid}")).ok();
-            if matches!(task["status"].as_str(), Some("succeeded" | "failed" | "canceled")) {
-                return task;
-            }
-            assert!(start.elapsed() < TASK_MAX, "the task does not end: {task}\n{}", self.log());
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        soon_as(has_ended, || self.get(&format!("/tasks/{task_uid}")).ok())
     }
 
     /// Waits until the task is carried out, or has been.
     #[track_caller]
     pub(crate) fn wait_for_processing(&self, task_uid: u64) {
-        let start = Instant::now();
-        while self.get(&format!("/tasks/{task_uid}")).ok()["status"] == "enqueued" {
-            assert!(start.elapsed() < TASK_MAX, "the task does not begin:\n{}", self.log());
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        until(|| self.get(&format!("/tasks/{task_uid}")).ok()["status"] != "enqueued");
     }
 
     /// Waits for the task and expects success; the finished task.
@@ -415,10 +403,7 @@ impl Drop for Server {
         let is_running = |process: &mut Child| matches!(process.try_wait(), Ok(None));
         if !std::thread::panicking() && is_running(&mut self.process) {
             let _ = Command::new("kill").args(["-TERM", &self.process.id().to_string()]).status();
-            let start = Instant::now();
-            while start.elapsed() < END_MAX && is_running(&mut self.process) {
-                std::thread::sleep(Duration::from_millis(5));
-            }
+            within(END_MAX, || (!is_running(&mut self.process)).then_some(()));
         }
         // It may be down already.
         let _ = self.process.kill();
@@ -435,6 +420,10 @@ impl Drop for Server {
             tail.iter().rev().for_each(|line| eprintln!("  {line}"));
         }
     }
+}
+
+pub(crate) fn has_ended(task: &Value) -> bool {
+    matches!(task["status"].as_str(), Some("succeeded" | "failed" | "canceled"))
 }
 
 /// An answer of the server.

@@ -1,5 +1,6 @@
 //! The house rules that a program can check, on the sources of the repository.
 
+mod assertions;
 mod comments;
 mod errors;
 mod layers;
@@ -9,6 +10,7 @@ mod names;
 mod pages;
 mod plurals;
 mod settings;
+mod sleeps;
 mod statics;
 mod threads;
 

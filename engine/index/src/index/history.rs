@@ -135,7 +135,8 @@ mod tests {
     fn numbers_of_an_epoch_are_below_those_of_the_next_and_exact_as_doubles() {
         assert_eq!((first(0), first(1)), (0, 1 << 32));
         let last = first_number(EPOCHS - 1).unwrap() + u64::from(u32::MAX);
-        assert!(last < 1 << 53 && (last as f64) as u64 == last);
+        assert!(last < 1 << 53);
+        assert!((last as f64) as u64 == last);
         assert_eq!(first_number(EPOCHS), None);
         assert_eq!(
             (next_number(4, 0), next_number(4, first(3)), next_number(first(3) + 2, first(3))),
@@ -160,11 +161,13 @@ mod tests {
         assert!(taken_over.goes_on_from(&before, false));
         assert!(taken_over.goes_on_from(&state(6, &[]), false));
         // What the writer before committed and did not publish.
-        assert!(!taken_over.goes_on_from(&state(10, &[]), false) && !taken_over.goes_on_from(&state(10, &[]), true));
+        assert!(!taken_over.goes_on_from(&state(10, &[]), false));
+        assert!(!taken_over.goes_on_from(&state(10, &[]), true));
         assert!(!taken_over.goes_on_from(&state(first(2), &[9]), false), "of a writer that it does not know");
         let later = state(first(5) + 7, &state(first(3) + 4, &[9]).ancestors_of(first(5) + 7));
         assert_eq!(*later.ancestors, [9, first(3) + 4]);
-        assert!(later.goes_on_from(&taken_over, false) && later.goes_on_from(&before, false));
+        assert!(later.goes_on_from(&taken_over, false));
+        assert!(later.goes_on_from(&before, false));
         assert!(!later.goes_on_from(&state(first(3) + 5, &[9]), false));
         assert!(!before.goes_on_from(&taken_over, true), "no state goes back");
         assert!(later.goes_on_from(&state(first(5) + 2, &[9, first(3) + 4]), false), "the same writer");
@@ -185,6 +188,7 @@ mod tests {
             now = state(first(epoch), &now.ancestors_of(first(epoch)));
         }
         assert_eq!(now.ancestors.len(), ANCESTORS_MAX);
-        assert!(now.goes_on_from(&state(first(98), &[]), false) && !now.goes_on_from(&state(first(1), &[]), false));
+        assert!(now.goes_on_from(&state(first(98), &[]), false));
+        assert!(!now.goes_on_from(&state(first(1), &[]), false));
     }
 }

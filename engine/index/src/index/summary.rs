@@ -185,7 +185,8 @@ mod tests {
         apply(&index, Operation::DeleteIds((0..40).map(|id| id.to_string()).collect()));
         let open = IndexSummary::of(&index.snapshot());
         assert_eq!((open.document_count, open.segment_count), (461, 2));
-        assert!(open.store_bytes > 0 && open.store_bytes < open.disk_bytes);
+        assert!(open.store_bytes > 0);
+        assert!(open.store_bytes < open.disk_bytes);
         assert_eq!(IndexSummary::read(folder.path()).expect("read beside the open index"), open);
         drop(index);
         assert_eq!(IndexSummary::read(folder.path()).expect("read"), open);

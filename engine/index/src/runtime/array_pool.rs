@@ -48,6 +48,7 @@ mod tests {
         pool.give_back(vec![0; KEPT_LEN_MAX + 1]);
         (0..2 * KEPT_MAX).for_each(|_| pool.give_back(vec![1; 5]));
         let kept = pool.0.lock();
-        assert!(kept.len() == KEPT_MAX && kept.iter().all(|array| array.capacity() <= KEPT_LEN_MAX));
+        assert_eq!(kept.len(), KEPT_MAX);
+        assert!(kept.iter().all(|array| array.capacity() <= KEPT_LEN_MAX));
     }
 }

@@ -109,7 +109,8 @@ mod tests {
         let of = |urgency| done.iter().filter(move |job| job.0 == urgency);
         for urgency in [Urgency::Soon, Urgency::Sometime] {
             let threads: Vec<_> = of(urgency).map(|job| job.2).collect();
-            assert!(threads.len() == 20 && threads.iter().all(|thread| *thread == threads[0]), "{urgency:?}");
+            assert_eq!(threads.len(), 20, "{urgency:?}");
+            assert!(threads.iter().all(|thread| *thread == threads[0]), "{urgency:?}");
         }
         assert_ne!(of(Urgency::Soon).next().map(|job| job.2), of(Urgency::Sometime).next().map(|job| job.2));
     }

@@ -39,7 +39,8 @@ impl<'a> BitWriter<'a> {
     /// Appends the low `width` bits of `value` (`width` <= 32; higher bits of `value` must be zero).
     #[inline]
     pub(crate) fn put(&mut self, value: u32, width: u8) {
-        debug_assert!(width <= 32 && bit_width(value) <= width);
+        debug_assert!(width <= 32);
+        debug_assert!(bit_width(value) <= width);
         self.pending |= u64::from(value) << self.pending_bits;
         self.pending_bits += u32::from(width);
         if self.pending_bits >= 32 {

@@ -96,7 +96,8 @@ fn values_that_documents_share_are_not_merged() {
     put_monotone(&mut offsets, &ends);
     let at = bytes.windows(offsets.len()).position(|window| window == offsets).expect("the column of two numbers");
     let width = usize::from(offsets[8 + 15]);
-    assert!(width > 0 && offsets.len() == 8 + 16 + (61 * width).div_ceil(8) + 8);
+    assert!(width > 0);
+    assert_eq!(offsets.len(), 8 + 16 + (61 * width).div_ceil(8) + 8);
     let (mut meta, mut bytes) = (meta.clone(), bytes.clone());
     let mut swinging = Vec::new();
     pack(&mut swinging, (0..61).map(|doc| if doc % 2 == 0 { 0 } else { (1 << width) - 1 }), width as u8);

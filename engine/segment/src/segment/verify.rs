@@ -286,10 +286,8 @@ mod tests {
     fn what_is_written_agrees() {
         let directory = MemoryDirectory::new();
         let segment = segment(&directory);
-        assert!(
-            segment.neighbours().known_in_a_row().next().is_some()
-                && segment.postings().union_prefixes().next().is_some()
-        );
+        assert!(segment.neighbours().known_in_a_row().next().is_some());
+        assert!(segment.postings().union_prefixes().next().is_some());
         agree_with_tokens(&segment).unwrap();
         unions_agree_with_postings(&segment).unwrap();
     }

@@ -73,7 +73,8 @@ mod tests {
         fn numbers_are_in_their_steps(length in 1e-6..1e6, number in -1e9..1e9) {
             let steps = Steps::new(length).unwrap();
             let (from, to) = steps.around(number);
-            prop_assert!(from <= number && number < to);
+            prop_assert!(from <= number);
+            prop_assert!(number < to);
             prop_assert_eq!(steps.around(from), (from, to));
             prop_assert_eq!(steps.around(to).0, to);
         }

@@ -164,12 +164,15 @@ mod tests {
             let shares = [0.0, 0.1 * most, 0.3 * most, 0.7 * most, most];
             let mapped: Vec<f64> = shares.iter().map(|share| formula.normalized(share * 7.0, 7.0, false)).collect();
             assert!(mapped.is_sorted_by(|one, next| one < next), "{mapped:?}");
-            assert!(mapped[0] == 0.0 && (mapped[4] - 1.0).abs() < 1e-12);
+            assert!(mapped[0] == 0.0);
+            assert!((mapped[4] - 1.0).abs() < 1e-12);
             for share in shares {
                 let back = formula.score_at(formula.normalized(share * 7.0, 7.0, false), 7.0, false);
-                assert!(back <= share * 7.0 && back > share * 7.0 - 1e-5, "{share} became {back}");
+                assert!(back <= share * 7.0, "{share} became {back}");
+                assert!(back > share * 7.0 - 1e-5, "{share} became {back}");
             }
-            assert!(formula.saturated(1e9) <= most && (formula.saturated(1.0) - 1.0).abs() < 1e-12);
+            assert!(formula.saturated(1e9) <= most);
+            assert!((formula.saturated(1.0) - 1.0).abs() < 1e-12);
             assert!(formula.saturated(0.0) == 0.0);
         }
     }
@@ -179,12 +182,14 @@ mod tests {
         let formula = Formula::default();
         let shares = [0.0, 0.5, 0.999, 1.0, 1.001, 2.2, 10.0, 1e4];
         let mapped: Vec<f64> = shares.iter().map(|share| formula.normalized(share * 7.0, 7.0, true)).collect();
-        assert!(mapped.is_sorted_by(|one, next| one < next) && mapped.iter().all(|score| *score < 1.0), "{mapped:?}");
+        assert!(mapped.is_sorted_by(|one, next| one < next), "{mapped:?}");
+        assert!(mapped.iter().all(|score| *score < 1.0), "{mapped:?}");
         assert_eq!(mapped[1], formula.normalized(3.5, 7.0, false));
         assert!((mapped[4] - mapped[3]) / (mapped[3] - mapped[2]) > 0.99, "no step: {mapped:?}");
         for share in shares {
             let back = formula.score_at(formula.normalized(share * 7.0, 7.0, true), 7.0, true);
-            assert!(back <= share * 7.0 && back > share * 7.0 * (1.0 - 1e-4) - 1e-6, "{share} became {back}");
+            assert!(back <= share * 7.0, "{share} became {back}");
+            assert!(back > share * 7.0 * (1.0 - 1e-4) - 1e-6, "{share} became {back}");
         }
     }
 
@@ -192,6 +197,7 @@ mod tests {
     fn rare_words_weigh_more_and_none_weighs_nothing() {
         let statistics = Statistics { documents: 100, formula: Formula::default(), fields: Vec::new() };
         let idf: Vec<f64> = [0, 1, 50, 99, 100].iter().map(|&docs| statistics.idf(docs)).collect();
-        assert!(idf.is_sorted_by(|one, next| one > next) && idf[4] > 0.0, "{idf:?}");
+        assert!(idf.is_sorted_by(|one, next| one > next), "{idf:?}");
+        assert!(idf[4] > 0.0, "{idf:?}");
     }
 }

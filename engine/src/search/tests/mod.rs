@@ -121,7 +121,8 @@ fn hits_are_the_same_without_their_scores() {
         let request = SearchRequest { query: Some("fox".into()), score_threshold, distinct, ..small_parts() };
         let with = search(&snapshot, &request).unwrap();
         let without = search(&snapshot, &SearchRequest { scores: false, ..request }).unwrap();
-        assert!(!with.hits.is_empty() && with.hits.iter().all(|hit| hit.score > 0.0 && !hit.details.is_empty()));
+        assert!(!with.hits.is_empty());
+        assert!(with.hits.iter().all(|hit| hit.score > 0.0 && !hit.details.is_empty()));
         assert_eq!((ids(&snapshot, &with), with.total), (ids(&snapshot, &without), without.total));
     }
 }
@@ -236,9 +237,11 @@ fn nearness_explains_its_stages() {
         .explanation
         .expect("asked for");
     let stages: Vec<&str> = both.stages.iter().map(|stage| stage.name).collect();
-    assert!(stages.contains(&"match and filter") && stages.ends_with(&["nearness", "hits by nearness"]), "{stages:?}");
+    assert!(stages.contains(&"match and filter"), "{stages:?}");
+    assert!(stages.ends_with(&["nearness", "hits by nearness"]), "{stages:?}");
     let rules = names(&both);
-    assert!(rules[0] == ["words"] && rules.ends_with(&[vec!["vectorSort".to_owned()]]), "{rules:?}");
+    assert_eq!(rules[0], ["words"], "{rules:?}");
+    assert!(rules.ends_with(&[vec!["vectorSort".to_owned()]]), "{rules:?}");
     let sort = vec![SortCriterion::field("id", false)];
     let sorted = search_semantic(&snapshot, &SearchRequest { sort, ..request }, &near()).unwrap();
     assert_eq!(names(&sorted.explanation.expect("asked for")), [["vectorSort", "id:desc"]]);

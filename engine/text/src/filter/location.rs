@@ -15,7 +15,9 @@ pub struct Location {
 impl Location {
     /// `start..end` are byte offsets on character boundaries of `source`.
     pub(super) fn new(source: &Arc<str>, start: usize, end: usize) -> Self {
-        debug_assert!(source.is_char_boundary(start) && source.is_char_boundary(end) && start <= end);
+        debug_assert!(source.is_char_boundary(start));
+        debug_assert!(source.is_char_boundary(end));
+        debug_assert!(start <= end);
         Location { source: Arc::clone(source), start, end }
     }
 

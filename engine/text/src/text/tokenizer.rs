@@ -431,7 +431,8 @@ mod tests {
                     let mut before = 0;
                     for n in 0..=chars {
                         let bytes = token.original_bytes(n);
-                        prop_assert!(bytes >= before && text.is_char_boundary(token.range.start + bytes));
+                        prop_assert!(bytes >= before);
+                        prop_assert!(text.is_char_boundary(token.range.start + bytes));
                         before = bytes;
                     }
                     prop_assert!(before <= token.range.len());

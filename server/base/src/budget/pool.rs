@@ -149,8 +149,11 @@ mod tests {
     fn large_ones_leave_room_for_small_ones() {
         let pool = Arc::new(Pool::new(8 * MIB));
         let (mut one, mut other, mut small) = (pool.lease(), pool.lease(), pool.lease());
-        assert!(one.grow(8 * MIB) && other.grow(4 * MIB) && !other.grow(5 * MIB));
-        assert!(small.grow(SMALL_BYTES) && !small.grow(SMALL_BYTES + 1));
+        assert!(one.grow(8 * MIB));
+        assert!(other.grow(4 * MIB));
+        assert!(!other.grow(5 * MIB));
+        assert!(small.grow(SMALL_BYTES));
+        assert!(!small.grow(SMALL_BYTES + 1));
         assert_eq!(pool.used(), 12 * MIB + SMALL_BYTES);
         one.shrink(MIB);
         assert!(other.grow(8 * MIB));
@@ -162,7 +165,8 @@ mod tests {
     async fn one_waits_for_another_but_not_for_ever() {
         let pool = Arc::new(Pool::new(MIB));
         let mut all = pool.lease();
-        assert!(all.grow(MIB) && !pool.lease().grow(MIB));
+        assert!(all.grow(MIB));
+        assert!(!pool.lease().grow(MIB));
         let mut late = pool.lease();
         let freed = async {
             tokio::time::sleep(Duration::from_millis(20)).await;

@@ -96,6 +96,8 @@ mod tests {
         assert_eq!(excerpt("x".repeat(501)), format!("{}…", "x".repeat(500)));
         let list = serde_json::json!(vec![serde_json::json!([]); 1000]);
         let written = excerpt(&list);
-        assert!(written.starts_with("[[],[]") && written.ends_with('…') && written.len() <= 503, "{written}");
+        assert!(written.starts_with("[[],[]"), "{written}");
+        assert!(written.ends_with('…'), "{written}");
+        assert!(written.len() <= 503, "{written}");
     }
 }

@@ -108,11 +108,13 @@ mod tests {
             "password: 's3cret-value'",
         ] {
             let shown = redacted(line);
-            assert!(!shown.contains("s3cret") && !shown.contains("5ec4"), "{line}\n{shown}");
+            assert!(!shown.contains("s3cret"), "{line}\n{shown}");
+            assert!(!shown.contains("5ec4"), "{line}\n{shown}");
         }
         for line in [format!("/keys/{key}"), format!("/keys%2F{key}/"), format!("token {token} is bad")] {
             let shown = redacted(&line);
-            assert!(!shown.contains(&key[..10]) && !shown.contains("eyJ"), "{shown}");
+            assert!(!shown.contains(&key[..10]), "{shown}");
+            assert!(!shown.contains("eyJ"), "{shown}");
         }
     }
 

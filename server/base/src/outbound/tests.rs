@@ -124,7 +124,8 @@ async fn secrets_stay_with_the_origin_they_are_meant_for() {
         assert_eq!(&reply.body[..], b"there", "{status}");
         for path in ["post / ", " /here "] {
             let asked = at_start.recv().unwrap();
-            assert!(asked.contains(path) && asked.contains("x-anything: s3cret"), "{status}: {asked}");
+            assert!(asked.contains(path), "{status}: {asked}");
+            assert!(asked.contains("x-anything: s3cret"), "{status}: {asked}");
             assert!(asked.contains("authorization: basic"), "{status}: {asked}");
         }
         let asked = at_end.recv().unwrap();
@@ -149,7 +150,8 @@ async fn answers_are_bounded_in_length_and_time() {
     let start = Instant::now();
     let request = outbound.request(Method::GET, &url).unwrap().timeout(Duration::from_millis(100));
     let error = outbound.send(request, 1000).await.unwrap_err();
-    assert!(matches!(error, OutboundError::Timeout) && error.is_transient(), "{error:?}");
+    assert!(matches!(error, OutboundError::Timeout), "{error:?}");
+    assert!(error.is_transient(), "{error:?}");
     assert!(start.elapsed() < Duration::from_secs(5));
 }
 
@@ -157,7 +159,8 @@ async fn answers_are_bounded_in_length_and_time() {
 async fn other_schemes_and_relative_urls_are_refused() {
     for (url, reason) in [("nope", "relative URL without a base"), ("file:///etc/passwd", "scheme `file`")] {
         let error = get("any", url).await.unwrap_err();
-        assert!(matches!(error, OutboundError::Url { .. }) && error.to_string().contains(reason), "{error}");
+        assert!(matches!(error, OutboundError::Url { .. }), "{error}");
+        assert!(error.to_string().contains(reason), "{error}");
     }
 }
 
@@ -180,15 +183,18 @@ async fn without_ca_certificates_there_is_still_http() {
     assert_eq!(&get(&format!("http://127.0.0.1:{port}/")).await.unwrap().body[..], b"hello");
     for url in ["https://127.0.0.1:1/".to_owned(), format!("http://127.0.0.1:{port}/")] {
         let error = get(&url).await.unwrap_err();
-        assert!(matches!(error, OutboundError::NoCaCertificates(_)) && !error.is_transient(), "{url}: {error:?}");
-        assert!(error.to_string().contains("`ca-certificates`") && error.to_string().contains("`SSL_CERT_FILE`"));
+        assert!(matches!(error, OutboundError::NoCaCertificates(_)), "{url}: {error:?}");
+        assert!(!error.is_transient(), "{url}: {error:?}");
+        assert!(error.to_string().contains("`ca-certificates`"));
+        assert!(error.to_string().contains("`SSL_CERT_FILE`"));
     }
 }
 
 #[test]
 fn clients_are_sent_to_servers_only() {
     let followed = |text: &str| followable(Some(text.to_owned())).is_some();
-    assert!(followed("https://search.example.org") && followed("http://10.0.0.1:7700/below/"));
+    assert!(followed("https://search.example.org"));
+    assert!(followed("http://10.0.0.1:7700/below/"));
     for bad in [
         "javascript:alert(1)",
         "data:text/html,x",

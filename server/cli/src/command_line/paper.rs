@@ -126,7 +126,9 @@ mod tests {
         for option in [r"\-\-db\-path", r"\-\-primary\-key", r"\-\-again", r"\-\-apply", r"\-\-json"] {
             assert!(page.contains(option), "{option}");
         }
-        assert!(!page.contains("(1)") && !page.contains("HELP\"") && !page.contains("LAMINA SERVE"));
+        assert!(!page.contains("(1)"));
+        assert!(!page.contains("HELP\""));
+        assert!(!page.contains("LAMINA SERVE"));
         assert_eq!(page.matches(".TH ").count(), 1);
     }
 

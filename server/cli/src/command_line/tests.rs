@@ -130,7 +130,8 @@ fn origins_are_what_browsers_write() {
 #[test]
 fn a_secret_that_is_refused_is_not_shown() {
     let said = error(None, &["--task-webhook-authorization-header", "Bearer secret\n"]);
-    assert!(said.contains("`--task-webhook-authorization-header`") && !said.contains("secret"), "{said}");
+    assert!(said.contains("`--task-webhook-authorization-header`"), "{said}");
+    assert!(!said.contains("secret"), "{said}");
 }
 
 const SIZE: [&str; 2] = ["is not a size: expected bytes, or a number with a unit", "is too large: expected at most"];
@@ -203,7 +204,8 @@ fn bad_numbers_are_refused_with_the_option_and_what_it_takes() {
                 error(Some(&format!("{id} = \"{value}\"")), &[]),
             ] {
                 assert!(said.contains(&format!("{flag} ")) || said.contains(&format!("{flag}=")), "{flag}: {said}");
-                assert!(said.contains(&format!("`{value}`")) && said.contains(expected), "{flag} {value}: {said}");
+                assert!(said.contains(&format!("`{value}`")), "{flag} {value}: {said}");
+                assert!(said.contains(expected), "{flag} {value}: {said}");
             }
         }
     }
@@ -235,7 +237,8 @@ fn options_that_need_each_other_are_checked_wherever_they_come_from() {
     assert!(refused(None, &["--import-dump", "a", "--import-snapshot", "b"]).contains("cannot be used with"));
     // One from the file, the other from the command line.
     let both = options(Some("import_dump = \"a.dump\""), &["--ignore-missing-dump"]);
-    assert!(both.backups.ignore_missing_dump && both.backups.import_dump.is_some());
+    assert!(both.backups.ignore_missing_dump);
+    assert!(both.backups.import_dump.is_some());
 }
 
 #[test]
@@ -256,7 +259,9 @@ fn snapshots_are_scheduled_in_seconds_or_human_units_or_daily() {
 fn tls_wants_both_files_and_telemetry_an_address() {
     assert!(options(None, &[]).tls.resolved().is_none());
     let tls = options(None, &["--ssl-cert-path", "c", "--ssl-key-path", "k", "--ssl-tickets"]).tls.resolved().unwrap();
-    assert!(tls.tickets && !tls.resumption && tls.client_roots.is_none());
+    assert!(tls.tickets);
+    assert!(!tls.resumption);
+    assert!(tls.client_roots.is_none());
     assert_eq!(options(None, &[]).service.collector(), None);
     let url = ["--telemetry-url", "https://example.org"];
     assert_eq!(options(None, &url).service.collector(), Some("https://example.org"));
@@ -266,7 +271,9 @@ fn tls_wants_both_files_and_telemetry_an_address() {
 #[test]
 fn options_know_whether_they_were_given() {
     let options = options(Some("dump_dir = \"x\""), &["--http-addr", "localhost:1"]);
-    assert!(options.is_specified("dump_dir") && options.is_specified("http_addr") && options.has_config_file);
+    assert!(options.is_specified("dump_dir"));
+    assert!(options.is_specified("http_addr"));
+    assert!(options.has_config_file);
     assert!(!options.is_specified("snapshot_dir"));
 }
 

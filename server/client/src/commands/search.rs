@@ -125,7 +125,8 @@ mod tests {
         let text = text(&answer, false);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!((lines[0], lines[1]), ("  1  1  Alien", "     cast: A, B"));
-        assert!(lines[2].starts_with("     overview: x x x") && lines[2].ends_with('…'), "{}", lines[2]);
+        assert!(lines[2].starts_with("     overview: x x x"), "{}", lines[2]);
+        assert!(lines[2].ends_with('…'), "{}", lines[2]);
         assert_eq!(lines[3..], ["genre: Horror 3, Action 1", "1 hit in 2 ms"]);
         assert!(lines.iter().all(|line| line.chars().count() <= WIDTH), "{text}");
     }

@@ -203,10 +203,8 @@ mod tests {
             lines[2].starts_with("before   0.3333    0.0000-0.5000   0.3333     1.0000   0.1000           1"),
             "{table}"
         );
-        assert!(
-            lines[5].starts_with("after against before: nDCG -0.1333 (")
-                && lines[5].ends_with("1 better, 1 worse, 1 the same")
-        );
+        assert!(lines[5].starts_with("after against before: nDCG -0.1333 ("));
+        assert!(lines[5].ends_with("1 better, 1 worse, 1 the same"));
         assert_eq!(lines[6..], ["  -0.5000  0.5000 to 0.0000  question 1"]);
         let json = as_json(&judgements(3), &ways, form);
         assert_eq!(json["comparisons"][0]["changed"].as_array().map(Vec::len), Some(2));

@@ -101,7 +101,10 @@ mod tests {
     fn an_interval_holds_the_mean_and_narrows_with_more_questions() {
         let values = |count: usize| (0..count).map(|n| f64::from((n % 5) as u32) / 4.0).collect::<Vec<f64>>();
         let (few, many) = (interval(&values(20), 0.95), interval(&values(2000), 0.95));
-        assert!(few.low < 0.5 && few.high > 0.5 && many.low < 0.5 && many.high > 0.5);
+        assert!(few.low < 0.5);
+        assert!(few.high > 0.5);
+        assert!(many.low < 0.5);
+        assert!(many.high > 0.5);
         assert!(many.high - many.low < (few.high - few.low) / 5.0, "{few:?} {many:?}");
         // The standard error of 20 such values is 0.079: nineteen of twenty lie within two of them.
         assert!((few.high - few.low - 4.0 * 0.079).abs() < 0.05, "{few:?}");
@@ -115,12 +118,16 @@ mod tests {
         let first: Vec<f64> = (0..40).map(|n| f64::from(n % 7) / 7.0).collect();
         let better: Vec<f64> = first.iter().map(|value| value + 0.1).collect();
         let found = compare(&first, &better, 0.95);
-        assert!((found.difference - 0.1).abs() < 1e-12 && found.p < 0.001 && found.interval.low > 0.09, "{found:?}");
+        assert!((found.difference - 0.1).abs() < 1e-12, "{found:?}");
+        assert!(found.p < 0.001, "{found:?}");
+        assert!(found.interval.low > 0.09, "{found:?}");
         assert_eq!((found.better, found.worse), (40, 0));
         let mixed: Vec<f64> =
             first.iter().enumerate().map(|(n, v)| v + if n.is_multiple_of(2) { 0.1 } else { -0.1 }).collect();
         let found = compare(&first, &mixed, 0.95);
-        assert!(found.p > 0.5 && found.interval.low < 0.0 && found.interval.high > 0.0, "{found:?}");
+        assert!(found.p > 0.5, "{found:?}");
+        assert!(found.interval.low < 0.0, "{found:?}");
+        assert!(found.interval.high > 0.0, "{found:?}");
         let same = compare(&first, &first, 0.95);
         assert_eq!((same.difference, same.p, same.better, same.worse), (0.0, 1.0, 0, 0));
     }

@@ -173,7 +173,8 @@ mod tests {
             for buffer in [1, 4, 1 << 20] {
                 let reader = BufReader::with_capacity(buffer, io::Cursor::new(text.to_owned().into_bytes()));
                 let (head, mut whole) = peeked(Box::new(reader)).unwrap();
-                assert!(head.len() <= HEAD_BYTES && text.as_bytes().starts_with(&head));
+                assert!(head.len() <= HEAD_BYTES);
+                assert!(text.as_bytes().starts_with(&head));
                 let mut read = String::new();
                 whole.read_to_string(&mut read).unwrap();
                 assert!(read == text);

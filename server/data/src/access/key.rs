@@ -223,7 +223,8 @@ mod tests {
         let marks = [None, Some("MASTER_KEY"), Some("master_key")].map(master_key_mark);
         assert_eq!(marks[0], "none");
         assert_eq!(marks[1], master_key_mark(Some("MASTER_KEY")));
-        assert!(marks[1].len() == 8 && marks[1] != marks[2], "{marks:?}");
+        assert_eq!(marks[1].len(), 8, "{marks:?}");
+        assert!(marks[1] != marks[2], "{marks:?}");
     }
 
     #[test]
@@ -250,7 +251,8 @@ mod tests {
         {
             assert_eq!(key.admits(uid), admitted, "{uid}");
         }
-        assert!(test_key(&[], &["*"]).admits("x") && !test_key(&[], &[]).admits("x"));
+        assert!(test_key(&[], &["*"]).admits("x"));
+        assert!(!test_key(&[], &[]).admits("x"));
     }
 
     #[test]

@@ -216,7 +216,9 @@ mod tests {
     #[test]
     fn tokens_end() {
         let at = |exp: Value| check(json!({"searchRules": ["*"], "exp": exp}));
-        assert!(at(json!(null)).is_ok() && at(json!(1000)).is_ok() && at(json!(1001)).is_ok());
+        assert!(at(json!(null)).is_ok());
+        assert!(at(json!(1000)).is_ok());
+        assert!(at(json!(1001)).is_ok());
         assert_eq!(at(json!(999)).unwrap_err(), "Tenant token expired. Was valid up to `999` and we're now `1000`.");
         assert!(at(json!("soon")).unwrap_err().starts_with("Could not decode tenant token, JSON error: "));
     }

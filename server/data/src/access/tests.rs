@@ -95,6 +95,7 @@ fn keys_end_while_the_server_runs() {
     let soon = OffsetDateTime::now_utc() + time::Duration::milliseconds(300);
     let token = make(&access, ApiKey { expires_at: Some(soon), ..test_key(&[Action::All], &["*"]) });
     assert!(with(&access, Action::IndexesGet, None, &token).is_ok());
+    // Until the key has expired.
     std::thread::sleep(std::time::Duration::from_millis(350));
     assert_eq!(with(&access, Action::IndexesGet, None, &token).unwrap_err(), INVALID);
 }

@@ -268,10 +268,13 @@ mod tests {
         indexes.get(1);
         indexes.get(2);
         assert!(indexes.is_open(0), "in use, although its use began first");
-        assert!(!indexes.is_open(1) && indexes.is_open(2));
+        assert!(!indexes.is_open(1));
+        assert!(indexes.is_open(2));
         drop(held);
         indexes.get(3);
-        assert!(!indexes.is_open(0) && indexes.is_open(2) && indexes.is_open(3));
+        assert!(!indexes.is_open(0));
+        assert!(indexes.is_open(2));
+        assert!(indexes.is_open(3));
         assert_eq!(indexes.open.len(), 2);
     }
 

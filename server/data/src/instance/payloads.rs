@@ -61,7 +61,8 @@ mod tests {
         clean_up(folder.path(), std::slice::from_ref(&needed), false).unwrap();
         assert_eq!(names(&payloads), [needed.as_str()]);
         let aside = names(&folder.path().join(QUARANTINE));
-        assert!(aside.len() == 1 && aside[0].starts_with("notes.txt-"), "{aside:?}");
+        assert_eq!(aside.len(), 1, "{aside:?}");
+        assert!(aside[0].starts_with("notes.txt-"), "{aside:?}");
         fs::write(payloads.join(&left), "{}").unwrap();
         clean_up(folder.path(), std::slice::from_ref(&needed), true).unwrap();
         assert_eq!(names(&payloads), [needed.as_str()]);

@@ -194,7 +194,8 @@ mod tests {
             (r#"{"client_email":"a","private_key":"x","token_uri":"https://a"}"#, "`private_key` is not an RSA key"),
         ] {
             let error = account(text).err().unwrap().to_string();
-            assert!(error.contains("`--gcs-credentials-file ") && error.contains(reason), "{error}");
+            assert!(error.contains("`--gcs-credentials-file "), "{error}");
+            assert!(error.contains(reason), "{error}");
         }
         let error = Account::of_file(&"/nowhere/key.json".into()).err().unwrap().to_string();
         assert!(error.contains("/nowhere/key.json"), "{error}");

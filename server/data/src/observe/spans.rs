@@ -172,7 +172,8 @@ mod tests {
         assert_eq!((&span["name"], &span["kind"]), (&json!("POST /indexes/{indexUid}/search"), &json!(2)));
         assert_eq!((&span["status"]["code"], span["spanId"].as_str().unwrap().len()), (&json!(2), 16));
         let nanos = |key: &str| span[key].as_str().unwrap().parse::<u128>().unwrap();
-        assert!(nanos("endTimeUnixNano") >= nanos("startTimeUnixNano") && nanos("startTimeUnixNano") > 1 << 60);
+        assert!(nanos("endTimeUnixNano") >= nanos("startTimeUnixNano"));
+        assert!(nanos("startTimeUnixNano") > 1 << 60);
         assert_eq!(span["attributes"][3], json!({"key": "http.response.status_code", "value": {"intValue": "503"}}));
         assert_eq!(body["resourceSpans"][0]["resource"]["attributes"][2]["value"]["stringValue"], "me");
         assert!(spans.take("me").is_none());
@@ -187,7 +188,8 @@ mod tests {
         let upper = format!("00-{}-b7ad6b7169203331-01", TRACE.to_uppercase());
         for bad in ["", "00", "00-1-2-01", &long, &zero, &upper, &format!("ff-{TRACE}-b7ad6b7169203331-01")] {
             let open = spans.begin(&headers(bad)).unwrap();
-            assert!(open.parent.is_none() && open.trace != 0, "{bad}");
+            assert!(open.parent.is_none(), "{bad}");
+            assert!(open.trace != 0, "{bad}");
         }
         assert!(spans.begin(&headers(&format!("01-{TRACE}-b7ad6b7169203331-01-more"))).unwrap().parent.is_some());
         assert!(Spans::new(false).begin(&HeaderMap::new()).is_none());

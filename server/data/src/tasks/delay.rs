@@ -124,6 +124,7 @@ mod tests {
         assert_eq!(check(SECOND, SECOND), Ok(()));
         let error = check(3 * SECOND, SECOND).unwrap_err();
         assert_eq!((error.status(), error.retry_after_seconds()), (503, Some(10)));
-        assert!(error.message.contains("about 3 seconds") && error.message.contains("`--max-queue-delay`"));
+        assert!(error.message.contains("about 3 seconds"));
+        assert!(error.message.contains("`--max-queue-delay`"));
     }
 }

@@ -157,7 +157,8 @@ mod tests {
     #[test]
     fn settings_that_change_nothing_are_an_empty_object() {
         let content = Content::Settings { patch: Box::default(), may_create_index: false };
-        assert!(details(&content, Progress::Waiting).is_empty() && has_details(&content));
+        assert!(details(&content, Progress::Waiting).is_empty());
+        assert!(has_details(&content));
         assert!(!has_details(&Content::CreateSnapshot));
     }
 

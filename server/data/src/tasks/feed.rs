@@ -193,6 +193,7 @@ mod tests {
         drop(listeners);
         assert!(feed.listen().is_some());
         feed.close();
-        assert!(feed.listen().is_none() && feed.is_closed());
+        assert!(feed.listen().is_none());
+        assert!(feed.is_closed());
     }
 }

@@ -91,6 +91,7 @@ mod tests {
         assert_eq!(set.len(), 6);
         let members: Vec<u32> = (0..10).filter(|&uid| set.contains(uid)).collect();
         assert_eq!(members, [0, 1, 2, 5, 7, 8]);
-        assert!(UidSet::default().is_empty() && !UidSet::default().contains(0));
+        assert!(UidSet::default().is_empty());
+        assert!(!UidSet::default().contains(0));
     }
 }

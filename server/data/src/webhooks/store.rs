@@ -365,7 +365,8 @@ mod tests {
         let create = |patch| refused(webhooks.create(patch));
         let (code, message) = create(WebhookPatch::default());
         assert_eq!(code, Code::InvalidWebhookUrl);
-        assert!(message.starts_with("The URL for the webhook `") && message.ends_with("` is missing."), "{message}");
+        assert!(message.starts_with("The URL for the webhook `"), "{message}");
+        assert!(message.ends_with("` is missing."), "{message}");
         assert_eq!(create(WebhookPatch { url: Some(None), headers: None }).0, Code::InvalidWebhookUrl);
         assert_eq!(
             create(patch("nope", &[])),

@@ -59,7 +59,8 @@ mod tests {
             cache.insert("e".into(), text, [1.0].into());
         }
         assert!(cache.get("e", "a").is_none());
-        assert!(cache.get("e", "b").is_some() && cache.get("e", "c").is_some());
+        assert!(cache.get("e", "b").is_some());
+        assert!(cache.get("e", "c").is_some());
         assert!(cache.get("f", "b").is_none());
         let none = VectorCache::new(0);
         none.insert("e".into(), "a", [1.0].into());

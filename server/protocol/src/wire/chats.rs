@@ -423,7 +423,9 @@ mod tests {
             "tools": [tool(SOURCES_TOOL)], "tool_choice": "auto", "n": 1,
         }))
         .unwrap();
-        assert!(read.is_shown(SOURCES_TOOL) && !read.is_shown(PROGRESS_TOOL) && !read.is_shown("other"));
+        assert!(read.is_shown(SOURCES_TOOL));
+        assert!(!read.is_shown(PROGRESS_TOOL));
+        assert!(!read.is_shown("other"));
         assert_eq!(Value::Object(read.rest), json!({"temperature": 0.5}));
         let with = |field: &str, value: Value| {
             let mut body = json!({"model": "m", "messages": [], "stream": true});

@@ -115,9 +115,11 @@ mod tests {
             }
             blocking(chain.store().read(&key)).is_ok()
         };
-        assert!(publish("ab", Some(0)) && publish("a", Some(1)));
+        assert!(publish("ab", Some(0)));
+        assert!(publish("a", Some(1)));
         // The process that publishes it does not get as far as to remove anything.
-        assert!(publish("ab", None) && publish("a", Some(30)));
+        assert!(publish("ab", None));
+        assert!(publish("a", Some(30)));
         assert!(publish("a", Some(62)), "it was named until the thirtieth minute");
         assert!(!publish("a", Some(91)));
     }

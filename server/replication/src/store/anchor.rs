@@ -162,7 +162,8 @@ mod tests {
             put(what);
             let before = listed(&place);
             for said in said(&store) {
-                assert!(said.contains("is not the one of before") && said.contains("not mounted"), "{what}: {said}");
+                assert!(said.contains("is not the one of before"), "{what}: {said}");
+                assert!(said.contains("not mounted"), "{what}: {said}");
             }
             assert_eq!(listed(&place), before, "{what}");
             if place.exists() {

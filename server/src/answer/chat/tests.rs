@@ -82,6 +82,7 @@ async fn a_provider_that_speaks_without_end_is_left() {
     let drip = |stream: &mut TcpStream| -> io::Result<()> {
         loop {
             stream.write_all(b":")?;
+            // A drip that never ends.
             std::thread::sleep(Duration::from_millis(5));
         }
     };
@@ -115,6 +116,7 @@ async fn what_was_found_has_its_share_of_memory() {
 }
 
 fn stall(_: &mut TcpStream) -> io::Result<()> {
+    // Longer than any test.
     std::thread::sleep(Duration::from_secs(60));
     Ok(())
 }

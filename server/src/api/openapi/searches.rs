@@ -238,6 +238,8 @@ mod tests {
             assert_eq!(without_links(text), expected, "{text}");
         }
         let described = body()["properties"].to_string();
-        assert!(described.contains("description") && !described.contains("](") && !described.contains(".md"));
+        assert!(described.contains("description"));
+        assert!(!described.contains("]("));
+        assert!(!described.contains(".md"));
     }
 }

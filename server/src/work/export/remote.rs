@@ -145,6 +145,7 @@ mod tests {
         assert_eq!(error.code, Code::Internal);
         assert_eq!(error.message, "Failed to export documents to remote server `invalid_api_key` (`auth`): `m` <`l`>");
         let error = ApiError::from(accepted(reply(502, "<html>")).unwrap_err());
-        assert!(error.message.contains("`502`") && error.message.contains("<html>"), "{}", error.message);
+        assert!(error.message.contains("`502`"), "{}", error.message);
+        assert!(error.message.contains("<html>"), "{}", error.message);
     }
 }

@@ -113,7 +113,8 @@ mod tests {
     fn a_segment_has_no_more_documents_than_one_can_have() {
         let with = |count: u32| bytes(|body| body["segments"][0]["meta"]["doc_count"] = count.into());
         assert!(with(lamina_segment::segment::DOCS_MAX).is_ok());
-        assert!(with(lamina_segment::segment::DOCS_MAX + 1).is_err() && with(u32::MAX).is_err());
+        assert!(with(lamina_segment::segment::DOCS_MAX + 1).is_err());
+        assert!(with(u32::MAX).is_err());
     }
 
     #[test]

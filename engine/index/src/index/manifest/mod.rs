@@ -346,7 +346,8 @@ mod tests {
 
     #[test]
     fn names_sort_like_generations() {
-        assert!(manifest_name(9) < manifest_name(10) && manifest_name(255) < manifest_name(256));
+        assert!(manifest_name(9) < manifest_name(10));
+        assert!(manifest_name(255) < manifest_name(256));
         assert_eq!(manifest_generation(&manifest_name(u64::MAX)), Some(u64::MAX));
         for other in ["manifest-1.lam", "manifest-000000000000000g.lam", "seg-0000000000000001.lam", "lock"] {
             assert_eq!(manifest_generation(other), None);

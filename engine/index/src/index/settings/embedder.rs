@@ -157,7 +157,8 @@ mod tests {
     #[test]
     fn defaults_of_the_sources() {
         let own = read(json!({"source": "userProvided", "dimensions": 3}));
-        assert!(own.user_provided && !own.binary_quantized);
+        assert!(own.user_provided);
+        assert!(!own.binary_quantized);
         assert_eq!((own.dimensions, own.distribution), (Some(3), None));
         let provider = read(json!({}));
         assert!(!provider.user_provided);

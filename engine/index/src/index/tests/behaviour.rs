@@ -165,7 +165,8 @@ fn the_primary_key_is_named_inferred_or_refused() {
         })
     };
     let results = apply(&index, &[named("sku"), named("id"), named("sku")]);
-    assert!(results[0].is_ok() && results[2].is_ok());
+    assert!(results[0].is_ok());
+    assert!(results[2].is_ok());
     assert!(matches!(&results[1], Err(OperationError::PrimaryKeyAlreadyExists { current }) if current == "sku"));
 
     let set = |key: &str| Operation::SetPrimaryKey(Some(key.to_owned()));
@@ -310,7 +311,9 @@ fn payload_files_are_read_in_pieces_by_all_threads() {
     let broken = folder.path().join("broken");
     std::fs::write(&broken, format!("{lines}{{\"id\":\"not valid!\"}}\n")).expect("writes");
     let results = apply(&index, &[delete(&["7"]), upsert(&broken), delete(&["8"])]);
-    assert!(results[0].is_ok() && results[1].is_err() && results[2].is_ok());
+    assert!(results[0].is_ok());
+    assert!(results[1].is_err());
+    assert!(results[2].is_ok());
     assert_eq!(index.snapshot().document_count(), 29_998);
 }
 
@@ -447,6 +450,7 @@ fn the_callback_runs_when_nothing_is_left_to_merge() {
     // It may have been called in between too.
     while index.snapshot().segments.len() > 10 || SEEN.load(Relaxed) != index.snapshot().segments.len() {
         assert!(Instant::now() < patience, "it was not called");
+        // Between looks.
         std::thread::sleep(Duration::from_millis(5));
     }
 }

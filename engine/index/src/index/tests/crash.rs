@@ -180,7 +180,8 @@ fn a_failed_batch_leaves_a_running_index_as_it_was() {
     assert!(try_apply(&index, 50, &batch).expect_err("full").is_out_of_space());
     assert!(index.compact(&AtomicBool::new(false)).expect_err("full").is_out_of_space());
     let status = index.merge_status();
-    assert!(status.out_of_space && status.last_error.is_some());
+    assert!(status.out_of_space);
+    assert!(status.last_error.is_some());
     assert_eq!(observe(&index.snapshot()), before);
     directory.set_fault(Fault::None);
     assert_eq!(directory.list().expect("lists"), files, "nothing is left behind");

@@ -46,9 +46,11 @@ fn the_other_segments_answer_and_the_manifest_stays_what_it_was() {
     let [damaged] = snapshot.damaged() else { panic!("one segment is damaged") };
     assert_eq!((damaged.damage().file.as_str(), damaged.damage().section, damaged.live_count()), (&*name, None, 5));
     assert_eq!((snapshot.document_count(), snapshot.readable_count()), (28, 23));
-    assert!(snapshot.is_degraded() && snapshot.check_searchable().is_ok());
+    assert!(snapshot.is_degraded());
+    assert!(snapshot.check_searchable().is_ok());
     assert!(snapshot.check_whole().unwrap_err().to_string().contains(&name));
-    assert!(snapshot.get_document("5").unwrap().is_some() && snapshot.get_document("22").unwrap().is_none());
+    assert!(snapshot.get_document("5").unwrap().is_some());
+    assert!(snapshot.get_document("22").unwrap().is_none());
     assert!(index.verify().unwrap_err().to_string().contains(&name));
     assert!(matches!(index.compact(&AtomicBool::new(false)), Err(IndexError::DamagedSegment { .. })));
 

@@ -44,6 +44,7 @@ impl Embedder for Model {
     fn embed(&self, texts: &[String], _: Asking<'_>) -> Vec<Result<Vec<f32>, EmbedFailure>> {
         self.asked.fetch_add(texts.len(), Ordering::Relaxed);
         while self.manner.load(Ordering::Relaxed) == SILENT {
+            // It says nothing for so long as it is silent.
             std::thread::sleep(Duration::from_millis(1));
         }
         let answer = |text: &String| match self.manner.load(Ordering::Relaxed) {
@@ -361,6 +362,7 @@ fn vectors_put_aside_by_a_process_that_was_killed_are_removed() {
 /// Waits until the model is asked.
 fn until_asked(model: &Model) {
     while model.asked.load(Ordering::Relaxed) == 0 {
+        // Between looks.
         std::thread::sleep(Duration::from_millis(1));
     }
 }

@@ -57,7 +57,8 @@ fn states_are_kept_and_read_as_they_were() {
     };
     check(&index);
     let states = index.generations();
-    assert!(states[0].is_current && !states[1].is_current);
+    assert!(states[0].is_current);
+    assert!(!states[1].is_current);
     assert_eq!(states.iter().map(|state| state.document_count).collect::<Vec<_>>(), [2, 3, 2, 0]);
     assert_eq!(states.iter().map(|state| state.batch).collect::<Vec<_>>(), [Some(2), Some(1), Some(0), None]);
     let at = |time| index.generation(At::Time(time)).expect("kept").contents();

@@ -158,7 +158,8 @@ impl InOrder {
 
     fn into_writer(self) -> ColumnFileWriter {
         let state = self.state.into_inner();
-        debug_assert!(state.waiting.is_empty() && !state.is_given_up, "every run was written");
+        debug_assert!(state.waiting.is_empty(), "every run was written");
+        debug_assert!(!state.is_given_up, "every run was written");
         state.writer
     }
 }

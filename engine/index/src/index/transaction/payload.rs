@@ -99,7 +99,8 @@ mod tests {
             let (mut start, mut count) = (0, 0);
             while start < bytes.len() {
                 let end = piece_end(&bytes, start, target);
-                assert!(end > start && bytes[end - 1] == b'\n');
+                assert!(end > start);
+                assert_eq!(bytes[end - 1], b'\n');
                 count += lines(&bytes, start..end).count();
                 start = end;
             }

@@ -53,7 +53,8 @@ impl SectionWriter {
 
     /// Appends sections that were kept in memory.
     pub(crate) fn append(&mut self, sections: &SectionWriter) -> Result<(), SegmentError> {
-        assert!(sections.file.is_none() && sections.open.is_none(), "whole sections that are in memory");
+        assert!(sections.file.is_none(), "whole sections that are in memory");
+        assert!(sections.open.is_none(), "whole sections that are in memory");
         for &Entry { kind, param, offset, bytes, .. } in &sections.entries {
             self.section(kind, param, &sections.buffer[offset as usize..(offset + bytes) as usize])?;
         }

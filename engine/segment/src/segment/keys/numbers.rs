@@ -217,7 +217,8 @@ mod tests {
             assert_eq!(keys.get(number_of(text).unwrap()), Some(doc.value() as DocId));
             texts.push(text.to_vec());
         }
-        assert!(texts.is_sorted_by(|a, b| a < b) && texts.len() == numbers.len());
+        assert!(texts.is_sorted_by(|a, b| a < b));
+        assert_eq!(texts.len(), numbers.len());
         for cut in 0..bytes.len() {
             assert!(NumberKeys::open(OwnedBytes::from(bytes[..cut].to_vec()), count).is_err(), "cut at {cut}");
         }

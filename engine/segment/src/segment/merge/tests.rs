@@ -132,7 +132,8 @@ fn columns_of_any_input_stay_unless_dropped() {
     assert!(meta.shapes);
     let options = MergeOptions { drop_geo: true, drop_shapes: true, ..options };
     let meta = merge(&inputs, &directory, SegmentId(4), &options).unwrap().meta.unwrap();
-    assert!(!meta.geo && !meta.shapes);
+    assert!(!meta.geo);
+    assert!(!meta.shapes);
 }
 
 #[test]

@@ -164,7 +164,8 @@ mod tests {
         assert_eq!(pairs(true).next_doc_freq([5, 3]), Some(1001));
         assert_eq!(pairs(true).in_a_row([5, 3, 5]), None);
         let known = pairs(false).in_a_row([5, 3, 5]).unwrap();
-        assert!(known.complement && known.documents.is_empty());
+        assert!(known.complement);
+        assert!(known.documents.is_empty());
     }
 
     #[test]
@@ -177,7 +178,8 @@ mod tests {
             assert!(builder.triples.bytes() <= ListThresholds::SMALL.open_bytes_per_doc * DOCS as usize, "after {doc}");
         }
         let kinds: Vec<SectionKind> = builder.finish().into_iter().map(|(kind, _)| kind).collect();
-        assert!(kinds.contains(&SectionKind::Pairs) && !kinds.contains(&SectionKind::Triples));
+        assert!(kinds.contains(&SectionKind::Pairs));
+        assert!(!kinds.contains(&SectionKind::Triples));
     }
 
     proptest! {

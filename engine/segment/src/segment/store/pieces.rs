@@ -326,7 +326,8 @@ mod tests {
             let codes = text.iter().filter(|&&byte| is_code(byte)).count();
             let values = documents[i].len() - text.len();
             assert!(!String::from_utf8_lossy(text).contains("title\":"), "{}", String::from_utf8_lossy(text));
-            assert!(codes >= 6 && values >= 50, "{codes} codes instead of {values} bytes");
+            assert!(codes >= 6, "{codes} codes instead of {values} bytes");
+            assert!(values >= 50, "{codes} codes instead of {values} bytes");
             assert_eq!(text.windows(2).filter(|pair| pair == b"\":").count(), 0, "no key remains");
         }
         assert_eq!(learned(&documents), pieces, "the same samples, the same pieces");
@@ -366,7 +367,8 @@ mod tests {
         let lengths: Vec<usize> = most.iter().map(|document| document.len()).collect();
         let pieces =
             Pieces::learn(most.iter().map(|document| document.as_str()).collect::<String>().as_bytes(), &lengths);
-        assert!(pieces.ends.len() > 1500 && pieces.bytes.len() <= PIECES_BYTES_MAX, "{}", pieces.ends.len());
+        assert!(pieces.ends.len() > 1500, "{}", pieces.ends.len());
+        assert!(pieces.bytes.len() <= PIECES_BYTES_MAX, "{}", pieces.ends.len());
         encoded(&pieces, &most.iter().map(|document| document.as_bytes()).collect::<Vec<_>>());
     }
 

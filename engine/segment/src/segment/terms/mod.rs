@@ -244,7 +244,8 @@ impl TermsBuilder {
     }
 
     pub(crate) fn push(&mut self, term: &[u8]) {
-        debug_assert!(!term.is_empty() && term.len() <= TERM_BYTES_MAX);
+        debug_assert!(!term.is_empty());
+        debug_assert!(term.len() <= TERM_BYTES_MAX);
         self.builder.insert(term, self.next).expect("terms come in order and writing to memory does not fail");
         self.next += 1;
     }

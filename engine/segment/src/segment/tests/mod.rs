@@ -391,7 +391,8 @@ fn columns_can_be_added() {
         5,
         &docs.iter().map(|doc| Doc { values: vec![], point: None, ..doc.clone() }).collect::<Vec<_>>(),
     );
-    assert!(!meta.has_column(10) && !meta.has_geo());
+    assert!(!meta.has_column(10));
+    assert!(!meta.has_geo());
     for (fields, geo) in [(vec![10, 11], false), (vec![12], true)] {
         let mut writer = ColumnFileWriter::new(&fields, geo);
         if geo {
@@ -417,7 +418,9 @@ fn columns_can_be_added() {
         meta.column_files.push(added);
     }
     assert_eq!(directory.list().unwrap().len(), 3);
-    assert!(meta.has_column(10) && meta.has_column(12) && meta.has_geo());
+    assert!(meta.has_column(10));
+    assert!(meta.has_column(12));
+    assert!(meta.has_geo());
     check_segment(&SegmentReader::open(&directory, &meta).unwrap(), &docs.iter().collect::<Vec<_>>());
 }
 

@@ -61,7 +61,8 @@ fn estimates_are_near_the_cosines() {
     all.sort_unstable();
     assert_eq!(all, (0..61).collect::<Vec<u32>>());
     let few = codes.candidates(&unit, 1, |_| true);
-    assert!(few.contains(&7) && few.len() < 20, "{few:?}");
+    assert!(few.contains(&7), "{few:?}");
+    assert!(few.len() < 20, "{few:?}");
     assert!(!codes.candidates(&unit, 1, |row| row != 7).contains(&7));
 }
 
@@ -87,7 +88,8 @@ fn a_damaged_section_is_no_panic() {
                 Err(_) => refused += 1,
             }
         }
-        assert!(refused >= 8 && noticed > bytes.len() / 2, "{refused} refused, {noticed} noticed of {}", bytes.len());
+        assert!(refused >= 8, "{refused} refused, {noticed} noticed of {}", bytes.len());
+        assert!(noticed > bytes.len() / 2, "{refused} refused, {noticed} noticed of {}", bytes.len());
         for length in 0..bytes.len() {
             assert!(VectorCodes::open(bytes[..length].to_vec().into(), &known).is_err(), "{length}");
         }

@@ -47,8 +47,10 @@ fn what_is_written_is_read() {
     let vectors = reader.vectors_of("e").unwrap();
     assert_eq!((vectors.shape(), vectors.vector_count()), (FULL, 3));
     assert_eq!(vectors.state(0), VectorState::ABSENT);
-    assert!(vectors.state(1).is_present() && vectors.of(1).is_empty());
-    assert!(vectors.state(2).regenerates() && !vectors.state(2).is_user_provided());
+    assert!(vectors.state(1).is_present());
+    assert!(vectors.of(1).is_empty());
+    assert!(vectors.state(2).regenerates());
+    assert!(!vectors.state(2).is_user_provided());
     assert_eq!(vectors.get(2).unwrap().text_hash, 77);
     assert_eq!(vectors.decoded(3).unwrap(), [vec![1.0, 2.0, 2.0], vec![0.0; 3]]);
     assert_eq!(vectors.inverse_norm(vectors.of(3).start), 1.0 / 3.0);

@@ -313,7 +313,8 @@ impl SegmentWriter {
 
     /// Fails if the segment cannot be written.
     fn check(&mut self) -> Result<(), SegmentError> {
-        assert!(self.open.is_none() && !self.ids.is_empty(), "the segment has documents and the last one was ended");
+        assert!(self.open.is_none(), "the segment has documents and the last one was ended");
+        assert!(!self.ids.is_empty(), "the segment has documents and the last one was ended");
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }

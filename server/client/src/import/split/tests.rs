@@ -332,6 +332,7 @@ fn parts_of_batches_have_their_own_places() {
         check(&rest, 3, 2);
         check(&whole.documents_of_file(2, 3).unwrap(), 1, 3);
         check(&second.documents_of_file(4, 1).unwrap(), 3, 1);
-        assert!(second.documents_of_file(2, 1).is_none() && second.documents_of_file(5, 2).is_none());
+        assert!(second.documents_of_file(2, 1).is_none());
+        assert!(second.documents_of_file(5, 2).is_none());
     }
 }

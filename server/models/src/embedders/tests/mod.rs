@@ -331,6 +331,7 @@ fn configurations_that_cannot_work() {
 #[test]
 fn queries_have_a_deadline_and_a_memory() {
     let slow = Stub::start(&[], |seen| {
+        // Longer than the deadline of a query.
         std::thread::sleep(Duration::from_secs(3));
         rest_answer(seen)
     });
@@ -414,6 +415,7 @@ fn a_cancelled_batch_gives_up() {
     let cancelled = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&cancelled);
     std::thread::spawn(move || {
+        // The call is in the pause between two attempts.
         std::thread::sleep(Duration::from_millis(300));
         flag.store(true, Ordering::Relaxed);
     });

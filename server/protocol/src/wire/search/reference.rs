@@ -72,7 +72,9 @@ fn defaults_and_examples_are_values() {
         assert_eq!(read(name, &written), default, "{name}");
         assert!(!parameter.is_set(&default), "{name}");
         let Some(reference) = parameter.reference else { continue };
-        assert!(!reference.purpose.is_empty() && !reference.cost.is_empty() && !parameter.kind().is_empty(), "{name}");
+        assert!(!reference.purpose.is_empty(), "{name}");
+        assert!(!reference.cost.is_empty(), "{name}");
+        assert!(!parameter.kind().is_empty(), "{name}");
         let example = serde_json::from_str(reference.example).unwrap_or_else(|error| panic!("{name}: {error}"));
         let query = read(name, &example);
         if !WITHOUT_EXAMPLE.contains(&name) {

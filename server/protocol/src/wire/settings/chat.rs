@@ -206,7 +206,8 @@ mod tests {
         assert_eq!(shown["documentTemplateMaxBytes"], 400);
         assert_eq!(shown["documentTemplate"], DEFAULT_TEMPLATE);
         assert_eq!(settings::show(&stored, &|_| false).get("chat"), None);
-        assert!(template(&stored).is_ok() && template(&Settings::default()).is_ok());
+        assert!(template(&stored).is_ok());
+        assert!(template(&Settings::default()).is_ok());
         let empty =
             json!({"documentTemplate": "", "searchParameters": {"matchingStrategy": "", "distinct": "", "limit": 2}});
         let patch = settings::read(&json!({ "chat": empty })).unwrap();

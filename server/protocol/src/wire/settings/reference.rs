@@ -63,7 +63,8 @@ fn examples_are_values() {
             "{}",
             kind.key
         );
-        assert!(!kind.reference.purpose.is_empty() && !kind.reference.value.is_empty(), "{}", kind.key);
+        assert!(!kind.reference.purpose.is_empty(), "{}", kind.key);
+        assert!(!kind.reference.value.is_empty(), "{}", kind.key);
     }
 }
 
@@ -73,7 +74,9 @@ fn every_setting_of_the_engine_has_its_own_names() {
     assert!(kinds.iter().map(|kind| kind.id).eq(SettingId::ALL.iter().copied()));
     for (place, kind) in kinds.iter().enumerate() {
         for other in &kinds[..place] {
-            assert!(kind.key != other.key && kind.route != other.route && kind.code != other.code, "{}", kind.key);
+            assert!(kind.key != other.key, "{}", kind.key);
+            assert!(kind.route != other.route, "{}", kind.key);
+            assert!(kind.code != other.code, "{}", kind.key);
         }
     }
 }

@@ -98,9 +98,11 @@ fn the_table_of_growth_rules() {
 fn some_types_never_share() {
     for name in ["create", "update"] {
         let (count, strategy) = grow(&[name, "add"], &facts(true, None), NO_LIMITS);
-        assert!(count == 1 && matches!(strategy, Some(Strategy::Alone { uid: 0, .. })));
+        assert_eq!(count, 1);
+        assert!(matches!(strategy, Some(Strategy::Alone { uid: 0, .. })));
         let (count, strategy) = grow(&["add", name], &facts(true, None), NO_LIMITS);
-        assert!(count == 1 && matches!(strategy, Some(Strategy::BeforeShared { uid: 1, .. })));
+        assert_eq!(count, 1);
+        assert!(matches!(strategy, Some(Strategy::BeforeShared { uid: 1, .. })));
     }
 }
 

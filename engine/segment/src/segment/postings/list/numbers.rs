@@ -10,7 +10,8 @@ pub(crate) type MarkNumbers = [[u16; ZONE_COUNT]];
 
 /// Number of documents whose zones are packed together.
 const ZONES_PER_BYTE: usize = u8::BITS as usize / ZONE_BITS as usize;
-const _: () = assert!(ZONES_PER_BYTE == 4 && ZONE_COUNT == 1 << ZONE_BITS);
+const _: () = assert!(ZONES_PER_BYTE == 4);
+const _: () = assert!(ZONE_COUNT == 1 << ZONE_BITS);
 
 /// Finds the numbers of one block after the other.
 pub(super) struct BlockNumbers<'t> {

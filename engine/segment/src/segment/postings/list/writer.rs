@@ -17,7 +17,9 @@ pub(crate) fn put_plain_list(out: &mut Vec<u8>, docs: &[DocId], doc_count: u32) 
 }
 
 fn put(out: &mut Vec<u8>, docs: &[DocId], codes: &[u32], zones: &[u8], doc_count: u32, form: Form) {
-    debug_assert!(docs.len() == codes.len() && docs.len() == zones.len() && !docs.is_empty());
+    debug_assert_eq!(docs.len(), codes.len());
+    debug_assert_eq!(docs.len(), zones.len());
+    debug_assert!(!docs.is_empty());
     if doc_count >= DENSE_DOCS_MIN && docs.len() as u64 * u64::from(form.dense_share) >= u64::from(doc_count) {
         out.push(DENSE);
         put_bitset(out, docs, doc_count);

@@ -159,7 +159,10 @@ mod tests {
         // Counts that would make long codes.
         let counts: Vec<u64> = (0..40).map(|i| 1 << i).collect();
         let lengths = code_lengths(counts, 15);
-        assert!(is_complete(&lengths, 15) && !is_complete(&lengths, 14));
-        assert!(!is_complete(&[1, 2], 24) && !is_complete(&[1, 1, 1], 24) && !is_complete(&[0, 1, 1], 24));
+        assert!(is_complete(&lengths, 15));
+        assert!(!is_complete(&lengths, 14));
+        assert!(!is_complete(&[1, 2], 24));
+        assert!(!is_complete(&[1, 1, 1], 24));
+        assert!(!is_complete(&[0, 1, 1], 24));
     }
 }

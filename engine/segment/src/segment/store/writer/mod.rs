@@ -446,7 +446,8 @@ impl StoreBuilder {
         doc_count: u32,
         sink: &mut dyn BlockSink,
     ) -> Result<(), SegmentError> {
-        debug_assert!(self.lengths.is_empty() && doc_count > 0);
+        debug_assert!(self.lengths.is_empty());
+        debug_assert!(doc_count > 0);
         self.first_docs.push(self.doc_count);
         self.doc_count += u64::from(doc_count);
         self.json_bytes += head.json_bytes as u64;
@@ -459,7 +460,8 @@ impl StoreBuilder {
     /// The blocks of `other`, which were packed with the same dictionary or none, have been put behind those of this one. The
     /// open blocks of both must be closed.
     fn append(&mut self, other: StoreBuilder) {
-        debug_assert!(self.lengths.is_empty() && other.lengths.is_empty());
+        debug_assert!(self.lengths.is_empty());
+        debug_assert!(other.lengths.is_empty());
         if self.dictionaries.is_empty() {
             self.use_dictionary(other.dictionaries.into_iter().next());
         }

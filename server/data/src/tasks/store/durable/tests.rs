@@ -97,7 +97,8 @@ fn where_the_log_cannot_be_cut_the_answer_says_so_and_nothing_is_written() {
     database.leave("refused");
     let log = database.durable.log.replace(Arc::new(File::open(database.log()).unwrap()));
     let error = database.durable.settle(failure()).unwrap_err();
-    assert!(matches!(error, StoreError::Unsettled(_)) && error.is_momentary());
+    assert!(matches!(error, StoreError::Unsettled(_)));
+    assert!(error.is_momentary());
     assert!(error.to_string().contains("look at `GET /tasks`"), "{error}");
     assert!(matches!(database.durable.transaction(), Err(StoreError::Io(_))));
     assert_eq!(database.rows(), ["first"]);

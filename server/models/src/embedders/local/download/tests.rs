@@ -224,7 +224,8 @@ fn models_that_take_a_key() {
     fixture.hub.has("main", SAFETENSORS, "private");
     fixture.hub.inner.lock().needs_token = true;
     let refusal = fixture.download().unwrap_err();
-    assert!(refusal.starts_with("it answered HTTP 401: ") && refusal.contains("`HF_TOKEN`"), "{refusal}");
+    assert!(refusal.starts_with("it answered HTTP 401: "), "{refusal}");
+    assert!(refusal.contains("`HF_TOKEN`"), "{refusal}");
     assert_eq!(fixture.hub.take_seen().len(), 1, "no key comes of asking again");
     fixture.download_as("main", Some(TOKEN)).unwrap();
     fixture.check("private", SAFETENSORS);

@@ -72,7 +72,8 @@ fn compare(kind: &str) {
         let expected = score(kind, tokens, &parts(tokens));
         assert!((found - expected).abs() < 1e-4, "{kind}: {found} is not {expected}");
     }
-    assert!(found[0] != found[1] && found[1] == found[3], "{kind}: {found:?}");
+    assert!(found[0] != found[1], "{kind}: {found:?}");
+    assert!(found[1] == found[3], "{kind}: {found:?}");
     // No longer than the network's table of positions.
     let long = "red ".repeat(30);
     assert!(encoder.scores(pairs(&[&long]), &AtomicBool::default()).unwrap()[0] > 0.0);
@@ -116,5 +117,6 @@ fn a_search_waits_for_its_turn_until_its_deadline() {
     }
     let unknown = CrossModel { model: "../secret".to_owned(), ..wanted() };
     let reasons = [ask(unknown.clone(), long), ask(unknown, long)].map(Result::unwrap_err);
-    assert!(reasons[0].contains("is not a valid model name") && reasons[0] == reasons[1], "{reasons:?}");
+    assert!(reasons[0].contains("is not a valid model name"), "{reasons:?}");
+    assert!(reasons[0] == reasons[1], "{reasons:?}");
 }

@@ -328,7 +328,8 @@ fn a_document_that_is_refused_fails_only_the_task_that_brought_it() {
         assert_eq!(server.task(uid)["status"], "succeeded", "task {uid}");
     }
     // Halved after each refusal, doubled after each success.
-    assert!(batches.contains(&vec![bad]) && batches.len() < 16, "{batches:?}");
+    assert!(batches.contains(&vec![bad]), "{batches:?}");
+    assert!(batches.len() < 16, "{batches:?}");
     let strategy = server.queue.batch(server.task(bad)["batchUid"].as_u64().unwrap() as u32);
     assert!(format!("{strategy:?}").contains("a larger batch was refused"), "{strategy:?}");
 }
@@ -412,7 +413,8 @@ fn old_tasks_are_deleted_by_a_task() {
     let details = &server.task(6)["details"];
     assert_eq!((&details["matchedTasks"], &details["deletedTasks"]), (&json!(4), &json!(4)));
     assert!(details["originalFilter"].as_str().unwrap().ends_with("&statuses=succeeded,failed,canceled"));
-    assert!(server.queue.task(3).is_err() && server.queue.task(4).is_ok());
+    assert!(server.queue.task(3).is_err());
+    assert!(server.queue.task(4).is_ok());
 }
 
 #[test]
@@ -425,6 +427,7 @@ fn the_thread_wakes_for_work_and_stops_when_asked() {
     let deadline = Instant::now() + Duration::from_secs(60);
     while server.task(uid)["finishedAt"].is_null() {
         assert!(Instant::now() < deadline, "the task is not carried out");
+        // Between looks.
         std::thread::sleep(Duration::from_millis(1));
     }
     scheduler.stop(Duration::from_secs(10));

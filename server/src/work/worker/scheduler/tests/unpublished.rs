@@ -100,7 +100,8 @@ fn a_restore_ends_when_it_is_published_and_what_rests_on_it_comes_after() {
     assert_eq!(stages.lock().first(), Some(&(2, Stage::Unpublished)));
     assert_eq!(server.queue.background()[0].steps.open()[0].name, "publishing");
     let moment = server.queue.store().moment().unwrap();
-    assert!(!moment.waiting.contains(restore) && moment.waiting.contains(later), "a root covers what is carried out");
+    assert!(!moment.waiting.contains(restore), "a root covers what is carried out");
+    assert!(moment.waiting.contains(later), "a root covers what is carried out");
 
     group.publish(restore);
     go_on(&mut worker);
@@ -112,7 +113,8 @@ fn a_restore_ends_when_it_is_published_and_what_rests_on_it_comes_after() {
         stages.lock().iter().filter(|(_, stage)| *stage == Stage::Ended).map(|(batch, _)| *batch).collect();
     let place = |uid: u32| ends.iter().position(|ended| *ended == batch(uid)).unwrap();
     assert!(place(restore) < place(later));
-    assert!(worker.background.unpublished.is_empty() && server.queue.background().is_empty());
+    assert!(worker.background.unpublished.is_empty());
+    assert!(server.queue.background().is_empty());
 }
 
 #[test]
