@@ -15,6 +15,9 @@ use crate::server::{Server, binary, until};
 
 type Answer = (u16, Vec<u8>);
 
+/// Time at which everything was written.
+const WHEN: &str = "Fri, 27 Nov 2026 10:00:00 GMT";
+
 #[derive(Default)]
 struct Contents {
     objects: BTreeMap<String, Vec<u8>>,
@@ -27,8 +30,8 @@ struct Contents {
     parts: usize,
     /// Address at which uploads begin.
     url: String,
-    /// Location in the next response.
-    location: Option<String>,
+    /// Headers of the next response, a line each.
+    headers: String,
     refuses: bool,
     /// Parts are not answered.
     stalls: bool,
@@ -50,7 +53,7 @@ impl Store {
             }
             let mut contents = shared.lock().expect("no thread panicked");
             let (status, body) = contents.answer(&request);
-            let headers = contents.location.take().map_or_else(String::new, |url| format!("Location: {url}\r\n"));
+            let headers = std::mem::take(&mut contents.headers);
             Some(Reply { status, headers, body })
         });
         contents.lock().expect("no thread panicked").url.clone_from(&url);
@@ -109,13 +112,15 @@ impl Contents {
         (200, b"{}".to_vec())
     }
 
-    fn read(&self, key: &str, range: Option<&str>) -> Answer {
+    fn read(&mut self, key: &str, range: Option<&str>) -> Answer {
         let Some(object) = self.objects.get(key) else { return (404, b"none".to_vec()) };
         let Some((first, last)) = range.and_then(|range| range.strip_prefix("bytes=")?.split_once('-')) else {
             return (200, object.clone());
         };
         let (first, last): (usize, usize) = (first.parse().expect("a number"), last.parse().expect("a number"));
-        (206, object[first..object.len().min(last + 1)].to_vec())
+        let end = object.len().min(last + 1);
+        self.headers.push_str(&format!("Content-Range: bytes {first}-{}/{}\r\n", end - 1, object.len()));
+        (206, object[first..end].to_vec())
     }
 
     /// The names of a page of three behind `after`, and whether there are more.
@@ -141,7 +146,7 @@ impl Contents {
         }
         if query.get("uploadType").is_some_and(|kind| kind == "resumable") {
             let key = query["name"].clone();
-            self.location = Some(format!("{}/session/{}", self.url, key.replace(' ', "%20")));
+            self.headers = format!("Location: {}/session/{}\r\n", self.url, key.replace(' ', "%20"));
             self.uploads.insert(key, BTreeMap::new());
             return (200, Vec::new());
         }
@@ -205,14 +210,29 @@ impl Contents {
             return (201, Vec::new());
         }
         let parts = self.uploads.remove(&key).expect("parts of it are there");
-        let ids = request.text().split("<Latest>").skip(1).map(|rest| rest.split_once("</Latest>").unwrap().0);
+        let ids = request.text().split("<Uncommitted>").skip(1);
+        let ids = ids.map(|rest| rest.split_once("</Uncommitted>").unwrap().0);
         self.objects.insert(key, ids.flat_map(|id| parts[id].clone()).collect());
         (201, Vec::new())
     }
 
+    /// A batch of one request, which removes an object.
+    fn remove_one(&mut self, request: &Received) -> Answer {
+        let mut removed = request.text().lines().filter_map(|line| line.strip_prefix("DELETE ")?.split(' ').next());
+        let key = decoded(removed.next().unwrap().strip_prefix("/container/").unwrap());
+        assert_eq!(removed.next(), None);
+        assert!(request.text().contains("authorization: SharedKey films:"), "{request:?}");
+        let status = self.objects.remove(&key).map_or("404 Not Found", |_| "202 Accepted");
+        self.headers.push_str("Content-Type: multipart/mixed; boundary=b\r\n");
+        let part =
+            format!("--b\r\nContent-Type: application/http\r\nContent-ID: 0\r\n\r\nHTTP/1.1 {status}\r\n\r\n--b--\r\n");
+        (202, part.into_bytes())
+    }
+
     fn azure(&mut self, request: &Received, path: &str, query: &BTreeMap<String, String>) -> Answer {
         assert!(request.header("authorization").unwrap().starts_with("SharedKey films:"), "{request:?}");
-        assert!(request.header("x-ms-date").unwrap().ends_with(" GMT"));
+        assert!(request.header("date").unwrap().ends_with(" GMT"));
+        self.headers = format!("ETag: \"1\"\r\nLast-Modified: {WHEN}\r\n");
         if self.refuses {
             return (403, b"<Error><Code>AuthorizationFailure</Code><Message>Not you.</Message></Error>".to_vec());
         }
@@ -221,12 +241,22 @@ impl Contents {
                 assert_eq!((path, query["comp"].as_str()), ("/container", "list"));
                 let from = query.get("marker").map_or("", String::as_str);
                 let (page, next) = self.page(&query["prefix"], from);
-                let blobs: String = page.iter().map(|name| format!("<Blob><Name>{name}</Name></Blob>")).collect();
+                let blob = |name: &&String| {
+                    format!(
+                        "<Blob><Name>{name}</Name><Properties><Last-Modified>{WHEN}</Last-Modified><Content-Length>1</Content-Length>\
+                         <Content-Type>application/octet-stream</Content-Type></Properties></Blob>"
+                    )
+                };
+                let blobs: String = page.iter().map(blob).collect();
                 let next = next.map_or("", String::as_str);
                 let text = format!(
                     "<EnumerationResults><Blobs>{blobs}</Blobs><NextMarker>{next}</NextMarker></EnumerationResults>"
                 );
                 (200, text.into_bytes())
+            }
+            ("POST", None) => {
+                assert_eq!((path, query["comp"].as_str()), ("/container", "batch"));
+                self.remove_one(request)
             }
             ("PUT", Some(key)) if query.contains_key("comp") => self.blocks(request, key, query),
             ("PUT", Some(key)) => {
@@ -235,8 +265,7 @@ impl Contents {
                 let exists = (409, b"<Error><Code>BlobAlreadyExists</Code></Error>".to_vec());
                 self.create(key, &request.body, if_none, exists)
             }
-            ("DELETE", Some(key)) => self.objects.remove(&key).map_or((404, Vec::new()), |_| (202, Vec::new())),
-            (_, Some(key)) => self.read(&key, request.header("x-ms-range")),
+            (_, Some(key)) => self.read(&key, request.header("range")),
             (method, None) => panic!("{method} {path}"),
         }
     }

@@ -10,12 +10,12 @@ use bytes::Bytes;
 use lamina_base::options::{BucketKind, ObjectStorageOptions};
 use lamina_base::outbound::Outbound;
 
-use super::azure::AzureContainer;
 use super::google::GoogleBucket;
+use super::library::Library;
 use super::parts::Parts;
-use super::{Bucket, Cut, StorageError, Upload};
+use super::{Cut, StorageError, Upload, azure, s3};
 
-/// Parts of a large object of an S3-compatible store, and how many of them are under way at the same time.
+/// Parts of a large object, and how many of them are under way at the same time.
 const PART_BYTES: u64 = 16 << 20;
 const PARALLEL: usize = 2;
 
@@ -30,9 +30,8 @@ pub struct AnyBucket {
 
 #[derive(Clone, Debug)]
 enum Place {
-    S3(Bucket),
+    Library(Library),
     Google(GoogleBucket),
-    Azure(AzureContainer),
 }
 
 impl AnyBucket {
@@ -48,13 +47,9 @@ impl AnyBucket {
     ) -> Result<AnyBucket, StorageError> {
         let clouds = options.clouds.with_variables();
         let place = match kind {
-            BucketKind::S3 => {
-                let options = ObjectStorageOptions { s3_bucket_name: Some(name.to_owned()), ..options.clone() };
-                let missing = || StorageError::Parameters("`--s3-bucket-url` is missing".to_owned());
-                Place::S3(Bucket::of(&options, outbound)?.ok_or_else(missing)?)
-            }
+            BucketKind::S3 => Place::Library(s3::open(name, options, outbound)?),
             BucketKind::Google => Place::Google(GoogleBucket::new(name, &clouds, outbound)?),
-            BucketKind::Azure => Place::Azure(AzureContainer::new(name, &clouds, outbound)?),
+            BucketKind::Azure => Place::Library(azure::open(name, &clouds, outbound)?),
         };
         Ok(AnyBucket { place, outbound: outbound.clone(), limit: None })
     }
@@ -79,9 +74,8 @@ impl AnyBucket {
     pub fn create(&self, key: &str, body: Bytes) -> Result<bool, StorageError> {
         self.answer(async {
             match &self.place {
-                Place::S3(bucket) => bucket.create(key, body).await,
+                Place::Library(library) => library.create(key, body).await,
                 Place::Google(bucket) => bucket.create(key, body).await,
-                Place::Azure(container) => container.create(key, body).await,
             }
         })
     }
@@ -93,10 +87,9 @@ impl AnyBucket {
     /// Fails with the error of the store, or of the file.
     pub fn create_large(&self, key: &str, file: &mut dyn Read, bytes: u64) -> Result<bool, StorageError> {
         match &self.place {
-            Place::S3(bucket) if self.answer(bucket.has(key))? => Ok(false),
-            Place::S3(bucket) => self.send_in_parts(bucket, key, file, bytes).map(|()| true),
+            Place::Library(library) if self.answer(library.has(key))? => Ok(false),
+            Place::Library(library) => self.send_in_parts(library, key, file, bytes).map(|()| true),
             Place::Google(bucket) => self.answer(bucket.create_large(key, file, bytes)),
-            Place::Azure(container) => self.answer(container.create_large(key, file, bytes)),
         }
     }
 
@@ -107,19 +100,18 @@ impl AnyBucket {
     pub fn upload<'a>(&self, key: &str, cut: Cut, cancelled: &'a AtomicBool) -> Result<Upload<'a>, StorageError> {
         let begun = async {
             match self.place.clone() {
-                Place::S3(bucket) => Parts::of_s3(bucket, key.to_owned()).await,
+                Place::Library(library) => Parts::of_library(library, key).await,
                 Place::Google(bucket) => Parts::of_google(bucket, key).await,
-                Place::Azure(container) => Ok(Parts::Azure { container, key: key.to_owned() }),
             }
         };
         Upload::begin(&self.outbound, begun, cut, cancelled)
     }
 
-    fn send_in_parts(&self, bucket: &Bucket, key: &str, file: &mut dyn Read, bytes: u64) -> Result<(), StorageError> {
+    fn send_in_parts(&self, library: &Library, key: &str, file: &mut dyn Read, bytes: u64) -> Result<(), StorageError> {
         let is_over = AtomicBool::new(false);
         let mut send = || {
             let cut = Cut { bytes, part_bytes: PART_BYTES, parallel: PARALLEL };
-            let begun = Parts::of_s3(bucket.clone(), key.to_owned());
+            let begun = Parts::of_library(library.clone(), key);
             let mut upload = Upload::begin(&self.outbound, begun, cut, &is_over)?;
             io::copy(&mut *file, &mut upload)?;
             upload.finish()
@@ -146,9 +138,8 @@ impl AnyBucket {
     pub fn put(&self, key: &str, body: Bytes) -> Result<(), StorageError> {
         self.answer(async {
             match &self.place {
-                Place::S3(bucket) => bucket.put(key, body).await,
+                Place::Library(library) => library.put(key, body).await,
                 Place::Google(bucket) => bucket.put(key, body).await,
-                Place::Azure(container) => container.put(key, body).await,
             }
         })
     }
@@ -160,9 +151,8 @@ impl AnyBucket {
     pub fn read(&self, key: &str, range: Option<Range<u64>>, bytes_max: usize) -> Result<Option<Bytes>, StorageError> {
         self.answer(async {
             match &self.place {
-                Place::S3(bucket) => bucket.read(key, range, bytes_max).await,
+                Place::Library(library) => library.read(key, range, bytes_max).await,
                 Place::Google(bucket) => bucket.read(key, range, bytes_max).await,
-                Place::Azure(container) => container.read(key, range, bytes_max).await,
             }
         })
     }
@@ -174,9 +164,8 @@ impl AnyBucket {
     pub fn list(&self, prefix: &str, after: &str) -> Result<Vec<String>, StorageError> {
         self.answer(async {
             match &self.place {
-                Place::S3(bucket) => bucket.list(prefix, after).await,
+                Place::Library(library) => library.list(prefix, after).await,
                 Place::Google(bucket) => bucket.list(prefix, after).await,
-                Place::Azure(container) => container.list(prefix, after).await,
             }
         })
     }
@@ -188,9 +177,8 @@ impl AnyBucket {
     pub fn remove(&self, key: &str) -> Result<(), StorageError> {
         self.answer(async {
             match &self.place {
-                Place::S3(bucket) => bucket.remove(key).await,
+                Place::Library(library) => library.remove(key).await,
                 Place::Google(bucket) => bucket.remove(key).await,
-                Place::Azure(container) => container.remove(key).await,
             }
         })
     }

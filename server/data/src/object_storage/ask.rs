@@ -1,4 +1,4 @@
-//! What a store is asked.
+//! Requests to Google's store.
 
 use bytes::Bytes;
 use reqwest::{Method, RequestBuilder};
@@ -8,10 +8,10 @@ use super::PART_TIME;
 /// Maximum size of a response that holds neither an object nor a listing.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 
-/// A request that is not signed yet.
+/// A request without its token.
 pub(super) struct Ask<'a> {
     pub(super) method: Method,
-    /// A key, or nothing for the bucket itself; Google's stores are asked by whole paths, encoded already.
+    /// Path, encoded already.
     pub(super) target: String,
     pub(super) query: &'a [(&'a str, &'a str)],
     pub(super) headers: Vec<(&'static str, String)>,
@@ -34,9 +34,7 @@ impl<'a> Ask<'a> {
 
 /// A part of an object that is too large for one request.
 pub(super) struct Part {
-    /// From 1.
-    pub(super) number: u64,
-    /// In the object.
+    /// Its first byte in the object.
     pub(super) start: u64,
     pub(super) bytes: Bytes,
     pub(super) is_last: bool,

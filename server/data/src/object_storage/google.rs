@@ -13,8 +13,8 @@ use reqwest::{Method, StatusCode};
 use serde::Deserialize;
 use uuid::Uuid;
 
+use super::encoding::{encoded, encoded_query};
 use super::google_account::Account;
-use super::signature::{encoded, encoded_query};
 use super::{Ask, Attempts, LISTING_BYTES_MAX, Part, StorageError};
 
 const ORIGIN: &str = "https://storage.googleapis.com";
@@ -140,7 +140,7 @@ impl GoogleBucket {
                 return Err(StorageError::Failed("a file is shorter than it was".to_owned()));
             }
             let end = at + part.len() as u64;
-            let part = Part { number: 0, start: at, bytes: part.into(), is_last: end == bytes };
+            let part = Part { start: at, bytes: part.into(), is_last: end == bytes };
             match self.send_part(&session, part).await {
                 Ok(()) => at = end,
                 Err(StorageError::Refused { status: StatusCode::PRECONDITION_FAILED, .. }) => return Ok(false),

@@ -16,7 +16,7 @@ use serde_json::json;
 use time::{Duration, OffsetDateTime};
 use tokio::sync::Mutex;
 
-use super::signature::encoded_query;
+use super::encoding::encoded_query;
 use super::{Attempts, REQUEST_TIME, StorageError};
 
 const SCOPE: &str = "https://www.googleapis.com/auth/devstorage.read_write";

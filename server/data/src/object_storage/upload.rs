@@ -39,9 +39,7 @@ pub struct Upload<'a> {
     part: Vec<u8>,
     part_bytes: usize,
     parallel: usize,
-    under_way: VecDeque<JoinHandle<Result<String, StorageError>>>,
-    /// Tags that join the uploaded parts, in order.
-    tags: Vec<String>,
+    under_way: VecDeque<JoinHandle<Result<(), StorageError>>>,
     sent_count: u64,
     sent_bytes: u64,
     is_finished: bool,
@@ -70,7 +68,6 @@ impl Upload<'_> {
             part_bytes: usize::try_from(part_bytes).unwrap_or(usize::MAX),
             parallel,
             under_way: VecDeque::new(),
-            tags: Vec::new(),
             sent_count: 0,
             sent_bytes: 0,
             is_finished: false,
@@ -88,7 +85,7 @@ impl Upload<'_> {
         while !self.under_way.is_empty() {
             self.answer()?;
         }
-        wait_for(&self.outbound, self.cancelled, self.parts.join(&self.tags))??;
+        wait_for(&self.outbound, self.cancelled, self.parts.join())??;
         self.is_finished = true;
         Ok(())
     }
@@ -99,10 +96,10 @@ impl Upload<'_> {
         }
         self.sent_count += 1;
         let bytes = Bytes::from(std::mem::take(&mut self.part));
-        let part = Part { number: self.sent_count, start: self.sent_bytes, bytes, is_last };
+        let part = Part { start: self.sent_bytes, bytes, is_last };
         self.sent_bytes += part.bytes.len() as u64;
-        let parts = self.parts.clone();
-        self.under_way.push_back(self.outbound.runtime().spawn(async move { parts.send(part).await }));
+        let sent = self.parts.send(part);
+        self.under_way.push_back(self.outbound.runtime().spawn(sent));
         Ok(())
     }
 
@@ -111,8 +108,7 @@ impl Upload<'_> {
         let Some(sent) = self.under_way.front_mut() else { return Ok(()) };
         let sent = wait_for(&self.outbound, self.cancelled, sent)?;
         self.under_way.pop_front();
-        self.tags.push(sent.map_err(|error| StorageError::Failed(format!("a part was lost: {error}")))??);
-        Ok(())
+        sent.map_err(|error| StorageError::Failed(format!("a part was lost: {error}")))?
     }
 }
 
