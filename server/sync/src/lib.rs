@@ -5,7 +5,8 @@
 //! database follows the mark, so that changes come again after a crash of any of the three, and are never lost ([decisions
 //! 0079](../../../docs/decisions/0079-following-a-table.md), [0099](../../../docs/decisions/0099-a-mark-in-the-index.md)).
 //!
-//! Uses `lamina-base` and the HTTP client of `lamina-client`; speaks the protocol of PostgreSQL itself (`postgres`).
+//! Uses `lamina-base` and the HTTP client of `lamina-client`; speaks the protocol of PostgreSQL itself (`postgres`), because a
+//! library saves too little ([0112](../../../docs/decisions/0112-postgresql-without-postgres-protocol.md)).
 //!
 //! ```no_run
 //! use clap::Parser;

@@ -1,5 +1,6 @@
 //! Passwords by SCRAM-SHA-256 (RFC 5802, RFC 7677): neither side sends the password, and both prove that they know it.
 
+use std::borrow::Cow;
 use std::num::NonZeroU32;
 
 use aws_lc_rs::{digest, hmac, pbkdf2, rand};
@@ -32,7 +33,9 @@ impl Scram {
     pub(super) fn new(password: &str) -> Result<Scram, PostgresError> {
         let mut nonce = [0; 18];
         rand::fill(&mut nonce).map_err(|_| PostgresError::SignIn("the system has no random numbers".to_owned()))?;
-        Ok(Scram { user: String::new(), password: password.to_owned(), nonce: BASE64.encode(nonce) })
+        // As the database does: one form for characters that look alike; a password that has none stays.
+        let password = stringprep::saslprep(password).map_or_else(|_| password.to_owned(), Cow::into_owned);
+        Ok(Scram { user: String::new(), password, nonce: BASE64.encode(nonce) })
     }
 
     fn bare(&self) -> String {
@@ -138,5 +141,21 @@ mod tests {
             assert!(scram.last(forged).is_err(), "{forged}");
         }
         assert_ne!(Scram::new("a").unwrap().nonce, Scram::new("a").unwrap().nonce);
+    }
+
+    /// The examples of RFC 4013, and passwords that PostgreSQL takes as they are.
+    #[test]
+    fn passwords_have_one_form() {
+        for (password, form) in [
+            ("I\u{ad}X", "IX"),
+            ("USER", "USER"),
+            ("\u{aa}", "a"),
+            ("\u{2168}", "IX"),
+            ("\u{7}\u{aa}", "\u{7}\u{aa}"),
+            ("\u{627}1\u{aa}", "\u{627}1\u{aa}"),
+            ("\u{1f511}\u{aa}", "\u{1f511}\u{aa}"),
+        ] {
+            assert_eq!(Scram::new(password).unwrap().password, form, "{password:?}");
+        }
     }
 }

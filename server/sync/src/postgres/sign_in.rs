@@ -217,6 +217,8 @@ mod tests {
         for (user, parameters, steps, reason) in [
             (with, "", &[OFFER, Scram, Final("se cret"), Accept][..], ""),
             (with, "&require_auth=scram-sha-256", &[OFFER, Scram, Final("se cret"), Accept], ""),
+            // Other forms of the same characters.
+            ("me:s%C2%ADe%C2%A0cre%E1%B5%97", "", &[OFFER, Scram, Final("se cret"), Accept], ""),
             ("me", "", &[Accept], ""),
             (with, "&require_auth=none", &[Accept], ""),
             (with, "&require_auth=password", &[Clear, Accept], ""),
