@@ -221,7 +221,7 @@ impl Contents {
         let mut removed = request.text().lines().filter_map(|line| line.strip_prefix("DELETE ")?.split(' ').next());
         let key = decoded(removed.next().unwrap().strip_prefix("/container/").unwrap());
         assert_eq!(removed.next(), None);
-        assert!(request.text().contains("authorization: SharedKey films:"), "{request:?}");
+        assert!(request.text().contains("Authorization: SharedKey films:"), "{request:?}");
         let status = self.objects.remove(&key).map_or("404 Not Found", |_| "202 Accepted");
         self.headers.push_str("Content-Type: multipart/mixed; boundary=b\r\n");
         let part =

@@ -318,7 +318,7 @@ fn damaged_documents_are_not_written_anew() {
 
 /// Waits until `GET /stats` is as wanted.
 fn wait_until(server: &Server, is_wanted: impl Fn(&serde_json::Value) -> bool) -> serde_json::Value {
-    soon_as(is_wanted, || server.get("/stats").ok())
+    soon_as(|| server.get("/stats").ok(), is_wanted)
 }
 
 /// The kind of the section with the values of a field.

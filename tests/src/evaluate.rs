@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-use crate::server::{Server, binary, soon_as, until};
+use crate::server::{Server, binary, soon_as};
 
 /// Words find the red fox, only vectors know that a vulpine animal is one.
 fn foxes() -> Server {
@@ -248,7 +248,7 @@ fn a_run_that_is_ended_leaves_nothing_and_one_that_is_killed_not_for_long() {
         command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().expect("it starts")
     };
     let until = |count: usize| {
-        soon_as(|found| found.len() == count, || indexes(&server));
+        soon_as(|| indexes(&server), |found| found.len() == count);
     };
     let mut killed = start();
     until(2);

@@ -132,7 +132,7 @@ fn removed_documents_take_no_space() {
     let before = size("indexSize");
     server.set("films", json!({"expiryAttribute": "until"}));
     assert_eq!(server.document_count("films"), 200, "at once");
-    soon_as(|bytes| *bytes <= before / 2, || size("indexSize"));
+    soon_as(|| size("indexSize"), |bytes| *bytes <= before / 2);
     assert!(size("usedIndexSize") <= size("indexSize"));
     let tasks = server.get("/tasks?types=documentDeletion").ok();
     assert_eq!(tasks["results"][0]["details"]["deletedDocuments"], 1800, "{tasks}");

@@ -22,7 +22,7 @@ fn generation(server: &Server) -> Option<String> {
 /// Waits until an index has so many documents, or the code of its refusal is this.
 #[track_caller]
 pub(crate) fn until_count(server: &Server, uid: &str, wanted: u64) {
-    soon_as(|found| *found == wanted, || count(server, uid));
+    soon_as(|| count(server, uid), |found| *found == wanted);
 }
 
 pub(crate) fn count(server: &Server, uid: &str) -> Value {

@@ -42,7 +42,7 @@ pub(crate) fn value(key: &Value) -> String {
 pub(crate) fn finish(server: &Server, answer: &Answer) -> Value {
     assert!(matches!(answer.status, 200 | 202), "not accepted: {answer:?}");
     let path = format!("/tasks/{}", answer.body["taskUid"]);
-    soon_as(has_ended, || ask(server, MASTER, "GET", &path, &Value::Null).ok())
+    soon_as(|| ask(server, MASTER, "GET", &path, &Value::Null).ok(), has_ended)
 }
 
 #[test]

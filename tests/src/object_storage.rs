@@ -136,7 +136,8 @@ impl Contents {
                 let listed = request.text().matches("<Part>").count();
                 assert_eq!((listed, parts.keys().copied().max()), (parts.len(), Some(listed as u32)));
                 let first = request.text().split("<Part>").nth(1).expect("a part");
-                assert!(first.contains("<PartNumber>1</PartNumber>") && first.contains("tag 1"), "{first}");
+                assert!(first.contains("<PartNumber>1</PartNumber>"), "{first}");
+                assert!(first.contains("tag 1"), "{first}");
                 self.objects.insert(path.to_owned(), parts.into_values().flatten().collect());
                 (200, String::new(), "<Result><ETag>tag of all</ETag></Result>".to_owned())
             }

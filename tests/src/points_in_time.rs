@@ -33,7 +33,7 @@ fn segment_files(data: &Path) -> Vec<String> {
 /// Files go with the last reader, which may be just about to let go of them.
 #[track_caller]
 fn wait_until_gone(server: &Server, files: &[String]) {
-    soon_as(|now| !files.iter().any(|file| now.contains(file)), || segment_files(&server.data_folder()));
+    soon_as(|| segment_files(&server.data_folder()), |now| !files.iter().any(|file| now.contains(file)));
 }
 
 #[test]

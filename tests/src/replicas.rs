@@ -135,7 +135,7 @@ fn replicas_are_listed_with_their_lag() {
     let url = "http://replica.example:7700";
     let options = ["--master-key", KEY, "--follow", &group.address(), "--public-url", url];
     let mut replica = Server::with_options(&options).with_key(KEY);
-    let until = |is_so: &dyn Fn(&Value) -> bool| soon_as(is_so, || writer.get("/replicas").ok());
+    let until = |is_so: &dyn Fn(&Value) -> bool| soon_as(|| writer.get("/replicas").ok(), is_so);
     let listed = |wanted: usize| until(&|answer| answer["results"].as_array().is_some_and(|all| all.len() == wanted));
     let batch = &task["batchUid"];
     let answer = until(&|answer| answer["generation"] == *batch && answer["results"][0]["generation"] == *batch);

@@ -58,14 +58,14 @@ impl Group {
 pub(crate) fn after(replica: &Server, task: &Value, path: &str) -> Value {
     let sign = if path.contains('?') { '&' } else { '?' };
     let path = format!("{path}{sign}minGeneration={}", task["batchUid"]);
-    soon_as(|answer| answer.body["code"] != "generation_not_reached", || replica.get(&path)).ok()
+    soon_as(|| replica.get(&path), |answer| answer.body["code"] != "generation_not_reached").ok()
 }
 
 /// Waits until the store has what the task of a writer did.
 #[track_caller]
 pub(crate) fn until_published(writer: &Server, task: &Value) {
     let batch = task["batchUid"].as_u64().expect("a batch");
-    soon_as(|answer| answer["generation"].as_u64() >= Some(batch), || writer.get("/replicas").ok());
+    soon_as(|| writer.get("/replicas").ok(), |answer| answer["generation"].as_u64() >= Some(batch));
 }
 
 pub(crate) fn film(id: u64, title: &str) -> Value {
@@ -120,7 +120,7 @@ fn keys_of_the_writer_open_its_replicas() {
         let url = format!("{}/indexes/films/search", replica.url);
         client.post(url).bearer_auth(&key).json(&json!({"q": "alien"})).send().unwrap().status().as_u16()
     };
-    soon_as(|status| *status == 200, || with_key(&replica));
+    soon_as(|| with_key(&replica), |status| *status == 200);
     // What it has outlives it, and the store.
     assert!(replica.terminate().success());
     std::fs::rename(group.store(), group.folder.path().join("away")).unwrap();
@@ -313,7 +313,7 @@ fn damaged_objects_are_named_and_change_nothing() {
     replica.wait_for_log("is damaged: its checksum does not match");
     assert_eq!(replica.document_count("films"), 1);
     std::fs::write(segment, &sound).unwrap();
-    soon_as(|count| *count == 2, || replica.document_count("films"));
+    soon_as(|| replica.document_count("films"), |count| *count == 2);
     // So are roots that are none.
     let last = group.objects("root/").pop().unwrap();
     let number: u64 = last.file_name().unwrap().to_str().unwrap().parse().unwrap();

@@ -224,7 +224,7 @@ fn writers_that_are_too_far_ahead_are_asked_to_come_back() {
     server.release_queue(held);
     server.done(&early);
     let accepted =
-        soon_as(|answer| answer.status == 202, || server.post("/indexes/films/documents", json!([{"id": 3}])));
+        soon_as(|| server.post("/indexes/films/documents", json!([{"id": 3}])), |answer| answer.status == 202);
     server.done(&accepted);
     assert_eq!(server.document_count("films"), 3);
 }

@@ -19,8 +19,8 @@ use warp::reply::Response;
 
 use crate::app::AppState;
 use crate::http::requests::Request;
-use crate::http::{UNBUFFERED, events_answer};
 use crate::http::routing::{Answer, Route};
+use crate::http::{UNBUFFERED, events_answer};
 
 /// Header that a client of events sends when it reconnects.
 const LAST_EVENT: &str = "last-event-id";

@@ -23,8 +23,8 @@ use crate::answer::chat::{Conversation, Events, Fault, SearchCall, SearchOutcome
 use crate::answer::search::{Context, Form, Target};
 use crate::app::AppState;
 use crate::http::requests::Request;
-use crate::http::{arriving, events_answer, json_answer, no_content};
 use crate::http::routing::{Answer, PAGE, Route};
+use crate::http::{arriving, events_answer, json_answer, no_content};
 
 /// Events that wait for the client.
 const EVENTS_WAITING: usize = 16;

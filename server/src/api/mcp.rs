@@ -13,13 +13,13 @@ use lamina_protocol::wire::body::check_json_content_type;
 use parking_lot::Mutex;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
-use warp::http::{HeaderValue, StatusCode, header};
+use warp::http::{StatusCode, header};
 use warp::reply::Response;
 
 use super::{documents, indexes, search, settings};
 use crate::http::requests::{Origin, Request};
-use crate::http::{as_events, json_text};
 use crate::http::routing::{Answer, Route};
+use crate::http::{as_events, json_text};
 
 pub(super) const ROUTES: &[Route] = &[
     // Each call of a tool is checked as the request that it stands for.

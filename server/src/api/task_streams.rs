@@ -22,8 +22,8 @@ use warp::reply::Response;
 use crate::api::hidden_names::{hide_in_batch, hide_in_task};
 use crate::app::AppState;
 use crate::http::requests::Request;
-use crate::http::{arriving, events_answer};
 use crate::http::routing::{Answer, Route};
+use crate::http::{arriving, events_answer};
 
 /// Interval of the check whether the server must stop.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -72,7 +72,7 @@ fn a_clone_of_an_index_that_waits_gets_its_vectors() {
     server.done(&waiting);
     let embedded = |server: &Server, index: &str| server.ids(index, json!({"filter": "_vectors.m EXISTS"})).len();
     let until_embedded = |server: &Server, index: &str, count: usize| {
-        soon_as(|found| *found >= count, || embedded(server, index));
+        soon_as(|| embedded(server, index), |found| *found >= count);
     };
     until_embedded(&server, "copy", 3);
     until_embedded(&server, "other", 3);
@@ -97,7 +97,7 @@ fn more_batches_than_may_wait_end_well() {
     let add = |id: u64| server.post("/indexes/pets/documents", json!([{"id": id, "text": format!("slow {id}")}]));
     let tasks: Vec<Answer> = (0..505).map(add).collect();
     let total = |status: &str| server.get(&format!("/tasks?statuses={status}&limit=1")).ok()["total"].clone();
-    soon_as(|count| *count == 500, || total("processing"));
+    soon_as(|| total("processing"), |count| *count == 500);
     // Other indexes go on; what comes behind documents that wait in the queue stays behind them.
     let deletion = server.delete("/indexes/pets/documents/504");
     server.add("plain", json!([{"id": 1}]));

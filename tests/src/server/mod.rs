@@ -128,7 +128,7 @@ impl Server {
     /// Waits like [`Server::wait_for_log`], until `count` lines hold the text.
     #[track_caller]
     pub(crate) fn wait_for_log_lines(&self, text: &str, count: usize) {
-        soon_as(|log| log.lines().filter(|line| line.contains(text)).count() >= count, || self.log());
+        soon_as(|| self.log(), |log| log.lines().filter(|line| line.contains(text)).count() >= count);
     }
 
     /// The resident memory of the process: now, and at its most since [`Server::forget_peak`]. In KiB.
@@ -309,7 +309,7 @@ impl Server {
 
     #[track_caller]
     pub(crate) fn wait_for(&self, task_uid: u64) -> Value {
-        soon_as(has_ended, || self.get(&format!("/tasks/{task_uid}")).ok())
+        soon_as(|| self.get(&format!("/tasks/{task_uid}")).ok(), has_ended)
     }
 
     /// Waits until the task is carried out, or has been.

@@ -34,7 +34,7 @@ pub(crate) fn until(mut is_so: impl FnMut() -> bool) {
 
 /// Looks until the state is the wanted one, and returns it.
 #[track_caller]
-pub(crate) fn soon_as<T: Debug>(is_wanted: impl Fn(&T) -> bool, mut look: impl FnMut() -> T) -> T {
+pub(crate) fn soon_as<T: Debug>(mut look: impl FnMut() -> T, is_wanted: impl Fn(&T) -> bool) -> T {
     let mut last = None;
     let wanted = within(SOON, || {
         let state = look();

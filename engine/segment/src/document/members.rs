@@ -65,7 +65,8 @@ mod tests {
         let texts: Vec<(&str, &str)> = members.iter().map(|(name, value)| (&**name, value.get())).collect();
         assert_eq!(texts, [("b", "[1.0, \"x\"]"), ("a", "1e400"), ("b", "{}")]);
         let is_borrowed = |name: &Cow<'_, str>| matches!(name, Cow::Borrowed(_));
-        assert!(is_borrowed(&members[0].0) && !is_borrowed(&members[1].0));
+        assert!(is_borrowed(&members[0].0));
+        assert!(!is_borrowed(&members[1].0));
         for other in ["[]", "1", "{", "{} {}"] {
             assert!(super::members(other).is_err(), "{other}");
         }

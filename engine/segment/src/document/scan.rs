@@ -442,7 +442,7 @@ mod tests {
         for (json, end) in [(r#"a\"b"c"#, 4), (r#"\\""#, 2), (r#"\\\"""#, 4), ("", 0), ("ab", 2), ("a\\", 2)] {
             assert_eq!(string_end(json.as_bytes(), 0), end, "{json}");
         }
-        assert_eq!(string_end(b"""", 2), 2);
+        assert_eq!(string_end(b"\"\"", 2), 2);
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! One document, before and after.
 
-use std::fmt;
-
 use lamina_base::memory::held_by_thread;
 use lamina_engine::document::{Members, document_id, members};
 use lamina_engine::index::settings::VECTORS_FIELD;

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::answer::report_degraded;
 use super::bounds::filter_time;
-use super::meaning::{DAMAGED_SEGMENT, Searched};
+use super::by_kind::{DAMAGED_SEGMENT, Searched};
 use super::multi::Written;
 use super::request::{both, cutoff};
 use super::{Context, Found, HitWriter, Reach, Target, bounds, hits_bytes, refusal, unknown_embedder};
