@@ -29,6 +29,12 @@ struct Everything {
     network: Value,
 }
 
+/// An answer without the port of its server, which the links of errors name.
+fn without_port(server: &Server, answer: &Value) -> Value {
+    let text = answer.to_string().replace(&format!("{}/docs", server.url), "/docs");
+    serde_json::from_str(&text).expect("JSON")
+}
+
 fn everything(server: &Server) -> Everything {
     let indexes = server.get("/indexes?limit=1000").ok();
     let uids = indexes["results"].as_array().expect("results").iter().map(|index| index["uid"].as_str().unwrap());
@@ -40,8 +46,8 @@ fn everything(server: &Server) -> Everything {
         .collect();
     Everything {
         contents,
-        tasks: server.get("/tasks?limit=100000").ok(),
-        batches: server.get("/batches?limit=100000").ok(),
+        tasks: without_port(server, &server.get("/tasks?limit=100000").ok()),
+        batches: without_port(server, &server.get("/batches?limit=100000").ok()),
         features: server.get("/experimental-features").ok(),
         network: server.get("/network").ok(),
         indexes,

@@ -189,7 +189,8 @@ fn a_dump_of_everything_has_the_form_that_others_read() {
     for task in
         before.tasks["results"].as_array().unwrap().iter().filter(|task| task["uid"].as_u64().unwrap() < made - 1)
     {
-        assert_eq!(restored.get(&format!("/tasks/{}", task["uid"])).ok(), *task);
+        let again = restored.get(&format!("/tasks/{}", task["uid"])).ok();
+        assert_eq!(without_port(&restored, &again), *task);
     }
     let last = restored.get("/tasks?limit=1").ok()["results"][0]["uid"].as_u64().unwrap();
     (0..=last).filter(|uid| *uid > made).for_each(|uid| drop(restored.wait_for(uid)));

@@ -9,7 +9,7 @@ fn map() -> String {
     fs::read_to_string(repository().join("ARCHITECTURE.md")).expect("the map")
 }
 
-/// Paths that the map gives as examples of what a newcomer adds: an example that is there already is none.
+/// Paths that CONTRIBUTING.md gives as examples of what a newcomer adds: an example that is there already is none.
 const ADDED_BY_EXAMPLE: [&str; 1] = ["server/src/api/primary_key.rs"];
 
 /// The paths in backticks of a text.
@@ -44,9 +44,9 @@ fn pages_name_files_that_are_there() {
         }
     }
     assert!(count > 100, "pages name files: {count}");
-    let map = map();
-    let unnamed = ADDED_BY_EXAMPLE.iter().filter(|path| !paths(&map).any(|named| named == **path));
-    wrong.extend(unnamed.map(|path| format!("ARCHITECTURE.md does not name {path}")));
+    let examples = fs::read_to_string(repository().join("CONTRIBUTING.md")).expect("the examples");
+    let unnamed = ADDED_BY_EXAMPLE.iter().filter(|path| !paths(&examples).any(|named| named == **path));
+    wrong.extend(unnamed.map(|path| format!("CONTRIBUTING.md does not name {path}")));
     none(wrong);
 }
 

@@ -44,6 +44,7 @@ impl Source {
     fn is_test(&self) -> bool {
         ["tests/", "engine/src/oracle/"].iter().any(|folder| self.path.starts_with(folder))
             || self.path.ends_with("/tests.rs")
+            || self.path.ends_with("_tests.rs")
             || self.path.contains("/tests/")
     }
 

@@ -38,7 +38,7 @@ impl QueueCopy {
                 _ => {}
             }
         }
-        copy.log.cut(&copy.folder.join(LOG))?;
+        copy.log.mend(&copy.folder.join(LOG))?;
         Ok(copy)
     }
 
@@ -102,7 +102,13 @@ impl QueueCopy {
     }
 
     fn check_files(&self, database: &Path, findings: &mut Findings) {
-        let LogReport { frames, transactions: count, lost_frames, lost_transactions, .. } = &self.log;
+        let LogReport { frames, transactions: count, lost_frames, lost_transactions, repairs, .. } = &self.log;
+        for (position, bytes) in repairs {
+            findings.damage(
+                LOG,
+                format!("{} from {position} on, whose correct values are known", counted(bytes.len(), "wrong byte")),
+            );
+        }
         let transactions = |count| counted(count, "transaction");
         let sound = format!("{} in {}", transactions(*count), counted(*frames, "frame"));
         match self.log.condition {

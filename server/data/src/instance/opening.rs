@@ -37,7 +37,7 @@ pub struct Opened {
 /// Opens the store of the database in `folder`, whose `lock` is held.
 pub(super) fn open_store(folder: &Path, lock: &File) -> Result<Opened, InstanceError> {
     let marks = MarkFile::read(lock).map_err(io_error(&folder.join("lock")))?;
-    let mut is_lost = cut_log(folder, marks)?;
+    let mut is_lost = mend_log(folder, marks)?;
     let (store, is_replaced) = open_checked(folder)?;
     is_lost |= is_replaced;
     let (tasks, batches) = store.next_uids()?;
@@ -56,8 +56,8 @@ pub(super) fn open_store(folder: &Path, lock: &File) -> Result<Opened, InstanceE
     Ok(Opened { store, marks, is_lost })
 }
 
-/// Checks the log, and cuts off what SQLite would pass over; whether acknowledged transactions are lost.
-fn cut_log(folder: &Path, marks: Option<Marks>) -> Result<bool, InstanceError> {
+/// Checks the log, and puts right what can be; whether acknowledged transactions are lost.
+fn mend_log(folder: &Path, marks: Option<Marks>) -> Result<bool, InstanceError> {
     let (database, log) = (folder.join(DATABASE), folder.join(LOG));
     let report = check_log(&log).map_err(io_error(&log))?;
     let holds_database = fs::metadata(&database).is_ok_and(|metadata| metadata.len() > 0);
@@ -70,18 +70,15 @@ fn cut_log(folder: &Path, marks: Option<Marks>) -> Result<bool, InstanceError> {
         );
         return Ok(true);
     }
-    let is_damaged = report.condition == LogCondition::Cut;
-    let is_short = !is_damaged && holds_database && falls_short(&database, marks);
-    if is_damaged || is_short {
+    let is_short = !report.is_damaged() && holds_database && falls_short(&database, marks);
+    if report.is_damaged() || is_short {
         let aside = keep_copies(folder, [&database, &log])?;
-        if is_damaged {
-            say(&log, &report, &aside);
-        }
+        say(&log, &report, &aside);
     } else if report.condition == LogCondition::Torn {
         tracing::info!(frames = report.lost_frames, "a crash truncated the last transaction of the log");
     }
-    report.cut(&log).map_err(io_error(&log))?;
-    Ok(is_damaged)
+    report.mend(&log).map_err(io_error(&log))?;
+    Ok(report.condition == LogCondition::Cut)
 }
 
 /// Reports whether the database holds less than was acknowledged. Changes nothing.
@@ -102,13 +99,22 @@ fn falls_short(database: &Path, marks: Option<Marks>) -> bool {
 }
 
 fn say(log: &Path, report: &LogReport, aside: &[PathBuf]) {
-    tracing::error!(
-        "{log:?} is damaged after transaction {}: lost at least {} in {} (tasks, their outcomes, changes of API keys and \
-         webhooks). The damaged file is kept in {aside:?}",
-        report.transactions,
-        counted(report.lost_transactions, "transaction"),
-        counted(report.lost_frames, "frame")
-    );
+    if !report.repairs.is_empty() {
+        tracing::error!(
+            "{log:?} was damaged in {} places, which were repaired from its checksums: nothing is lost. The damaged \
+             file is kept in {aside:?}",
+            report.repairs.len()
+        );
+    }
+    if report.condition == LogCondition::Cut {
+        tracing::error!(
+            "{log:?} is damaged after transaction {}: lost at least {} in {} (tasks, their outcomes, \
+             changes of API keys and webhooks). The damaged file is kept in {aside:?}",
+            report.transactions,
+            counted(report.lost_transactions, "transaction"),
+            counted(report.lost_frames, "frame")
+        );
+    }
 }
 
 fn keep_copies<const N: usize>(folder: &Path, files: [&PathBuf; N]) -> Result<Vec<PathBuf>, InstanceError> {

@@ -34,7 +34,7 @@ impl<'a> Ask<'a> {
 
 /// A part of an object that is too large for one request.
 pub(super) struct Part {
-    /// Its first byte in the object.
+    /// First byte, in the object.
     pub(super) start: u64,
     pub(super) bytes: Bytes,
     pub(super) is_last: bool,

@@ -1,7 +1,7 @@
 //! The search among the values of a facet.
 
 use lamina_base::budget::costs::FACET_HIT_BYTES;
-use lamina_base::engine_errors::{Sentence, limit_name};
+use lamina_base::engine_errors::Sentence;
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_engine::facet::{FacetHits, FacetSearchError, search_facet};
 use lamina_engine::search::{SearchRequest, SearchResult};
@@ -11,7 +11,7 @@ use lamina_protocol::wire::search::{SearchQuery, selecting};
 use serde_json::{Map, Value, json};
 
 use super::answer::report_degraded;
-use super::by_kind::{check_embedder, search_by_kind};
+use super::by_kind::{Searched, check_embedder, search_by_kind};
 use super::multi::Written;
 use super::{Context, Target, engine_request};
 
@@ -64,8 +64,8 @@ pub(crate) fn run_facet_search(target: Target<'_>, asked: &FacetSearch, context:
     check_embedder(target, &asked.query)?;
     let request = engine_request(target, &asked.query, context)?;
     let request = SearchRequest { offset: 0, limit: 0, exhaustive: true, ..request };
-    let selected = search_by_kind(target, &asked.query, context, &request)?.result;
-    let found = search_values(target, asked, &selected, &request.languages)?;
+    let selected = search_by_kind(target, &asked.query, context, &request)?;
+    let found = search_values(target, asked, &selected.result, &request.languages)?;
     context.budget.take(found.hits.iter().map(|hit| FACET_HIT_BYTES + hit.value.len() * 3).sum())?;
     Ok(written(asked, context, &selected, &found))
 }
@@ -87,17 +87,16 @@ fn search_values(
     })
 }
 
-fn written(asked: &FacetSearch, context: &Context, selected: &SearchResult, found: &FacetHits) -> Written {
+fn written(asked: &FacetSearch, context: &Context, selected: &Searched, found: &FacetHits) -> Written {
     let hits: Vec<Value> = found.hits.iter().map(|hit| json!({ "value": hit.value, "count": hit.count })).collect();
     let millis = u64::try_from(context.received.elapsed().as_millis()).unwrap_or(u64::MAX);
     let mut answer = Map::new();
     answer.insert("facetHits".into(), hits.into());
     answer.insert("facetQuery".into(), json!(asked.facet_query));
     answer.insert("processingTimeMs".into(), json!(millis));
-    let limits: Vec<&str> = selected.limits.iter().map(|limit| limit_name(*limit)).collect();
-    report_degraded(&limits, &mut answer);
-    let mut out = Written { degraded_searches: selected.degraded.into(), ..Written::default() };
-    out.cut_by(limits.into_iter().map(str::to_owned));
+    report_degraded(&selected.limits, &mut answer);
+    let mut out = Written { degraded_searches: selected.result.degraded.into(), ..Written::default() };
+    out.cut_by(selected.limits.iter().map(|limit| (*limit).to_owned()));
     out.cut_by(found.is_cut.then(|| format!("maxValuesPerFacet:{}", asked.facet_name)));
     out.body = Value::Object(answer).to_string().into_bytes();
     out
