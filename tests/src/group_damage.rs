@@ -114,7 +114,7 @@ fn what_takes_the_place_of_an_index_takes_it_when_it_is_here() {
     replica.start_again();
     until_count(&replica, "books", 1);
     let counts = || ["films", "films-1", "films-2"].map(|uid| count(&replica, uid));
-    soon_as(&counts, |counts| *counts == [json!(3), json!(3), json!("index_not_here_yet")]);
+    assert_eq!(counts(), [json!(3), json!(3), json!("index_not_here_yet")]);
     std::fs::write(&segment, sound).unwrap();
     assert_eq!(after(&replica, &task, "/indexes/films/stats")["numberOfDocuments"], 5);
     assert_eq!(counts(), [json!(5), json!("index_not_found"), json!(5)]);

@@ -305,6 +305,11 @@ impl Run {
         let Following { instance, queue, .. } = &self.following;
         queue.store().set_indexes(&names, aliases.as_ref())?;
         let failure = lost.or(failure);
+        let is_whole = missing.is_empty();
+        if !is_whole {
+            // Before the others are shown: an index of the writer is never one that does not exist.
+            instance.expect(PendingIndexes::Indexes(missing));
+        }
         let folders = instance.set_indexes(names, aliases);
         match self.has.root {
             0 => self.unfinished.leave(folders),
@@ -313,7 +318,9 @@ impl Run {
         if let Some(carried) = carried.filter(|_| self.has.root > 0) {
             self.take(&carried)?;
         }
-        instance.expect(if missing.is_empty() { PendingIndexes::Nothing } else { PendingIndexes::Indexes(missing) });
+        if is_whole {
+            instance.expect(PendingIndexes::Nothing);
+        }
         if failure.is_none() {
             self.unfinished.named(instance);
             self.has.root = root.number;

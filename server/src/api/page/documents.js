@@ -86,8 +86,12 @@ async function sendFile(file, target, place) {
 pages.documents = async fill => {
   const filter = entry('Filter: genre = Horror AND year > 1980'), list = node('div'), from = { offset: 0 };
   const documents = route('indexes', state.index, 'documents');
+  let loads = 0;
   const load = async () => {
+    const current = ++loads;
     const found = await ask('POST', documents + '/fetch', { limit: PAGE, offset: from.offset, ...(filter.value ? { filter: filter.value } : {}) });
+    // A later request was made meanwhile: its answer is the one to show.
+    if (current !== loads) return;
     const step = (text, by, isOff) => {
       const made = button(text, () => { from.offset = Math.max(0, from.offset + by); return load(); });
       made.disabled = isOff;
