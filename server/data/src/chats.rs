@@ -46,7 +46,7 @@ impl Chats {
     /// Takes those of the server that this one follows, as it stores them; blocks until the file is durable.
     ///
     /// # Errors
-    /// Those of the file system; nothing changes then.
+    /// The errors of the file system; nothing changes then.
     pub fn follow(&self, stored: &Value) -> ApiResult<()> {
         self.file.replace(readable(stored.as_object().cloned().unwrap_or_default()))
     }
@@ -67,7 +67,7 @@ impl Chats {
     /// Changes the settings of a workspace, or makes it; blocks until the file is durable.
     ///
     /// # Errors
-    /// Those of the change and of the file system; nothing changes then.
+    /// The errors of the change and of the file system; nothing changes then.
     pub fn change(&self, uid: &str, body: &Value) -> ApiResult<ChatSettings> {
         self.file.change(|workspaces| {
             let new = workspaces.get(uid).cloned().unwrap_or_default().patched(body)?;

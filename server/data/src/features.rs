@@ -73,7 +73,7 @@ impl Features {
     /// Takes the switches of the server that this one follows; those of `presets` stay on. Blocks until the file is durable.
     ///
     /// # Errors
-    /// Those of the file system; nothing changes then.
+    /// The errors of the file system; nothing changes then.
     pub fn follow(&self, switches: &Map<String, Value>, presets: &[Feature]) -> ApiResult<()> {
         self.file.replace(FeatureState { on: switches_of(switches), presets: switches_with(presets) })
     }

@@ -68,7 +68,7 @@ impl Network {
     /// Takes that of the server that this one follows, as it stores it; blocks until the file is durable.
     ///
     /// # Errors
-    /// Those of the file system; nothing changes then.
+    /// The errors of the file system; nothing changes then.
     pub fn follow(&self, stored: &Value) -> ApiResult<()> {
         // One that cannot be read comes from a later program: searches on this server alone need none.
         self.file.replace(Topology::deserialize(stored).unwrap_or_default())
@@ -77,7 +77,7 @@ impl Network {
     /// Changes it; blocks until the file is durable.
     ///
     /// # Errors
-    /// Those of the change and of the file system; nothing changes then.
+    /// The errors of the change and of the file system; nothing changes then.
     pub fn change(&self, patch: NetworkPatch) -> ApiResult<Arc<Topology>> {
         self.file.change(|topology| topology.apply(patch))?;
         Ok(self.topology())

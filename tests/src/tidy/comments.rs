@@ -138,7 +138,10 @@ const NO_FIRST_WORDS: [&str; 19] = [
     "That", "It", "They", "Its", "Their",
 ];
 
-/// Lines at which a comment of an item begins with one of [`NO_FIRST_WORDS`]. Comments of options are their help, for people at a
+/// First words below a heading `# Errors`, where "What the store says." is a sentence that its reader understands.
+const NO_WORDS_OF_ERRORS: [&str; 6] = ["Those", "These", "That", "It", "They", "As"];
+
+/// Lines at which a comment of an item, or what it says of errors, begins with one of [`NO_FIRST_WORDS`]. Comments of options are their help, for people at a
 /// terminal.
 fn riddles(text: &str) -> Vec<usize> {
     let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
@@ -146,10 +149,12 @@ fn riddles(text: &str) -> Vec<usize> {
     let begins = |number: usize| {
         let first = lines[number].strip_prefix("/// ").and_then(|rest| rest.split([' ', '.', ',', ':']).next());
         let is_first = number == 0 || !is_comment(&lines[number - 1]);
+        let is_of_errors = number > 0 && lines[number - 1] == "/// # Errors";
         let item = lines[number..].iter().find(|line| !is_comment(line));
         let is_help =
             item.is_some_and(|item| ["#[arg", "#[clap", "#[command"].iter().any(|start| item.starts_with(start)));
         is_first && !is_help && first.is_some_and(|word| NO_FIRST_WORDS.contains(&word))
+            || is_of_errors && first.is_some_and(|word| NO_WORDS_OF_ERRORS.contains(&word))
     };
     (0..lines.len()).filter(|&number| begins(number)).map(|number| number + 1).collect()
 }
@@ -164,8 +169,9 @@ fn comments_of_items_begin_with_a_noun_or_a_verb() {
 #[test]
 fn riddles_are_found() {
     let text = "/// Whether it is.\nfn a() {}\n/// Returns whether it is.\n/// How so.\nfn b() {}\n/// As in `--publish`.\n\
-                #[arg(long)]\nstore: u8,\n    /// Why.\nconst C: u8 = 1;\n// How.\n";
-    assert_eq!(riddles(text), [1, 9]);
+                #[arg(long)]\nstore: u8,\n    /// Why.\nconst C: u8 = 1;\n// How.\n\
+                /// Reads.\n///\n/// # Errors\n/// Those of `a`.\nfn d() {}\n/// # Errors\n/// What `a` says.\nfn e() {}\n";
+    assert_eq!(riddles(text), [1, 9, 15]);
 }
 
 /// Words that stand for a noun or a verb of the field: a rule is applied, a count is reported, a thread waits.

@@ -119,7 +119,7 @@ impl FaultyDirectory {
     /// A directory that holds these files, durable already.
     ///
     /// # Errors
-    /// Those of reading them.
+    /// The errors of reading them.
     pub fn holding(files: &MemoryDirectory) -> io::Result<FaultyDirectory> {
         let mut state = State::default();
         for name in files.list()? {

@@ -27,7 +27,7 @@ impl SteadyFile {
     /// Waits until everything that was written is on the disk.
     ///
     /// # Errors
-    /// Those of the disk, also for earlier pieces.
+    /// The errors of the disk, also for earlier pieces.
     pub fn sync(&mut self) -> io::Result<()> {
         self.arrived()?;
         self.file.sync_all()

@@ -165,7 +165,7 @@ impl Client {
     /// Returns what an answer says, as JSON; null where it says nothing.
     ///
     /// # Errors
-    /// It breaks off, is too large, or is no JSON of this form.
+    /// The response breaks off, is too large, or is no JSON of this form.
     pub async fn answer<T: DeserializeOwned>(&self, response: Response) -> Result<T, ClientError> {
         let (bytes, is_whole) = read(response, ANSWER_BYTES_MAX).await.map_err(|error| self.unanswered(&error))?;
         let url = || self.base.to_string();

@@ -187,7 +187,7 @@ impl<'a> Trials<'a> {
 /// Sends a change and waits for its task.
 ///
 /// # Errors
-/// That it was refused, or failed.
+/// The server refused the request, or it failed.
 pub(super) async fn task(
     client: &Client,
     method: Method,

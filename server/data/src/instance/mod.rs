@@ -111,7 +111,7 @@ impl Instance {
     /// The uid of the database in `folder`.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The uid cannot be read.
     pub fn uid_in(folder: &Path) -> Result<Uuid, InstanceError> {
         folder::instance_uid(folder)
     }

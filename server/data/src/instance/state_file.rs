@@ -16,7 +16,7 @@ use super::quarantine::put_aside;
 /// Reads the file `name` of the database in `folder`.
 ///
 /// # Errors
-/// Those of the file system; `InvalidData` or `UnexpectedEof` when the content is damaged.
+/// The errors of the file system; `InvalidData` or `UnexpectedEof` when the content is damaged.
 pub fn read_state<T: DeserializeOwned>(folder: &Path, name: &str) -> io::Result<T> {
     Ok(serde_json::from_slice(&fs::read(folder.join(name))?)?)
 }
@@ -38,7 +38,7 @@ pub fn read_state_or_default<T: DeserializeOwned + Default>(folder: &Path, name:
 /// Replaces the file `name` of the database in `folder`; durable when this returns.
 ///
 /// # Errors
-/// Those of the file system; the file is as before then.
+/// The errors of the file system; the file is as before then.
 pub fn write_state(folder: &Path, name: &str, value: &impl Serialize) -> io::Result<()> {
     write_durably(&folder.join(name), &serde_json::to_string(value)?)
 }
@@ -83,7 +83,7 @@ impl<T: Clone + Default + PartialEq + Serialize + DeserializeOwned> StateFile<T>
     /// Changes the value, one caller after the other; blocks until the file is durable. Returns what `edit` returns.
     ///
     /// # Errors
-    /// Those of `edit` and of the file system; nothing changes then.
+    /// The errors of `edit` and of the file system; nothing changes then.
     pub fn change<R>(&self, edit: impl FnOnce(&mut T) -> ApiResult<R>) -> ApiResult<R> {
         let _one_at_a_time = self.writing.lock();
         let before = self.get();
@@ -99,7 +99,7 @@ impl<T: Clone + Default + PartialEq + Serialize + DeserializeOwned> StateFile<T>
     /// Replaces the value; blocks until the file is durable.
     ///
     /// # Errors
-    /// Those of the file system; nothing changes then.
+    /// The errors of the file system; nothing changes then.
     pub fn replace(&self, value: T) -> ApiResult<()> {
         self.change(|live| {
             *live = value;

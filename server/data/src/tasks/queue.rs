@@ -60,7 +60,7 @@ pub trait Acceptance: std::fmt::Debug + Send + Sync {
     /// Accepts a task and stores it. Blocks.
     ///
     /// # Errors
-    /// It is not stored then.
+    /// The task is not stored then.
     fn accept(&self, new: NewTask, store: &Store) -> Result<Task, StoreError>;
 
     /// Returns whether what a task did is published: a server that takes over has it, and does not carry the task out again.

@@ -141,7 +141,7 @@ impl DidYouMean {
 /// Looks for a correction of the query that `found` answers.
 ///
 /// # Errors
-/// As the search itself.
+/// The errors of the search itself.
 pub(super) fn did_you_mean(
     target: Target<'_>,
     query: &SearchQuery,

@@ -46,7 +46,7 @@ impl Connection {
     /// Connects and signs in. With `replicates` the connection takes the commands of replication, besides queries.
     ///
     /// # Errors
-    /// As the variants of [`PostgresError`] say; a database that does not answer in time is unreachable.
+    /// The variants of [`PostgresError`]; a database that does not answer in time is unreachable.
     pub(crate) async fn open(address: &Address, replicates: bool) -> Result<Connection, PostgresError> {
         Connection::open_within(address, replicates, CONNECT_TIME).await
     }
@@ -92,7 +92,7 @@ impl Connection {
     /// The rows of a statement, or of several.
     ///
     /// # Errors
-    /// Those of the statement, and of the connection.
+    /// The errors of the statement, and of the connection.
     pub(crate) async fn query(&mut self, sql: &str) -> Result<Vec<Row>, PostgresError> {
         self.wire.send(Some(b'Q'), &[sql.as_bytes(), b"\0"].concat()).await?;
         let (mut rows, mut failure) = (Vec::new(), None);

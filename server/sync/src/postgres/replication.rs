@@ -63,7 +63,7 @@ impl Replication {
     /// Begins where the slot stands.
     ///
     /// # Errors
-    /// Those of the connection; when another one holds the slot.
+    /// The errors of the connection; when another one holds the slot.
     pub(crate) async fn begin(
         mut connection: Connection,
         slot: &str,
@@ -84,7 +84,7 @@ impl Replication {
     /// The next event. Nothing is lost when this is given up.
     ///
     /// # Errors
-    /// Those of the connection; when the database ends it.
+    /// The errors of the connection; when the database ends it.
     pub(crate) async fn next(&mut self) -> Result<Event, PostgresError> {
         loop {
             let frame = self.0.wire.receive().await?;
@@ -115,7 +115,7 @@ impl Replication {
     /// Says that everything before `end` is carried out: the database need not keep it. With `asks` it says how far it has read.
     ///
     /// # Errors
-    /// Those of the connection.
+    /// The errors of the connection.
     pub(crate) async fn confirm(&mut self, end: Lsn, asks: bool) -> Result<(), PostgresError> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH + EPOCH).unwrap_or_default();
         let micros = u64::try_from(now.as_micros()).unwrap_or_default();

@@ -134,7 +134,7 @@ impl Roots {
 /// Connects, with TLS as the address wants it.
 ///
 /// # Errors
-/// As the variants of [`PostgresError`] say.
+/// The variants of [`PostgresError`].
 pub(super) async fn connect(address: &Address) -> Result<Box<dyn Stream>, PostgresError> {
     let config = address.tls.config()?;
     let mut stream = reach(address).await?;

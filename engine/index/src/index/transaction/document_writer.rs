@@ -67,7 +67,7 @@ impl<'a> DocumentWriter<'a> {
     /// Adds the document `json` (one line) to a segment, which may take `memory_max` bytes.
     ///
     /// # Errors
-    /// Those of its content, and [`IndexError::DocumentMemory`]; the writer is unusable then.
+    /// The errors of its content, and [`IndexError::DocumentMemory`]; the writer is unusable then.
     pub(in super::super) fn write(
         &mut self,
         writer: &mut SegmentWriter,

@@ -11,7 +11,7 @@ use super::super::error::IndexError;
 /// a single document costs no thread.
 ///
 /// # Errors
-/// That of the first thread that failed, in order.
+/// The error of the first thread that failed, in order.
 pub(super) fn on_threads<T: Send>(
     count: usize,
     work: impl Fn(usize) -> Result<T, IndexError> + Sync,

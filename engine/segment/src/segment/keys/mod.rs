@@ -174,7 +174,7 @@ impl SortedKeys {
     /// The next key.
     ///
     /// # Errors
-    /// It is the one before.
+    /// The key is the one before.
     pub(crate) fn push(&mut self, key: &[u8], doc: DocId) -> Result<(), SegmentError> {
         self.builder.push(key, doc)
     }

@@ -110,7 +110,7 @@ impl Store {
     /// The uid that the next task would be given, which may want one.
     ///
     /// # Errors
-    /// It wants one that is taken.
+    /// The task wants a uid that is taken.
     pub fn uid_for(&self, wanted: Option<u32>) -> Result<u32, StoreError> {
         uid_for(wanted, self.writer.lock().next_uid)
     }

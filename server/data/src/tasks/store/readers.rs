@@ -53,7 +53,7 @@ impl Readers {
     /// another.
     ///
     /// # Errors
-    /// Those of `open`.
+    /// The errors of `open`.
     pub(super) fn take(&self, open: impl FnOnce() -> Result<Connection, StoreError>) -> Result<Reader<'_>, StoreError> {
         let mut state = self.state.lock();
         self.given_back.wait_while(&mut state, |state| state.taken >= COUNT_MAX);

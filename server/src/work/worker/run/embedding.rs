@@ -28,7 +28,7 @@ const REPORTED_MAX: usize = 100;
 /// Makes the vectors that documents of an index wait for. Blocks for as long as its embedders take.
 ///
 /// # Errors
-/// That it was cancelled, or what may be over in a moment.
+/// The task was cancelled, or a failure that may be over in a moment.
 pub(in super::super) fn make_vectors(
     index: &Index,
     progress: &Progress,

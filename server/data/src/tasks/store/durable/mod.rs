@@ -71,7 +71,7 @@ impl Durable {
     /// A transaction of one statement.
     ///
     /// # Errors
-    /// As those of [`Transaction::commit`].
+    /// The errors of [`Transaction::commit`].
     pub(crate) fn execute(&mut self, sql: &str, values: impl Params) -> Result<(), StoreError> {
         let transaction = self.transaction()?;
         transaction.prepare_cached(sql)?.execute(values)?;
@@ -81,7 +81,7 @@ impl Durable {
     /// Statements that cannot be in a transaction, as `VACUUM`.
     ///
     /// # Errors
-    /// As those of [`Transaction::commit`].
+    /// The errors of [`Transaction::commit`].
     pub(super) fn execute_alone(&mut self, sql: &str) -> Result<(), StoreError> {
         let done = self.connection.execute_batch(sql);
         self.settle(done)
