@@ -2,7 +2,7 @@
 
 use super::{none, sources};
 
-/// Files of the engine that start threads, as `ARCHITECTURE.md` says: what an index does behind requests, what indexes share,
+/// Files of the engine that start threads: what an index does behind requests, what indexes share,
 /// and the wait for the disk.
 const STARTS_THREADS: [&str; 4] = [
     "engine/index/src/index/merge_thread.rs",
