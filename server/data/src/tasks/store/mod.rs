@@ -135,6 +135,12 @@ pub enum StoreError {
     /// 2^32 tasks.
     #[error("task store: all task uids are used")]
     Exhausted,
+    /// SQLite could open the database, or its log, for reading only.
+    #[error(
+        "task store: the system refused to open it for writing. Check the permissions of the database folder, and whether the \
+         limit of open files is reached (`ulimit -n`)."
+    )]
+    ReadOnly,
     /// A file beside the database cannot be read, written or made durable.
     #[error("task store: {0}")]
     Io(#[from] std::io::Error),
@@ -182,6 +188,7 @@ impl StoreError {
             StoreError::Io(error) => lamina_engine::index::is_momentary(error),
             StoreError::Shared(error) => error.is_momentary(),
             StoreError::Unsettled(error) => error.is_momentary(),
+            StoreError::ReadOnly => true,
             _ => false,
         }
     }

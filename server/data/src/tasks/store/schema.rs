@@ -83,11 +83,17 @@ CREATE TABLE process (
 ";
 
 pub(super) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
-    let mut connection = Connection::open(path)?;
+    writer_over(Connection::open(path)?)
+}
+
+fn writer_over(mut connection: Connection) -> Result<Connection, StoreError> {
+    connection.busy_timeout(Duration::from_secs(10))?;
+    require_writable(&connection)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
+    // Again: the log is a file of its own, which SQLite has opened now.
+    require_writable(&connection)?;
     // FULL syncs the log at every commit; NORMAL would lose acknowledged tasks when the machine stops.
     connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.busy_timeout(Duration::from_secs(10))?;
     connection.set_prepared_statement_cache_capacity(64);
     let version: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     match version {
@@ -103,10 +109,41 @@ pub(super) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
+/// Refuses what cannot write: where the system refuses to open a file for writing, if only because descriptors have run out, SQLite
+/// opens it for reading without a word, and the connection refuses every write for as long as it lives.
+fn require_writable(connection: &Connection) -> Result<(), StoreError> {
+    // Such a database begins a transaction that reads; such a log refuses one that writes.
+    if connection.is_readonly(rusqlite::MAIN_DB)? {
+        return Err(StoreError::ReadOnly);
+    }
+    match connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK;") {
+        Err(rusqlite::Error::SqliteFailure(failure, _)) if failure.code == rusqlite::ErrorCode::ReadOnly => {
+            Err(StoreError::ReadOnly)
+        }
+        done => Ok(done?),
+    }
+}
+
 pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
     let connection =
         Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(Duration::from_secs(10))?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_opened_for_reading_is_refused_for_a_moment() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tasks.sqlite");
+        drop(open_writer(&path).unwrap());
+        let error = writer_over(open_reader(&path).unwrap()).unwrap_err();
+        assert!(matches!(error, StoreError::ReadOnly), "{error}");
+        assert!(error.is_momentary());
+        open_writer(&path).unwrap();
+    }
 }

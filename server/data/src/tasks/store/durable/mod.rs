@@ -62,9 +62,7 @@ impl Durable {
         if self.has_leftover {
             self.cut_leftover()?;
         }
-        // One that cannot write may still look.
-        let begin = if self.connection.is_readonly(rusqlite::MAIN_DB)? { "BEGIN" } else { "BEGIN IMMEDIATE" };
-        self.connection.execute_batch(begin)?;
+        self.connection.execute_batch("BEGIN IMMEDIATE")?;
         Ok(Transaction { durable: self, is_open: true })
     }
 
