@@ -11,9 +11,11 @@ use crate::http::routing::{Answer, Route};
 
 pub(super) const ROUTES: &[Route] = &[
     Route::post("/snapshots", Action::SnapshotsCreate)
+        .event("Snapshot Created")
         .about("Make a snapshot of the database folder", Answer::Task(202))
         .run(|request| Box::pin(snapshot(request))),
     Route::post("/dumps", Action::DumpsCreate)
+        .event("Dump Created")
         .about("Write a dump of everything", Answer::Task(202))
         .query(|| &[SKIP_DAMAGED])
         .run(|request| Box::pin(dump(request))),

@@ -20,6 +20,7 @@ use crate::http::routing::{Answer, Route};
 const PIECE_BYTES_MIN: u64 = 20 << 20;
 
 pub(super) const ROUTES: &[Route] = &[Route::post("/export", Action::Export)
+    .event("Export")
     .about("Export indexes to another server", Answer::Task(200))
     .json(body, r#"{ "url": "https://search.example.org", "indexes": { "films*": {} } }"#)
     .run(|request| Box::pin(create(request)))];

@@ -22,6 +22,7 @@ use crate::http::routing::{Answer, PAGE, Route};
 pub(super) const ROUTES: &[Route] = &[
     LIST,
     Route::post("/indexes", Action::IndexesCreate)
+        .event("Index Created")
         .about("Create an index", Answer::Task(202))
         .json(
             || exactly([("uid", index_uid()), ("primaryKey", or_null(text()))], &["uid"]),
@@ -32,6 +33,7 @@ pub(super) const ROUTES: &[Route] = &[
         .about("Get an index", Answer::Ok("Index"))
         .run(|request| Box::pin(get_one(request))),
     Route::patch("/indexes/{indexUid}", Action::IndexesUpdate)
+        .event("Index Updated")
         .about("Set the primary key of an index, or rename it", Answer::Task(202))
         .json(
             || exactly([("uid", or_null(index_uid())), ("primaryKey", or_null(text()))], &[]),
@@ -53,6 +55,7 @@ pub(super) const ROUTES: &[Route] = &[
         .json(|| exactly([("folder", folder_name())], &["folder"]), r#"{ "folder": "films-2026-11" }"#)
         .run(|request| Box::pin(attach(request))),
     Route::post("/swap-indexes", Action::IndexesSwap)
+        .event("Indexes Swapped")
         .about("Swap or rename indexes", Answer::Task(202))
         .json(swaps_schema, r#"[{ "indexes": ["films", "films-new"] }]"#)
         .run(|request| Box::pin(swap(request))),

@@ -24,6 +24,7 @@ pub(super) const ROUTES: &[Route] = &[
         .about("Get the network of servers", Answer::Ok("Network"))
         .run(|request| Box::pin(show(request))),
     Route::patch("/network", Action::NetworkUpdate)
+        .event("Network Updated")
         .about("Change the network", Answer::Ok("Network"))
         .json(
             body,

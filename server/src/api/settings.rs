@@ -20,6 +20,7 @@ use crate::http::routing::{Answer, Route};
 pub(super) const ROUTES: &[Route] = &[
     ALL,
     Route::patch("/indexes/{indexUid}/settings", Action::SettingsUpdate)
+        .event("Settings Updated")
         .about("Change settings", Answer::Task(202))
         .json(
             openapi::settings::body,
@@ -32,20 +33,24 @@ pub(super) const ROUTES: &[Route] = &[
         )
         .run(|request| Box::pin(change_all(request))),
     Route::delete("/indexes/{indexUid}/settings", Action::SettingsUpdate)
+        .event("Settings Updated")
         .about("Reset all settings", Answer::Task(202))
         .run(|request| Box::pin(reset_all(request))),
     ONE,
     Route::put("/indexes/{indexUid}/settings/{setting}", Action::SettingsUpdate)
+        .event("Settings Updated")
         .where_last(is_replaced)
         .about("Change a setting", Answer::Task(202))
         .json(anything, "")
         .run(|request| Box::pin(change_one(request))),
     Route::patch("/indexes/{indexUid}/settings/{setting}", Action::SettingsUpdate)
+        .event("Settings Updated")
         .where_last(is_merged)
         .about("Change a setting", Answer::Task(202))
         .json(anything, "")
         .run(|request| Box::pin(change_one(request))),
     Route::delete("/indexes/{indexUid}/settings/{setting}", Action::SettingsUpdate)
+        .event("Settings Updated")
         .where_last(is_setting)
         .about("Reset a setting", Answer::Task(202))
         .run(|request| Box::pin(reset_one(request))),

@@ -24,11 +24,13 @@ use crate::http::routing::{Answer, Route};
 const PARAMETERS: &[&str] = &["showInternalDatabaseSizes", "sizeFormat"];
 
 pub(super) const OF_SERVER: &[Route] = &[Route::get("/stats", Action::StatsGet)
+    .event("Stats Seen")
     .about("Statistics of all indexes", Answer::Ok("Stats"))
     .query(|| PARAMETERS)
     .run(|request| Box::pin(of_all(request)))];
 
 pub(super) const OF_INDEX: &[Route] = &[Route::get("/indexes/{indexUid}/stats", Action::StatsGet)
+    .event("Stats Seen")
     .about("Statistics of an index", Answer::Ok("IndexStats"))
     .query(|| PARAMETERS)
     .run(|request| Box::pin(of_one(request)))];

@@ -115,12 +115,18 @@ mod tests {
         let is_full = || telemetry.full.notified().now_or_never().is_some();
         // Every kind of request, with texts that are all different at first and all the same once they are cut.
         let ask = |letter: char| {
-            for Endpoint { method, pattern, .. } in ROUTES.routes().map(|route| route.endpoint) {
+            for route in ROUTES.routes() {
+                let (Some(event), Endpoint { method, pattern, .. }) = (route.event, route.endpoint) else { continue };
                 let text = HeaderValue::from_str(&String::from(letter).repeat(500)).unwrap();
                 let mut headers = HeaderMap::new();
                 headers.insert("content-type", text.clone());
                 headers.insert("user-agent", text);
-                telemetry.request(&RequestFacts::new(method, pattern, None, &headers), 200, Duration::ZERO, None);
+                telemetry.request(
+                    &RequestFacts::new(event, method, pattern, None, &headers),
+                    200,
+                    Duration::ZERO,
+                    None,
+                );
             }
         };
         (0..1000).for_each(|_| ask('a'));

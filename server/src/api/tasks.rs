@@ -32,14 +32,17 @@ use crate::http::{json_answer, json_text};
 
 pub(super) const ROUTES: &[Route] = &[
     Route::get("/tasks", Action::TasksGet)
+        .event("Tasks Seen")
         .about("List tasks", Answer::Ok("TaskPage"))
         .query(|| &LIST)
         .run(|request| Box::pin(list_tasks(request))),
     Route::delete("/tasks", Action::TasksDelete)
+        .event("Tasks Deleted")
         .about("Delete finished tasks", Answer::Task(200))
         .query(|| &FILTERS)
         .run(|request| Box::pin(delete_tasks(request))),
     Route::post("/tasks/cancel", Action::TasksCancel)
+        .event("Tasks Canceled")
         .about("Cancel tasks", Answer::Task(200))
         .query(|| &FILTERS)
         .run(|request| Box::pin(cancel_tasks(request))),
@@ -47,16 +50,19 @@ pub(super) const ROUTES: &[Route] = &[
         .about("Give the room of deleted tasks back; feature `taskQueueCompactionRoute`", Answer::Ok("QueueCompaction"))
         .run(|request| Box::pin(compact_queue(request))),
     Route::get("/tasks/{taskUid}", Action::TasksGet)
+        .event("Tasks Seen")
         .about("Get a task", Answer::Ok("Task"))
         .run(|request| Box::pin(get_task(request))),
     Route::get("/tasks/{taskUid}/documents", Action::TasksGet)
         .about("The documents of an addition that is not finished; feature `getTaskDocumentsRoute`", Answer::Lines)
         .run(|request| Box::pin(task_documents(request))),
     Route::get("/batches", Action::TasksGet)
+        .event("Tasks Seen")
         .about("List batches", Answer::Ok("BatchPage"))
         .query(|| &LIST)
         .run(|request| Box::pin(list_batches(request))),
     Route::get("/batches/{batchUid}", Action::TasksGet)
+        .event("Tasks Seen")
         .about("Get a batch", Answer::Ok("Batch"))
         .run(|request| Box::pin(get_batch(request))),
 ];

@@ -25,6 +25,7 @@ pub(super) const ROUTES: &[Route] = &[
         .query(|| PAGE)
         .run(|request| Box::pin(list(request))),
     Route::post("/webhooks", Action::WebhooksCreate)
+        .event("Webhook Created")
         .about("Create a webhook", Answer::Created("Webhook"))
         .json(
             || body(&["url"]),
@@ -37,6 +38,7 @@ pub(super) const ROUTES: &[Route] = &[
         .about("Get a webhook", Answer::Ok("Webhook"))
         .run(|request| Box::pin(get_one(request))),
     Route::patch("/webhooks/{uuid}", Action::WebhooksUpdate)
+        .event("Webhook Updated")
         .about("Change a webhook", Answer::Ok("Webhook"))
         .json(|| body(&[]), r#"{ "url": "https://example.org/finished" }"#)
         .run(|request| Box::pin(update(request))),

@@ -8,6 +8,7 @@ mod limits;
 mod map;
 mod names;
 mod pages;
+mod parameters;
 mod plurals;
 mod settings;
 mod sleeps;

@@ -9,7 +9,7 @@ const NOUNS: &str = "batches|columns|documents|fields|files|frames|hits|indexes|
                      vectors|words";
 
 /// Numbers that are never 1 where the text is made, and texts of the protocol.
-const NEVER_ONE: [&str; 10] = [
+const NEVER_ONE: [&str; 9] = [
     "the engine found {} fields",
     "batch limit of {limit} tasks",
     "contains {} indexes",
@@ -18,7 +18,6 @@ const NEVER_ONE: [&str; 10] = [
     "stands for {count} documents",
     "its key {} columns",
     "`.queries`: {} queries",
-    "{} objects, and there may be {MEASURES_MAX}",
     "below {:>10} batches",
 ];
 

@@ -10,44 +10,7 @@ use super::RequestFacts;
 use super::aggregate::Aggregate;
 use crate::tasks::Content;
 
-/// The event that a request counts for; none for what is not counted.
-pub(super) fn event_of(request: &RequestFacts) -> Option<&'static str> {
-    Some(match (request.method, request.pattern) {
-        (_, "/indexes/{indexUid}/search") => "Documents Searched",
-        ("POST", "/multi-search") => "Documents Searched by Multi-Search",
-        ("POST", "/indexes/{indexUid}/facet-search") => "Facet Searched",
-        (_, "/indexes/{indexUid}/similar") => "Similar Documents Searched",
-        ("POST", "/indexes/{indexUid}/documents") => "Documents Added",
-        ("PUT" | "PATCH", "/indexes/{indexUid}/documents") => "Documents Updated",
-        ("GET", "/indexes/{indexUid}/documents" | "/indexes/{indexUid}/documents/{documentId}")
-        | ("POST", "/indexes/{indexUid}/documents/fetch") => "Documents Fetched",
-        ("DELETE", "/indexes/{indexUid}/documents" | "/indexes/{indexUid}/documents/{documentId}")
-        | ("POST", "/indexes/{indexUid}/documents/delete" | "/indexes/{indexUid}/documents/delete-batch") => {
-            "Documents Deleted"
-        }
-        (
-            "POST" | "PUT" | "PATCH" | "DELETE",
-            "/indexes/{indexUid}/settings" | "/indexes/{indexUid}/settings/{setting}",
-        ) => "Settings Updated",
-        ("POST", "/indexes") => "Index Created",
-        ("PATCH", "/indexes/{indexUid}") => "Index Updated",
-        ("POST", "/swap-indexes") => "Indexes Swapped",
-        ("GET", "/stats" | "/indexes/{indexUid}/stats") => "Stats Seen",
-        ("GET", "/tasks" | "/tasks/{taskUid}" | "/batches" | "/batches/{batchUid}") => "Tasks Seen",
-        ("POST", "/tasks/cancel") => "Tasks Canceled",
-        ("DELETE", "/tasks") => "Tasks Deleted",
-        ("POST", "/dumps") => "Dump Created",
-        ("POST", "/snapshots") => "Snapshot Created",
-        ("POST", "/webhooks") => "Webhook Created",
-        ("PATCH", "/webhooks/{uuid}") => "Webhook Updated",
-        ("POST", "/export") => "Export",
-        ("PATCH", "/network") => "Network Updated",
-        ("POST", "/indexes/{indexUid}/documents/edit") => "Documents Edited by Function",
-        _ => return None,
-    })
-}
-
-/// Adds the facts that follow from the path and the names of parameters.
+/// Adds the facts that follow from the route and the names of parameters.
 pub(super) fn of_parameters(event: &mut Aggregate, request: &RequestFacts) {
     const FILTERS: [(&str, &str); 11] = [
         ("uids", "filtered_by_uid"),
@@ -62,34 +25,29 @@ pub(super) fn of_parameters(event: &mut Aggregate, request: &RequestFacts) {
         ("beforeFinishedAt", "filtered_by_before_finished_at"),
         ("afterFinishedAt", "filtered_by_after_finished_at"),
     ];
-    match request.pattern {
-        "/tasks" | "/tasks/cancel" | "/tasks/{taskUid}" | "/batches" | "/batches/{batchUid}" => {
-            event.any("per_task_uid", request.pattern == "/tasks/{taskUid}");
+    let names = |part: &str| request.pattern.contains(part);
+    match request.event {
+        "Tasks Seen" | "Tasks Canceled" | "Tasks Deleted" => {
+            event.any("per_task_uid", names("{taskUid}"));
             for (parameter, name) in FILTERS {
                 event.any(name, request.has(parameter));
             }
         }
-        "/stats" | "/indexes/{indexUid}/stats" => {
-            event.any("per_index_uid", request.pattern != "/stats");
-        }
-        "/indexes/{indexUid}/documents" if request.method == "GET" => {
+        "Stats Seen" => event.any("per_index_uid", names("{indexUid}")),
+        "Documents Fetched" | "Documents Deleted" if names("{documentId}") => event.any("per_document_id", true),
+        "Documents Fetched" if request.method == "GET" => {
             event.any("per_document_id", false);
             event.any("per_filter", request.has("filter"));
             event.any("vector.retrieve_vectors", request.has("retrieveVectors"));
         }
-        "/indexes/{indexUid}/documents"
-        | "/indexes/{indexUid}/documents/delete"
-        | "/indexes/{indexUid}/documents/delete-batch"
-            if request.method == "DELETE" || request.pattern != "/indexes/{indexUid}/documents" =>
-        {
+        "Documents Deleted" => {
             event.any("clear_all", request.method == "DELETE");
             event.any("per_filter", request.pattern.ends_with("/delete"));
             event.any("per_batch", request.pattern.ends_with("/delete-batch"));
             event.any("per_document_id", false);
         }
-        "/indexes/{indexUid}/documents/{documentId}" => event.any("per_document_id", true),
-        "/webhooks" => event.count("webhooks_created", 1),
-        "/webhooks/{uuid}" => event.count("webhooks.updated", 1),
+        "Webhook Created" => event.count("webhooks_created", 1),
+        "Webhook Updated" => event.count("webhooks.updated", 1),
         _ => {}
     }
 }

@@ -41,6 +41,8 @@ pub struct Telemetry {
 /// Facts that every request has.
 #[derive(Debug)]
 pub struct RequestFacts {
+    /// Event that the request counts for.
+    pub event: &'static str,
     pub method: &'static str,
     pub pattern: &'static str,
     /// Names of the parameters of its query string, with no values.
@@ -50,10 +52,17 @@ pub struct RequestFacts {
 }
 
 impl RequestFacts {
-    pub fn new(method: &'static str, pattern: &'static str, query: Option<&str>, headers: &HeaderMap) -> RequestFacts {
+    pub fn new(
+        event: &'static str,
+        method: &'static str,
+        pattern: &'static str,
+        query: Option<&str>,
+        headers: &HeaderMap,
+    ) -> RequestFacts {
         let text = |name: &str| Some(cut(headers.get(name)?.to_str().ok()?));
         let names = query.unwrap_or_default().split('&').filter_map(|pair| pair.split('=').next());
         RequestFacts {
+            event,
             method,
             pattern,
             parameters: names.filter(|name| !name.is_empty()).map(str::to_owned).collect(),
@@ -93,9 +102,8 @@ impl Telemetry {
 
     /// Adds up a request that was answered.
     pub fn request(&self, request: &RequestFacts, status: u16, duration: Duration, facts: Option<&Facts>) {
-        let Some(name) = facts::event_of(request) else { return };
         let mut events = self.events.lock();
-        let event = events.entry(name).or_default();
+        let event = events.entry(request.event).or_default();
         for agent in request.user_agent.iter().flat_map(|agents| agents.split(';')) {
             event.text("user_agent", agent.trim());
         }
@@ -142,7 +150,13 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert("user-agent", HeaderValue::from_static("a/1; b/2"));
         headers.insert("content-type", HeaderValue::from_static("text/nonsense"));
-        let request = RequestFacts::new("POST", "/indexes/{indexUid}/documents", Some("primaryKey=secret"), &headers);
+        let request = RequestFacts::new(
+            "Documents Added",
+            "POST",
+            "/indexes/{indexUid}/documents",
+            Some("primaryKey=secret"),
+            &headers,
+        );
         telemetry.request(&request, 202, Duration::from_millis(3), None);
         telemetry.request(&request, 415, Duration::from_millis(3), None);
         let events = telemetry.take();

@@ -216,6 +216,19 @@ impl<'a> At<'a> {
             .collect()
     }
 
+    /// Returns the value, an array of at most `most` entries.
+    ///
+    /// # Errors
+    /// More entries, with the code of the value. What is no array is for the reader to refuse.
+    pub fn at_most(self, most: usize) -> ApiResult<At<'a>> {
+        match self.value.as_array().map_or(0, Vec::len) {
+            found if found > most => {
+                Err(self.invalid(format_args!("{found} entries, and there may be {most} at most.")))
+            }
+            _ => Ok(self),
+        }
+    }
+
     /// `None` for null, else what `read` makes of the value.
     pub fn optional<T>(&self, read: impl FnOnce(At<'a>) -> ApiResult<T>) -> ApiResult<Option<T>> {
         if self.value.is_null() { Ok(None) } else { read(*self).map(Some) }

@@ -253,7 +253,7 @@ impl Federation {
                 "facetsByIndex" => {
                     field.code(Code::InvalidMultiSearchFacetsByIndex).entries(|uid, names| {
                         check_index_uid(uid).map_err(|reason| names.invalid(reason))?;
-                        if let Some((names, measures)) = names.optional(facets)? {
+                        if let Some((names, measures)) = names.optional(FacetMeasure::read_list)? {
                             facets_by_index.insert(uid.to_owned(), names);
                             measures_by_index.insert(uid.to_owned(), measures);
                         }
@@ -273,18 +273,6 @@ impl Federation {
         let SearchQuery { distinct, show_performance_details, .. } = list;
         Ok(Federation { window, facets_by_index, measures_by_index, merge_facets, distinct, show_performance_details })
     }
-}
-
-/// Objects among the facets of an index.
-const MEASURES_MAX: usize = 50;
-
-/// Names, and objects that ask for more.
-fn facets(at: At<'_>) -> ApiResult<(Vec<String>, Vec<FacetMeasure>)> {
-    let (names, measures) = FacetMeasure::read_list(at)?;
-    if measures.len() > MEASURES_MAX {
-        return Err(at.invalid(format!("{} objects, and there may be {MEASURES_MAX} at most.", measures.len())));
-    }
-    Ok((names, measures))
 }
 
 impl MergeFacets {

@@ -10,8 +10,7 @@ use lamina_engine::index::Snapshot;
 use lamina_protocol::wire::filter::check_contains;
 use serde_json::{Map, Value, json};
 
-use super::Context;
-use super::bounds::filter_time;
+use super::{Context, filter_time};
 
 /// The values of each selected field with their counts, and the extremes of its numbers.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -16,8 +16,7 @@ use lamina_engine::index::Snapshot;
 use lamina_engine::index::settings::{AttributeList, ForeignKey, Settings};
 use serde_json::Value;
 
-use super::bounds::filter_time;
-use super::{Context, refusal};
+use super::{Context, filter_time, refusal};
 
 /// Documents that all `_foreign` of a filter may stand for: their ids are read.
 const REFERRED_MAX: u64 = 100_000;

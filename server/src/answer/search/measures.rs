@@ -15,8 +15,7 @@ use lamina_protocol::wire::filter::check_contains;
 use lamina_protocol::wire::search::FacetMeasure;
 use serde_json::{Map, Value, json};
 
-use super::Context;
-use super::bounds::filter_time;
+use super::{Context, filter_time};
 
 /// Different values of a field that a server sends to another one for percentiles.
 pub(crate) const SENT_VALUES_MAX: usize = 100_000;

@@ -4,7 +4,6 @@
 //! where snapshots come from is decided by the routes.
 
 mod answer;
-mod bounds;
 mod by_kind;
 mod details;
 mod embedded;
@@ -48,7 +47,6 @@ use lamina_protocol::wire::filter::parse_filter;
 use lamina_protocol::wire::search::{SearchQuery, Window};
 
 pub(crate) use answer::{Answer, Metadata, WrittenAnswer};
-pub(crate) use bounds::{check_list, filter_time};
 pub(crate) use embedded::EmbeddedTexts;
 pub(crate) use facet_search::{FacetSearch, run_facet_search};
 pub(crate) use facets::Facets;
@@ -61,7 +59,7 @@ pub(crate) use multi::{OwnView, Written, run_multi};
 pub(crate) use pace::{Asker, Pace};
 pub(crate) use pins::RulesInForce;
 pub(crate) use refusal::unknown_embedder;
-pub(crate) use request::{engine_request, parse_own_filter};
+pub(crate) use request::{engine_request, filter_time, parse_own_filter};
 pub(crate) use rerank::{Candidates, Reranked, candidates, reranker};
 pub(crate) use response_cache::{Answered, Form, ResponseCache, depends_on_time, unexpired};
 pub(crate) use similar::run_similar;

@@ -1,9 +1,10 @@
 //! From the parameters of a search to the engine's request.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_data::features::{Feature, Features};
+use lamina_engine::condition::TimeLimit;
 use lamina_engine::filter::Filter;
 use lamina_engine::index::Settings;
 use lamina_engine::index::settings::DEFAULT_SEARCH_CUTOFF_MS;
@@ -15,14 +16,21 @@ use lamina_protocol::wire::filter::{self, parse_filter};
 use lamina_protocol::wire::search::{SearchQuery, Window};
 use serde_json::Value;
 
-use super::{Context, Target, bounds, foreign, refusal};
+use super::{Context, Target, foreign, refusal};
+
+/// Time for a filter that no time budget of an index bounds. Those that are of use take some milliseconds.
+const FILTER_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Returns until when, from now, a filter is evaluated that belongs to no search, or to another index than the searched one.
+pub(crate) fn filter_time() -> TimeLimit<'static> {
+    TimeLimit::until(Instant::now() + FILTER_TIME_MAX)
+}
 
 /// The engine's request for `query`; its window is the one within the index's `maxTotalHits`.
 ///
 /// # Errors
-/// A filter or sort that can't be read, lists that are too long.
+/// A filter or sort that can't be read.
 pub(crate) fn engine_request(target: Target<'_>, query: &SearchQuery, context: &Context) -> ApiResult<SearchRequest> {
-    bounds::check(query)?;
     let settings = &target.snapshot.settings;
     let filter = match &query.filter {
         Some(filter) => parse_filter(filter, Code::InvalidSearchFilter, context.contains_filter)?,

@@ -14,18 +14,19 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::answer::report_degraded;
-use super::bounds::filter_time;
 use super::by_kind::{DAMAGED_SEGMENT, Searched};
 use super::multi::Written;
 use super::request::{both, cutoff};
-use super::{Context, Found, HitWriter, Reach, Target, bounds, hits_bytes, refusal, unknown_embedder};
+use super::{Context, Found, HitWriter, Reach, Target, filter_time, hits_bytes, refusal, unknown_embedder};
 
 /// Runs the search and writes the body of its answer.
 ///
 /// # Errors
 /// A filter that can't be used, an unknown embedder, an unknown document.
 pub(crate) fn run_similar(target: Target<'_>, asked: &SimilarQuery, context: &Context) -> ApiResult<Written> {
-    check(target, asked)?;
+    if !target.snapshot.settings.embedders.contains_key(&asked.embedder) {
+        return Err(unknown_embedder(&asked.embedder, Code::InvalidSimilarEmbedder));
+    }
     let imposed = context.imposed_filter(target.name, Code::InvalidSimilarFilter)?;
     let address = address(target, asked, imposed.as_ref())?;
     let window = Reach::new(asked.query.window(), target.snapshot.settings.pagination.max_total_hits);
@@ -38,15 +39,6 @@ pub(crate) fn run_similar(target: Target<'_>, asked: &SimilarQuery, context: &Co
         out.append_field(key, value);
     }
     Ok(out)
-}
-
-/// Refuses an unknown embedder, and a list that is too long.
-fn check(target: Target<'_>, asked: &SimilarQuery) -> ApiResult<()> {
-    if !target.snapshot.settings.embedders.contains_key(&asked.embedder) {
-        return Err(unknown_embedder(&asked.embedder, Code::InvalidSimilarEmbedder));
-    }
-    let retrieved = asked.query.attributes_to_retrieve.as_ref().map_or(0, Vec::len);
-    bounds::length("attributesToRetrieve", retrieved, bounds::NAMES_MAX, Code::InvalidSimilarAttributesToRetrieve)
 }
 
 /// Returns the address of the document that others are compared with, if the caller may see it.

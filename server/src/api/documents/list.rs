@@ -20,7 +20,7 @@ use warp::reply::Response;
 use super::candidates::{candidates, projection, total_len};
 use super::network;
 use super::stream::{Begun, DocumentWriter, Listed, Page, SMALL_BYTES};
-use crate::answer::search::{Context, check_list, filter_time};
+use crate::answer::search::{Context, filter_time};
 use crate::api::report;
 use crate::api::search::context::context;
 use crate::app::AppState;
@@ -102,7 +102,6 @@ async fn answer(index: IndexName, query: ListQuery, state: &AppState, context: C
 
 /// The documents of a list, or the first of them.
 fn list(snapshot: &Arc<Snapshot>, query: &ListQuery, context: &Context) -> ApiResult<Listed> {
-    check_list(query.fields.as_deref(), query.sort.as_deref())?;
     let criteria = sort_criteria(snapshot, query, context)?;
     let among = candidates(snapshot, query, context)?;
     let (offset, limit) = (query.offset, query.limit);

@@ -24,7 +24,7 @@ use hyper::service::Service;
 use uuid::Uuid;
 
 use crate::app::AppState;
-use crate::http::requests::error_answer;
+use crate::http::requests::{Endpoint, error_answer};
 use crate::http::routing::{Route, Table};
 use crate::http::{AnswerBody, Compressing, Origins, Received, Verdict, check_host, without_body};
 
@@ -182,11 +182,9 @@ where
         let span = state.spans.begin(request.headers());
         let table = self.table;
         let found = table.find(request.method().as_str(), request.uri().path());
-        let route =
-            found.filter(|route| route.is_listed()).map(|route| (route.endpoint.method, route.endpoint.pattern));
-        let facts = route
-            .filter(|_| state.telemetry.is_on())
-            .map(|(method, pattern)| RequestFacts::new(method, pattern, request.uri().query(), request.headers()));
+        let listed = found.filter(|route| route.is_listed());
+        let route = listed.map(|route| (route.endpoint.method, route.endpoint.pattern));
+        let facts = listed.filter(|_| state.telemetry.is_on()).and_then(|route| facts(route, &request));
         let log = tracing::enabled!(tracing::Level::DEBUG)
             .then(|| (request.method().clone(), loggable(request.uri().path()).to_owned()));
         let uri = request.uri().clone();
@@ -219,6 +217,12 @@ where
             Ok(sent)
         })
     }
+}
+
+/// Returns the facts that telemetry counts of a request; `None` for a route whose requests are not counted.
+fn facts(route: &Route, request: &Request<Incoming>) -> Option<RequestFacts> {
+    let Endpoint { method, pattern, .. } = route.endpoint;
+    Some(RequestFacts::new(route.event?, method, pattern, request.uri().query(), request.headers()))
 }
 
 /// Names the methods that a route has, in the answer to one that it has not.

@@ -38,6 +38,7 @@ const TIME_MAX: Duration = Duration::from_secs(10);
 const MANY: usize = 50;
 
 pub(super) const ROUTES: &[Route] = &[Route::post("/multi-search", Action::Search)
+    .event("Documents Searched by Multi-Search")
     .about("Run several searches, separately or merged", Answer::Ok("MultiSearchAnswer"))
     .json(
         searches::multi_body,

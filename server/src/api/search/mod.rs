@@ -31,11 +31,13 @@ use one::Search;
 
 pub(super) const ROUTES: &[Route] = &[
     Route::get("/indexes/{indexUid}/search", Action::Search)
+        .event("Documents Searched")
         .about("Search", Answer::Ok("SearchAnswer"))
         .query(parameters)
         .run(|request| Box::pin(by_parameters(request))),
     BY_BODY,
     Route::post("/indexes/{indexUid}/facet-search", Action::Search)
+        .event("Facet Searched")
         .about("Search the values of a facet", Answer::Ok("FacetSearchAnswer"))
         .json(searches::facet_body, r#"{ "facetName": "genre", "facetQuery": "hor" }"#)
         .run(|request| Box::pin(facet_search(request))),
@@ -44,16 +46,19 @@ pub(super) const ROUTES: &[Route] = &[
         .json(searches::completions_body, r#"{ "q": "jura", "limit": 5 }"#)
         .run(|request| Box::pin(complete(request))),
     Route::get("/indexes/{indexUid}/similar", Action::Search)
+        .event("Similar Documents Searched")
         .about("Find similar documents", Answer::Ok("SimilarAnswer"))
         .query(similar_fields)
         .run(|request| Box::pin(similar_by_parameters(request))),
     Route::post("/indexes/{indexUid}/similar", Action::Search)
+        .event("Similar Documents Searched")
         .about("Find similar documents", Answer::Ok("SimilarAnswer"))
         .json(searches::similar_body, r#"{ "id": 1, "embedder": "own", "limit": 10 }"#)
         .run(|request| Box::pin(similar_by_body(request))),
 ];
 
 pub(super) const BY_BODY: Route = Route::post("/indexes/{indexUid}/search", Action::Search)
+    .event("Documents Searched")
     .about("Search", Answer::Ok("SearchAnswer"))
     .json(
         searches::body,

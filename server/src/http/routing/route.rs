@@ -69,6 +69,8 @@ pub(crate) struct Route<H = Handler> {
     pub(crate) answer: Answer,
     /// Names of its query parameters. Those of every route that registers a task are not among them.
     pub(crate) query: fn() -> &'static [&'static str],
+    /// Event of telemetry that its requests count for. `None`: they are not counted.
+    pub(crate) event: Option<&'static str>,
     pub(super) handler: H,
 }
 
@@ -112,6 +114,7 @@ impl Route<()> {
             body: Body::None,
             answer: Answer::Nothing,
             query: || &[],
+            event: None,
             handler: (),
         }
     }
@@ -160,10 +163,16 @@ impl Route<()> {
         self
     }
 
+    /// Sets the event of telemetry that its requests count for.
+    pub(crate) const fn event(mut self, event: &'static str) -> Route<()> {
+        self.event = Some(event);
+        self
+    }
+
     /// Sets the handler of the requests.
     pub(crate) const fn run(self, handler: Handler) -> Route {
-        let Route { endpoint, parts, last, summary, body, answer, query, handler: () } = self;
-        Route { endpoint, parts, last, summary, body, answer, query, handler }
+        let Route { endpoint, parts, last, summary, body, answer, query, event, handler: () } = self;
+        Route { endpoint, parts, last, summary, body, answer, query, event, handler }
     }
 }
 

@@ -11,7 +11,7 @@ use super::generations;
 use super::identifier;
 use super::json::At;
 use super::query_string::QueryString;
-use super::search::{filter_parameter, sort_parameter};
+use super::search::{NAMES_MAX, SORTS_MAX, filter_parameter, sort_parameter};
 
 /// The query parameter of a text that a client wants to find again in the task of a write. Routes that accept no other
 /// parameter, or read them all, know its name.
@@ -207,12 +207,21 @@ impl ListQuery {
             }
             Ok(())
         })?;
-        list.check_network()?;
+        list.check()?;
         Ok(list)
     }
 
-    /// Checks for options that cannot be combined with a query to the network.
-    fn check_network(&self) -> ApiResult<()> {
+    /// Refuses lists that are too long, and options that cannot be combined with a query to the network.
+    fn check(&self) -> ApiResult<()> {
+        let fields = ("fields", self.fields.as_ref(), NAMES_MAX, Code::InvalidDocumentFields);
+        let sort = ("sort", self.sort.as_ref(), SORTS_MAX, Code::InvalidDocumentSort);
+        for (name, list, most, code) in [fields, sort] {
+            let found = list.map_or(0, Vec::len);
+            if found > most {
+                let what = format!("Invalid value at `.{name}`: {found} entries, and there may be {most} at most.");
+                return Err(ApiError::new(code, what));
+            }
+        }
         if self.use_network != Some(true) {
             return Ok(());
         }
@@ -279,7 +288,7 @@ impl ListQuery {
             }
             Ok(())
         })?;
-        list.check_network()?;
+        list.check()?;
         Ok(list)
     }
 }

@@ -104,3 +104,14 @@ fn ids_are_texts_or_json() {
         "Json deserialize error: invalid type: string \"doggo\", expected a sequence at line 1 column 7"
     );
 }
+
+#[test]
+fn long_lists_are_refused_with_the_code_of_the_parameter() {
+    for (name, most, code) in [("fields", 1000, Code::InvalidDocumentFields), ("sort", 100, Code::InvalidDocumentSort)]
+    {
+        ListQuery::from_body(&json!({name: vec!["a"; most]})).unwrap();
+        assert_eq!(ListQuery::from_body(&json!({name: vec!["a"; most + 1]})).unwrap_err().code, code);
+        let text = format!("{name}={}", vec!["a:asc"; most + 1].join(","));
+        assert_eq!(ListQuery::from_query(&QueryString::parse(&text)).unwrap_err().code, code);
+    }
+}

@@ -8,6 +8,7 @@ use lamina_engine::index::settings::GEO_FIELD;
 use lamina_engine::text::Moment;
 use serde_json::{Value, json};
 
+use super::{MEASURES_MAX, NAMES_MAX};
 use crate::wire::json::{At, Kind, required};
 use crate::wire::schema::{exactly, list, number, one_of, or_null, text};
 
@@ -39,13 +40,18 @@ impl FacetMeasure {
     /// Reads a list of names, and of objects that ask for more.
     pub(in crate::wire) fn read_list(at: At<'_>) -> ApiResult<(Vec<String>, Vec<FacetMeasure>)> {
         let (mut names, mut measures) = (Vec::new(), Vec::new());
-        at.list(|entry| {
+        at.at_most(NAMES_MAX + MEASURES_MAX)?.list(|entry| {
             match entry.value() {
                 Value::Object(_) => measures.push(FacetMeasure::read(entry)?),
                 _ => names.push(entry.string()?),
             }
             Ok(())
         })?;
+        for (found, most) in [(names.len(), NAMES_MAX), (measures.len(), MEASURES_MAX)] {
+            if found > most {
+                return Err(at.invalid(format_args!("{found} entries, and there may be {most} at most.")));
+            }
+        }
         Ok((names, measures))
     }
 

@@ -46,6 +46,14 @@ const DEFAULT_CROP_MARKER: &str = "…";
 /// Hits of each value of the distinct attribute, at most.
 pub const DISTINCT_LIMIT_MAX: u32 = 1000;
 
+/// Longest list of attributes, or of facets: more are of no use, and would be looked through for every hit.
+pub(in crate::wire) const NAMES_MAX: usize = 1000;
+/// Most expressions of a sort: each is a comparison of every document that is ordered.
+pub(in crate::wire) const SORTS_MAX: usize = 100;
+/// Most facets with ranges, histograms or statistics: each looks at the values of all candidates.
+pub(in crate::wire) const MEASURES_MAX: usize = 50;
+/// Most languages: there are fewer.
+const LOCALES_MAX: usize = 500;
 /// Bytes of what is put around each match, and where a text was cut: a mark is copied as often as there are matches.
 pub const MARK_BYTES_MAX: usize = 1024;
 

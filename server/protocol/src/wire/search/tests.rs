@@ -491,3 +491,30 @@ fn personalisation_names_what_is_wrong_with_it() {
         assert_eq!(refused(json!({"personalize": personalize})).0, code);
     }
 }
+
+#[test]
+fn long_lists_are_refused_with_the_code_of_the_parameter() {
+    let long = |count: usize| vec!["title"; count];
+    assert_eq!(
+        refused(json!({"sort": long(300_000)})).1,
+        "Invalid value at `.sort`: 300000 entries, and there may be 100 at most."
+    );
+    for (name, most, code) in [
+        ("sort", 100, Code::InvalidSearchSort),
+        ("facets", 1000, Code::InvalidSearchFacets),
+        ("attributesToRetrieve", 1000, Code::InvalidSearchAttributesToRetrieve),
+        ("attributesToCrop", 1000, Code::InvalidSearchAttributesToCrop),
+        ("attributesToHighlight", 1000, Code::InvalidSearchAttributesToHighlight),
+        ("attributesToSearchOn", 1000, Code::InvalidSearchAttributesToSearchOn),
+    ] {
+        SearchQuery::from_body(&json!({name: long(most)})).unwrap();
+        assert_eq!(refused(json!({name: long(most + 1)})).0, code);
+        assert_eq!(refused_get(&format!("{name}={}", long(most + 1).join(","))).0, code);
+    }
+    let measures = vec![json!({"facet": "price", "statistics": true}); 51];
+    assert_eq!(
+        refused(json!({"facets": measures})).1,
+        "Invalid value at `.facets`: 51 entries, and there may be 50 at most."
+    );
+    assert_eq!(refused(json!({"locales": vec!["fra"; 501]})).0, Code::InvalidSearchLocales);
+}

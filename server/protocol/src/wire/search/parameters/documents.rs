@@ -3,7 +3,7 @@
 use lamina_base::error::{ApiResult, Code};
 use serde_json::{Value, json};
 
-use super::super::{FacetMeasure, SearchQuery};
+use super::super::{FacetMeasure, SORTS_MAX, SearchQuery};
 use super::form::{Form, Own};
 use super::{Cached, Figure, InQueryStrings, Merged, Place, Reference, SearchParameter, text};
 use crate::wire::filter::mentions;
@@ -78,7 +78,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         ..SearchParameter::new(
             "sort",
             Code::InvalidSearchSort,
-            Form::Texts(|query| &query.sort, |query| &mut query.sort),
+            Form::Texts(|query| &query.sort, |query| &mut query.sort, SORTS_MAX),
         )
     },
     SearchParameter {

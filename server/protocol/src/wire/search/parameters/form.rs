@@ -23,7 +23,8 @@ pub(super) enum Form {
     Text(Get<Option<String>>, GetMut<Option<String>>),
     /// A text around what matched, or where a text was cut; with its default.
     Mark(Get<String>, GetMut<String>, &'static str),
-    Texts(Get<Option<Vec<String>>>, GetMut<Option<Vec<String>>>),
+    /// With the largest number of entries.
+    Texts(Get<Option<Vec<String>>>, GetMut<Option<Vec<String>>>, usize),
     /// A number from 0 to 1.
     Share(Get<Option<f64>>, GetMut<Option<f64>>),
     Own(Own),
@@ -53,7 +54,7 @@ impl Form {
             Form::OptionalCount(_, field) => *field(query) = Some(size(at.positive_integer()?)),
             Form::Text(_, field) => *field(query) = Some(at.string()?),
             Form::Mark(_, field, _) => *field(query) = mark(&at)?,
-            Form::Texts(_, field) => *field(query) = Some(at.strings()?),
+            Form::Texts(_, field, most) => *field(query) = Some(at.at_most(*most)?.strings()?),
             Form::Share(_, field) => *field(query) = Some(share(&at)?),
             Form::Own(own) => (own.read)(query, at)?,
         }
@@ -68,7 +69,7 @@ impl Form {
             Form::OptionalCount(field, _) => json!(field(query)),
             Form::Text(field, _) => json!(field(query)),
             Form::Mark(field, ..) => json!(field(query)),
-            Form::Texts(field, _) => json!(field(query)),
+            Form::Texts(field, ..) => json!(field(query)),
             Form::Share(field, _) => json!(field(query)),
             Form::Own(own) => (own.written)(query),
         }
@@ -82,7 +83,7 @@ impl Form {
             Form::OptionalCount(field, _) => field(query).is_some(),
             Form::Text(field, _) => field(query).is_some(),
             Form::Mark(field, _, default) => field(query) != default,
-            Form::Texts(field, _) => field(query).is_some(),
+            Form::Texts(field, ..) => field(query).is_some(),
             Form::Share(field, _) => field(query).is_some(),
             Form::Own(own) => (own.is_set)(query),
         }

@@ -2,7 +2,7 @@
 
 use lamina_base::error::Code;
 
-use super::super::{DEFAULT_CROP_LENGTH, DEFAULT_LIMIT, SearchQuery, Window};
+use super::super::{DEFAULT_CROP_LENGTH, DEFAULT_LIMIT, NAMES_MAX, SearchQuery, Window};
 use super::form::Form;
 use super::{Cached, Figure, Merged, Place, Reference, SearchParameter};
 
@@ -90,7 +90,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         ..SearchParameter::new(
             "attributesToRetrieve",
             Code::InvalidSearchAttributesToRetrieve,
-            Form::Texts(|query| &query.attributes_to_retrieve, |query| &mut query.attributes_to_retrieve),
+            Form::Texts(|query| &query.attributes_to_retrieve, |query| &mut query.attributes_to_retrieve, NAMES_MAX),
         )
     },
     SearchParameter {
@@ -113,7 +113,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         ..SearchParameter::new(
             "attributesToCrop",
             Code::InvalidSearchAttributesToCrop,
-            Form::Texts(|query| &query.attributes_to_crop, |query| &mut query.attributes_to_crop),
+            Form::Texts(|query| &query.attributes_to_crop, |query| &mut query.attributes_to_crop, NAMES_MAX),
         )
     },
     SearchParameter {
@@ -135,7 +135,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         ..SearchParameter::new(
             "attributesToHighlight",
             Code::InvalidSearchAttributesToHighlight,
-            Form::Texts(|query| &query.attributes_to_highlight, |query| &mut query.attributes_to_highlight),
+            Form::Texts(|query| &query.attributes_to_highlight, |query| &mut query.attributes_to_highlight, NAMES_MAX),
         )
     },
     SearchParameter {

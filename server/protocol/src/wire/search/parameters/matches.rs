@@ -4,7 +4,9 @@ use lamina_base::error::Code;
 use lamina_engine::search::MatchingStrategy;
 use serde_json::{Value, json};
 
-use super::super::{DEFAULT_CROP_MARKER, DEFAULT_POST_TAG, DEFAULT_PRE_TAG, MATCHING_STRATEGIES, strategy_names};
+use super::super::{
+    DEFAULT_CROP_MARKER, DEFAULT_POST_TAG, DEFAULT_PRE_TAG, LOCALES_MAX, MATCHING_STRATEGIES, NAMES_MAX, strategy_names,
+};
 use super::form::{Form, Own};
 use super::{Figure, InQueryStrings, Place, Reference, SearchParameter, text};
 use crate::wire::schema::{self, list, named, one_of, or_null};
@@ -82,7 +84,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         ..SearchParameter::new(
             "attributesToSearchOn",
             Code::InvalidSearchAttributesToSearchOn,
-            Form::Texts(|query| &query.attributes_to_search_on, |query| &mut query.attributes_to_search_on),
+            Form::Texts(|query| &query.attributes_to_search_on, |query| &mut query.attributes_to_search_on, NAMES_MAX),
         )
     },
     SearchParameter {
@@ -120,7 +122,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
                 kind: "array of language codes",
                 schema: || or_null(list(named("Locale"))),
                 read: |query, at| {
-                    query.locales = at.list(|locale| locale.language())?;
+                    query.locales = at.at_most(LOCALES_MAX)?.list(|locale| locale.language())?;
                     Ok(())
                 },
                 written: |query| match query.locales.as_slice() {
