@@ -343,7 +343,7 @@ impl<'a> SegmentQuery<'a> {
     /// Documents that hold two words next to each other in one searched field; `both`: those that hold both.
     pub(super) fn pair(&self, words: [TermOrdinal; 2], both: impl FnOnce() -> DocSet) -> Arc<DocSet> {
         // Which documents they are depends on the searched fields.
-        match (self.reader.neighbours().next(words), &self.searched) {
+        match (self.reader.word_pairs().next(words), &self.searched) {
             (Some(stored), None) => Arc::new(stored.documents),
             (Some(stored), Some(_)) => Arc::new(self.phrase_among(stored.documents, &words.map(Some))),
             (None, searched) => {
@@ -379,12 +379,12 @@ impl<'a> SegmentQuery<'a> {
     /// Documents that may hold the words of a sequence next to each other, and whether all of them are known to do so in
     /// some field.
     fn docs_near(&self, words: &[Option<TermOrdinal>]) -> (DocSet, bool) {
-        let neighbours = self.reader.neighbours();
+        let word_pairs = self.reader.word_pairs();
         let mut near: Option<DocSet> = None;
         let mut others = words.to_vec();
         for (at, pair) in words.windows(2).enumerate() {
             if let [Some(left), Some(right)] = *pair
-                && let Some(stored) = neighbours.next([left, right])
+                && let Some(stored) = word_pairs.next([left, right])
             {
                 near = Some(match near {
                     Some(near) => near.and(&stored.documents),
@@ -403,7 +403,7 @@ impl<'a> SegmentQuery<'a> {
                 are_sure = false;
                 continue;
             };
-            match neighbours.in_a_row([first, middle, last]) {
+            match word_pairs.in_a_row([first, middle, last]) {
                 Some(known) => known.narrow(&mut docs),
                 None => are_sure = false,
             }

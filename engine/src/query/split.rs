@@ -100,7 +100,7 @@ fn cuts(segment: CachedSegment<'_>, text: &str) -> Arc<Vec<Cut>> {
         terms.walk(0, step, only, |at, _, ordinal| lefts.push((at, ordinal)));
         let cut = |(at, left)| {
             let right = terms.ordinal(bytes.get(at..).filter(|right| !right.is_empty())?)?;
-            let stored = reader.neighbours().next_doc_freq([left, right]);
+            let stored = reader.word_pairs().next_doc_freq([left, right]);
             let docs = |word| reader.postings().doc_freq(word);
             Some(Cut { at, words: [left, right], docs_max: stored.unwrap_or_else(|| docs(left).min(docs(right))) })
         };

@@ -10,8 +10,8 @@ use crate::rank::bounds::{Cutting, cut_by_costs};
 use crate::rank::context::SegmentLevel;
 use crate::rank::groups::Groups;
 use crate::rank::key::{Key, KeyLayout};
-use crate::rank::neighbours::cut_by_neighbours;
 use crate::rank::rules::{EXACT_ATTRIBUTE_WORST, GraphRule, Match};
+use crate::rank::word_pairs::cut_by_word_pairs;
 
 /// Cuts documents that match without typo by whether every word is there exactly, and in which attributes. Rules behind a
 /// sort have no part in it: groups in their order would be none in that of the keys.
@@ -77,6 +77,6 @@ fn cut_further<'a>(
         in_pieces: !of.context.has_sorts(),
         postings_per_job: of.context.search.thresholds.postings_per_job,
     };
-    let groups = cut_by_neighbours(of.query(), of.level, groups, layout, matched);
+    let groups = cut_by_word_pairs(of.query(), of.level, groups, layout, matched);
     cut_by_costs(of, groups, layout, matched, cutting)
 }

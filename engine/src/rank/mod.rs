@@ -1,7 +1,7 @@
 //! The order of hits: ranking rules, keys, the best documents, and scores.
 //!
 //! Files use each other downwards: `rules` and `key` (the costs of a rule, packed) | `matcher`, `path` (the costs of one document) |
-//! `context` (the immutable parts of a search) | `bounds`, `neighbours`, `groups` (least costs of many documents) | `cut` (a level into
+//! `context` (the immutable parts of a search) | `bounds`, `word_pairs`, `groups` (least costs of many documents) | `cut` (a level into
 //! groups, best first) | `scan` (a group into the top k) | `details` (the result of each rule for a hit) | `keyword` (one level after
 //! another).
 
@@ -20,7 +20,6 @@ pub(crate) mod key;
 pub(crate) mod keyword;
 pub(crate) mod matcher;
 pub(crate) mod merge;
-mod neighbours;
 mod order;
 mod packed_bounds;
 pub(crate) mod path;
@@ -30,6 +29,7 @@ mod scan;
 pub mod score;
 mod thresholds;
 pub(crate) mod top_k;
+mod word_pairs;
 
 pub use compare::{compare_scores, compare_sorted, in_direction};
 pub use explain::{AppliedRule, RuleCandidates};

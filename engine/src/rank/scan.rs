@@ -14,11 +14,11 @@ use crate::rank::document_scanner::DocumentScanner;
 use crate::rank::exact_attribute::{Beginning, ExactFields};
 use crate::rank::groups::Groups;
 use crate::rank::key::{Key, Slice};
-use crate::rank::neighbours::{NearestWords, Neighbours};
 use crate::rank::path::PathFinder;
 use crate::rank::rules::{EXACT_ATTRIBUTE_WORST, GraphRule, Match};
 use crate::rank::thresholds::SearchThresholds;
 use crate::rank::top_k::{Entry, KeyPart, TopK};
+use crate::rank::word_pairs::{NearestWords, WordPairs};
 use crate::sort::SortTarget;
 
 /// Result of a scan.
@@ -55,7 +55,7 @@ pub(super) struct LevelScan<'a> {
     exact_fields: OnceCell<ExactFields<'a>>,
     /// `None` when how the query begins excludes nothing.
     beginning: OnceCell<Option<Beginning<'a>>>,
-    neighbours: Option<(Slice, Neighbours)>,
+    word_pairs: Option<(Slice, WordPairs)>,
     nearest: OnceCell<NearestWords>,
     /// Pieces of documents, over all groups.
     scanned: usize,
@@ -83,9 +83,9 @@ impl<'a> LevelScan<'a> {
     ) -> LevelScan<'a> {
         let SegmentLevel { context, index, level } = of;
         let (graph, options) = (context.search.graph, context.search.options);
-        let neighbours = || {
-            let neighbours = Neighbours::new(of.query(), level, matched?)?;
-            Some((context.layout.slice(GraphRule::Proximity)?, neighbours))
+        let word_pairs = || {
+            let word_pairs = WordPairs::new(of.query(), level, matched?)?;
+            Some((context.layout.slice(GraphRule::Proximity)?, word_pairs))
         };
         LevelScan {
             of,
@@ -99,7 +99,7 @@ impl<'a> LevelScan<'a> {
             sorts: Vec::new(),
             exact_fields: OnceCell::new(),
             beginning: OnceCell::new(),
-            neighbours: neighbours(),
+            word_pairs: word_pairs(),
             nearest: OnceCell::new(),
             scanned: 0,
             read: 0,
@@ -233,7 +233,7 @@ impl<'a> LevelScan<'a> {
             Some(bound + slice.put(cost - slice.get(bound)))
         });
         let (mut only_exact, mut only_beginning) = (false, false);
-        let most = self.neighbours.as_ref().map_or(0, |(_, neighbours)| neighbours.most());
+        let most = self.word_pairs.as_ref().map_or(0, |(_, word_pairs)| word_pairs.most());
         let mut apart = Apart { most, limit: most };
         let has_graph_rules = self.has_graph_rules;
         for docs in tokens.fetched(docs, |&doc| has_graph_rules.then_some(doc)) {
@@ -278,7 +278,7 @@ impl<'a> LevelScan<'a> {
     /// close together could still win, not all of them are examined.
     #[inline]
     fn may_be_near(&self, bound: Key, apart: &mut Apart, doc: DocId, span: Span, top: &TopK) -> bool {
-        let Some((slice, neighbours)) = &self.neighbours else { return true };
+        let Some((slice, word_pairs)) = &self.word_pairs else { return true };
         let proximity = |cost: u32| (bound & !slice.mask()) + slice.put(cost.max(slice.get(bound)));
         // The bar only rises, but for documents with other sort values.
         apart.limit = if self.has_sorts { apart.most } else { apart.limit };
@@ -289,7 +289,7 @@ impl<'a> LevelScan<'a> {
             return true;
         }
         let reader = self.of.query().reader();
-        let nearest = self.nearest.get_or_init(|| NearestWords::new(reader, neighbours));
+        let nearest = self.nearest.get_or_init(|| NearestWords::new(reader, word_pairs));
         nearest.may_cost(&reader.tokens().doc_at(span), apart.limit)
     }
 

@@ -62,7 +62,7 @@ pub(super) fn search_any(
         // Who asks for a document wants its score, whatever it is.
         score_threshold: request.score_threshold.filter(|_| request.explain.is_none()),
         views: &snapshot.segments,
-        ceilings: request.search_on.is_none(),
+        max_impacts: request.search_on.is_none(),
         deadline: request.cutoff.map(|cutoff| request.received + cutoff),
     };
     let mut ranked = rank(&search, &segments);

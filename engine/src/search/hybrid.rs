@@ -47,7 +47,7 @@ pub fn search_hybrid(
     let rules = rules(snapshot, request);
     let boosts = Boosts::new(rules.iter().filter_map(RankingRule::boost), snapshot)?;
     let is_boosted = !boosts.is_empty();
-    let reading = Reading::new(snapshot, request, fusion, is_boosted);
+    let reading = FusionWindow::new(snapshot, request, fusion, is_boosted);
     // The merged list is boosted, not those that it is made of.
     let unboosted = Some(Vec::new());
     let first = SearchRequest { offset: 0, limit: reading.depth, scores: true, boosts: unboosted, ..request.clone() };
@@ -90,7 +90,7 @@ pub fn search_hybrid(
 }
 
 /// Amount that is read of both lists.
-struct Reading {
+struct FusionWindow {
     /// Range of the merged list that is returned.
     page: Range<usize>,
     /// The document that is asked about.
@@ -103,8 +103,8 @@ struct Reading {
     may_be_alone: bool,
 }
 
-impl Reading {
-    fn new(snapshot: &Snapshot, request: &SearchRequest, fusion: Fusion, is_boosted: bool) -> Reading {
+impl FusionWindow {
+    fn new(snapshot: &Snapshot, request: &SearchRequest, fusion: Fusion, is_boosted: bool) -> FusionWindow {
         let window = request.offset.saturating_add(request.limit);
         let asked = request.explain.as_ref().and_then(|explain| explain.document.as_deref());
         // To find the place of a document, as far as there are pages.
@@ -112,7 +112,7 @@ impl Reading {
         let is_fused = fusion != Fusion::Score;
         // Who asks for no hits but for all that match, as a facet search does, gets both sides.
         let counts_alone = window == 0 && request.exhaustive;
-        Reading {
+        FusionWindow {
             page: request.offset..window,
             asked: asked.and_then(|id| snapshot.find(id)),
             reach,
@@ -149,7 +149,7 @@ struct List {
 }
 
 impl List {
-    fn read(merged: Vec<Fused>, reading: &Reading, distinct: &mut Option<Distinct>) -> List {
+    fn read(merged: Vec<Fused>, reading: &FusionWindow, distinct: &mut Option<Distinct>) -> List {
         let mut seen = HashSet::new();
         let kept = merged.into_iter().filter(|fused| seen.insert(fused.hit.address)).filter(|fused| {
             let address = fused.hit.address;

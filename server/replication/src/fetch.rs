@@ -15,7 +15,7 @@ use super::replica_state::{Local, is_in_state};
 use super::root::{PublishedIndex, PublishedManifest, Root};
 use super::shared_state::SharedState;
 use super::staging::{link_clone, link_common};
-use super::store::{ObjectError, Wanted, settle, unfinished_path};
+use super::store::{ObjectError, Wanted, settle, staging_path};
 
 impl Run {
     /// Brings all that can be brought.
@@ -303,7 +303,7 @@ impl Run {
         match self.store.fetch_all(&wanted, &|| !bell.is_stopped()).map_err(FollowError::from) {
             // It may be another file that has no room then.
             Err(error) if error.is_full_disk() => {
-                wanted.iter().for_each(|file| drop(fs::remove_file(unfinished_path(&file.path))));
+                wanted.iter().for_each(|file| drop(fs::remove_file(staging_path(&file.path))));
                 return Err(FollowError::NoRoom(error.to_string()));
             }
             fetched => fetched?,

@@ -15,11 +15,11 @@ use super::chain::{Chain, Holder, Setback};
 use super::fetched::{FetchedIndexes, FollowError, io};
 use super::heartbeat::{Watch, heartbeat_interval};
 use super::known::{Known, newest_to_follow};
+use super::known_root::KnownRoot;
 use super::replica_state::ReplicaState;
 use super::role::forget_accepted;
 use super::root::Root;
 use super::roster::Signing;
-use super::seen::Seen;
 use super::shared_state::{SharedState, shared_state_key};
 use super::staging::Staging;
 use super::store::{ObjectError, ObjectStore, blocking};
@@ -324,7 +324,7 @@ impl Run {
         if failure.is_none() {
             self.unfinished.named(instance);
             self.has.root = root.number;
-            self.has.seen = Some(Seen::of(root, &self.address));
+            self.has.seen = Some(KnownRoot::of(root, &self.address));
         }
         if has_carried {
             self.has.carried.clone_from(&root.carried);

@@ -124,13 +124,13 @@ impl Watch {
 
 #[cfg(test)]
 mod tests {
-    use super::super::store::{Held, blocking};
+    use super::super::store::{MemoryObjects, blocking};
     use super::*;
 
     #[test]
     fn silence_counts_while_the_store_answers() {
         let root = Root { number: 1, takeover_after_ms: Some(10_000), ..Root::none() };
-        let (store, start) = (Held::default(), Instant::now());
+        let (store, start) = (MemoryObjects::default(), Instant::now());
         let (mut pulse, mut watch) = (Pulse::of(&root), Watch::new(start));
         let mut is_silent = |seconds: u64| {
             let now = start + Duration::from_secs(seconds);

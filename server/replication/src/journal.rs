@@ -407,11 +407,11 @@ impl<S: Objects> Journal<S> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::store::{Held, blocking};
+    use super::super::store::{MemoryObjects, blocking};
     use super::*;
 
-    fn journal() -> Journal<Held> {
-        Journal { store: Held::default(), epoch: 2, nonce: Uuid::from_u64_pair(1, 2), next: 7 }
+    fn journal() -> Journal<MemoryObjects> {
+        Journal { store: MemoryObjects::default(), epoch: 2, nonce: Uuid::from_u64_pair(1, 2), next: 7 }
     }
 
     fn task(uid: u32, documents: Option<&str>) -> NewTask {

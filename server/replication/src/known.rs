@@ -8,16 +8,16 @@ use lamina_base::options::StoreAddress;
 use uuid::Uuid;
 
 use super::chain::{newest_number, newest_root, root_of};
+use super::known_root::{self, KnownRoot};
 use super::replica_state::{self, ReplicaState};
 use super::root::{Root, root_key};
-use super::seen::{self, Seen};
 use super::store::{LOST, ObjectError, Objects};
 
 /// Knowledge of a server that has published to a store, or followed one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Known {
     /// A root that the store has had; `None` if that cannot be read any more.
-    seen: Option<Seen>,
+    seen: Option<KnownRoot>,
 }
 
 impl Known {
@@ -29,10 +29,10 @@ impl Known {
         if followed.is_none() && has_none(&replica_state::path(folder)) && has_none(&seen::path(folder)) {
             return None;
         }
-        Some(Known { seen: followed.or_else(|| Seen::read(folder)) })
+        Some(Known { seen: followed.or_else(|| KnownRoot::read(folder)) })
     }
 
-    pub(super) fn of(seen: Seen) -> Known {
+    pub(super) fn of(seen: KnownRoot) -> Known {
         Known { seen: Some(seen) }
     }
 
@@ -140,7 +140,7 @@ pub(super) async fn newest_to_go_on_from<S: Objects>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::store::{Content, Held, blocking};
+    use super::super::store::{Content, MemoryObjects, blocking};
     use super::*;
 
     fn root(number: u64, epoch: u64, nonce: u128) -> Root {
@@ -154,11 +154,11 @@ mod tests {
 
     /// Returns what a server that knows `before` says of a store with these roots, of which the last one is the newest.
     fn said(before: &Root, roots: &[Root]) -> Option<String> {
-        let store = Held::default();
+        let store = MemoryObjects::default();
         for root in roots {
             blocking(store.create(&root_key(root.number), Content::Bytes(&root.to_bytes()))).unwrap();
         }
-        let known = Known::of(Seen::of(before, &address("file:///store")));
+        let known = Known::of(KnownRoot::of(before, &address("file:///store")));
         blocking(known.is_continued(&store, roots.last().unwrap(), "there")).err().map(|error| error.to_string())
     }
 
@@ -198,14 +198,14 @@ mod tests {
     fn a_server_that_has_published_or_followed_knows_it() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(Known::read(folder.path()), None);
-        let seen = Seen::of(&root(7, 2, 20), &address("file:///store/"));
+        let seen = KnownRoot::of(&root(7, 2, 20), &address("file:///store/"));
         seen.write(folder.path()).unwrap();
         let known = Known::read(folder.path()).unwrap();
         assert_eq!(known, Known::of(seen.clone()));
         assert!(!known.is_elsewhere(&address("file:///store")));
         assert!(known.is_elsewhere(&address("s3://store/")));
         // What it follows now is newer.
-        let seen = Seen { root: 8, ..seen };
+        let seen = KnownRoot { root: 8, ..seen };
         let remembered = ReplicaState { root: 8, seen: Some(seen.clone()), ..ReplicaState::default() };
         remembered.write(folder.path()).unwrap();
         assert_eq!(Known::read(folder.path()), Some(Known::of(seen)));

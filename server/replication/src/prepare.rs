@@ -18,10 +18,10 @@ use super::chain::{Chain, Holder, Setback};
 use super::group_commit::{GroupCommit, Place};
 use super::journal::{Journal, Ledger, Record, payload_key};
 use super::known::{Known, newest_to_go_on_from};
+use super::known_root::KnownRoot;
 use super::position::Position;
 use super::replica_state::{ReplicaState, followed_root, forget_following};
 use super::root::Root;
-use super::seen::Seen;
 use super::store::{ObjectError, ObjectStore, blocking};
 
 /// A publisher before it publishes.
@@ -100,7 +100,7 @@ impl Prepared {
             }
         }
         // Before it forgets what it has followed: there is no moment at which it knows nothing.
-        let seen = Seen::of(chain.last(), address).write(instance.folder());
+        let seen = KnownRoot::of(chain.last(), address).write(instance.folder());
         seen.and_then(|()| forget_following(instance.folder()))
             .map_err(|error| ObjectError::Refused(error.to_string()))?;
         Ok(Prepared { chain, ledger, begins_again })

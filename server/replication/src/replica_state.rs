@@ -8,8 +8,8 @@ use lamina_data::instance::{Instance, read_state, write_state};
 use lamina_engine::index::newest_generation;
 use serde::{Deserialize, Serialize};
 
+use super::known_root::KnownRoot;
 use super::root::{PublishedIndex, PublishedManifest};
-use super::seen::Seen;
 
 const FILE: &str = "replica.json";
 
@@ -23,7 +23,7 @@ pub(super) struct ReplicaState {
     pub(super) carried: Option<String>,
     pub(super) indexes: Vec<Local>,
     /// More of the root; `None` before the first one.
-    pub(super) seen: Option<Seen>,
+    pub(super) seen: Option<KnownRoot>,
 }
 
 /// An index of the publisher, here.

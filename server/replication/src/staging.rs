@@ -9,7 +9,7 @@ use lamina_base::stored_names::FolderName;
 use lamina_data::instance::Instance;
 use lamina_engine::index::{NamedFile, kept_state_count, newest_generation};
 
-use super::store::unfinished_path;
+use super::store::staging_path;
 
 /// Staging of a process; the next start removes what is left.
 #[derive(Debug, Default)]
@@ -86,7 +86,7 @@ impl Staging {
         for path in before.symmetric_difference(&wanted) {
             // There or not, with its name or the one before.
             let _ = fs::remove_file(path);
-            let _ = fs::remove_file(unfinished_path(path));
+            let _ = fs::remove_file(staging_path(path));
         }
     }
 

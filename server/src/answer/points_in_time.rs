@@ -41,11 +41,11 @@ const IDLE_TIME: Duration = Duration::from_secs(60);
 /// All views of a server.
 #[derive(Debug, Default)]
 pub(crate) struct PointsInTime {
-    views: Mutex<HashMap<Uuid, HeldView>>,
+    views: Mutex<HashMap<Uuid, LeasedView>>,
 }
 
 #[derive(Debug)]
-struct HeldView {
+struct LeasedView {
     snapshots: Snapshots,
     expires: Instant,
     used: Instant,
@@ -123,7 +123,7 @@ impl PointsInTime {
                     views.remove(&given_up);
                 }
                 let (id, snapshots) = (Uuid::new_v4(), present.expect("fetched for those without an id"));
-                views.insert(id, HeldView { snapshots: snapshots.clone(), expires, used: now, holder });
+                views.insert(id, LeasedView { snapshots: snapshots.clone(), expires, used: now, holder });
                 (id, snapshots)
             }
         };
@@ -225,7 +225,7 @@ fn with_names<'a>(held: &Snapshots, indexes: impl Iterator<Item = &'a IndexName>
 
 /// The view that makes room for one of `holder`: the one used least lately of the holder of most. Holders of as many as
 /// any other give up what they do not use; a holder of none, what no other uses.
-fn to_give_up(views: &HashMap<Uuid, HeldView>, holder: &Holder, now: Instant) -> Option<Uuid> {
+fn to_give_up(views: &HashMap<Uuid, LeasedView>, holder: &Holder, now: Instant) -> Option<Uuid> {
     let mut counts: HashMap<&Holder, usize> = HashMap::new();
     for view in views.values() {
         *counts.entry(&view.holder).or_default() += 1;
@@ -233,7 +233,7 @@ fn to_give_up(views: &HashMap<Uuid, HeldView>, holder: &Holder, now: Instant) ->
     let own = counts.get(holder).copied().unwrap_or(0);
     let (most, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
     let is_behind = own + 1 < count;
-    let may_go = |view: &HeldView| match is_behind {
+    let may_go = |view: &LeasedView| match is_behind {
         true => view.holder == *most,
         false => (own == 0 || view.holder == *holder) && now.saturating_duration_since(view.used) >= IDLE_TIME,
     };

@@ -11,7 +11,7 @@ use lamina_base::timestamp::Timestamp;
 use lamina_data::access::{Action, Rights};
 use lamina_data::features::Feature;
 use lamina_data::tasks::{
-    Follower, Happening, LiveBatch, Mark, Missed, Page, Remembered, Status, Task, TaskFilter, blocking,
+    Follower, LiveBatch, Mark, Missed, Page, RecordedEvent, Status, Task, TaskEvent, TaskFilter, blocking,
 };
 use lamina_protocol::events::{RETRY, STILL_HERE, event};
 use lamina_protocol::wire::tasks::{Bounds, Paging};
@@ -103,18 +103,18 @@ impl Streaming {
         loop {
             let is_watching = self.subject == Subject::Batches && !self.state.queue.at_work().is_empty();
             let pause = if is_watching { LOOK_AGAIN } else { PAUSE };
-            match tokio::time::timeout(pause, listener.happenings.recv()).await {
-                Ok(Ok((mark, happening))) => {
+            match tokio::time::timeout(pause, listener.events.recv()).await {
+                Ok(Ok((mark, event))) => {
                     quiet = 0;
                     seen = mark;
-                    self.show(mark, happening).await?;
+                    self.show(mark, event).await?;
                 }
                 Ok(Err(RecvError::Lagged(_))) => {
                     // The oldest that is still there comes next; what came before it is looked up.
-                    let Ok((mark, happening)) = listener.happenings.recv().await else { continue };
+                    let Ok((mark, event)) = listener.events.recv().await else { continue };
                     self.replay(seen, Mark { number: mark.number.saturating_sub(1), ..mark }).await?;
                     seen = mark;
-                    self.show(mark, happening).await?;
+                    self.show(mark, event).await?;
                 }
                 Ok(Err(RecvError::Closed)) => return Ok(()),
                 Err(_) if self.state.queue.is_closing() => return Ok(()),
@@ -133,14 +133,14 @@ impl Streaming {
     }
 
     /// Shows something as it happens.
-    async fn show(&self, mark: Mark, happening: Happening) -> Result<(), Over> {
-        match (happening, self.subject) {
-            (Happening::Registered(task), Subject::Tasks) => self.send_task(mark, &task).await,
-            (Happening::Begun(live), Subject::Tasks) => self.show_begun(mark, &live).await,
-            (Happening::Ended(batch), Subject::Tasks) => self.show_tasks(mark, of_batch(batch)).await,
-            (Happening::Registered(_), Subject::Batches) => Ok(()),
-            (Happening::Begun(live), Subject::Batches) => self.show_batch(mark, live.uid).await,
-            (Happening::Ended(batch), Subject::Batches) => self.show_batch(mark, batch).await,
+    async fn show(&self, mark: Mark, event: TaskEvent) -> Result<(), Over> {
+        match (event, self.subject) {
+            (TaskEvent::Registered(task), Subject::Tasks) => self.send_task(mark, &task).await,
+            (TaskEvent::Begun(live), Subject::Tasks) => self.show_begun(mark, &live).await,
+            (TaskEvent::Ended(batch), Subject::Tasks) => self.show_tasks(mark, of_batch(batch)).await,
+            (TaskEvent::Registered(_), Subject::Batches) => Ok(()),
+            (TaskEvent::Begun(live), Subject::Batches) => self.show_batch(mark, live.uid).await,
+            (TaskEvent::Ended(batch), Subject::Batches) => self.show_batch(mark, batch).await,
         }
     }
 
@@ -150,17 +150,17 @@ impl Streaming {
             Missed::All(missed) => missed,
             Missed::Since(at) => return self.show_since(until, at).await,
         };
-        for (mark, remembered) in missed {
-            match (remembered, self.subject) {
-                (Remembered::Registered(uid), Subject::Tasks) => {
+        for (mark, event) in missed {
+            match (event, self.subject) {
+                (RecordedEvent::Registered(uid), Subject::Tasks) => {
                     let filter = TaskFilter { uids: Some(vec![uid]), ..TaskFilter::default() };
                     self.show_tasks(mark, filter).await?;
                 }
-                (Remembered::Begun(batch) | Remembered::Ended(batch), Subject::Tasks) => {
+                (RecordedEvent::Begun(batch) | RecordedEvent::Ended(batch), Subject::Tasks) => {
                     self.show_tasks(mark, of_batch(batch)).await?;
                 }
-                (Remembered::Registered(_), Subject::Batches) => {}
-                (Remembered::Begun(batch) | Remembered::Ended(batch), Subject::Batches) => {
+                (RecordedEvent::Registered(_), Subject::Batches) => {}
+                (RecordedEvent::Begun(batch) | RecordedEvent::Ended(batch), Subject::Batches) => {
                     self.show_batch(mark, batch).await?;
                 }
             }

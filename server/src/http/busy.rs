@@ -66,12 +66,12 @@ impl Drop for UnderWay {
 }
 
 /// A service whose work is counted.
-pub(super) struct Counted<S> {
+pub(super) struct CountingService<S> {
     pub(super) service: S,
     pub(super) busy: Busy,
 }
 
-impl<S, R, B> Service<Request<R>> for Counted<S>
+impl<S, R, B> Service<Request<R>> for CountingService<S>
 where
     S: Service<Request<R>, Response = Response<B>, Error = Infallible>,
     S::Future: Send + 'static,

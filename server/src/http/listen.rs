@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use warp::http::{Request, Response};
 
-use super::busy::{Busy, Counted};
+use super::busy::{Busy, CountingService};
 use super::compress::{AnswerBody, BoxError};
 use super::slow::Impatient;
 
@@ -188,7 +188,7 @@ where
     ) -> Result<(), BoxError> {
         let busy = Busy::new();
         let stream = Impatient::new(stream, self.patience, busy.clone());
-        let service = Counted { service: self.service, busy };
+        let service = CountingService { service: self.service, busy };
         watcher.watch(self.builder.serve_connection(TokioIo::new(stream), service).into_owned()).await
     }
 }

@@ -4,7 +4,7 @@
 //! once more. The caches stand beside the reader of a segment, which knows nothing of queries.
 
 mod bounded;
-mod ceilings;
+mod max_impacts;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ use lamina_text::id::TermOrdinal;
 use lamina_text::text::Language;
 
 use self::bounded::{BoundedCache, HeapBytes};
-use self::ceilings::CeilingCache;
+use self::max_impacts::MaxImpactCache;
 use crate::runtime::Runtime;
 
 /// Documents in which two words follow each other. Finding them takes a scan of the token column of every document that
@@ -108,7 +108,7 @@ pub struct SegmentCaches {
     pub form_docs: FormDocsCache,
     /// The language of the texts, once it was asked for; `None` in it when they do not say.
     pub language: OnceLock<Option<Language>>,
-    pub ceilings: CeilingCache,
+    pub max_impacts: MaxImpactCache,
     warm_up_begun: AtomicBool,
     runtime: Arc<Runtime>,
 }
@@ -134,7 +134,7 @@ impl SegmentCaches {
             element_values: ElementValuesCache::of_columns(doc_count),
             form_docs: FormDocsCache::new(doc_count),
             language: OnceLock::new(),
-            ceilings: CeilingCache::default(),
+            max_impacts: MaxImpactCache::default(),
             warm_up_begun: AtomicBool::new(false),
             runtime,
         }

@@ -20,7 +20,7 @@ use super::progress::Progress;
 use super::shared::Shared;
 use super::snapshot::{SegmentView, Snapshot};
 use super::tombstones::Tombstones;
-use super::transaction::{Asks, Reading, rewrite};
+use super::transaction::{Asks, DocumentContext, rewrite};
 
 impl Shared {
     pub(super) fn has_outdated_text(&self) -> bool {
@@ -49,8 +49,12 @@ pub(super) fn write(
     let tokenizer = shared.tokenizer_for(&before.settings);
     let fields = FieldMap::from(before.fields.clone());
     let primary_key = before.primary_key.clone().unwrap_or_default();
-    let reading =
-        Reading { settings: &before.settings, fields: &fields, tokenizer: &tokenizer, primary_key: &primary_key };
+    let reading = DocumentContext {
+        settings: &before.settings,
+        fields: &fields,
+        tokenizer: &tokenizer,
+        primary_key: &primary_key,
+    };
     rewrite(&resources, reading, std::slice::from_ref(source))
 }
 

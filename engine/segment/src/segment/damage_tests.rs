@@ -1,8 +1,8 @@
 //! Files that were cut, flipped or scribbled over: an error that names the damage, and no panic from any accessor.
 
 use super::checked_blocks::BlockSums;
-use super::neighbours::Followers;
 use super::tests::{many_docs, small_lists, write_segment};
+use super::word_pairs::Followers;
 use super::*;
 use crate::bits::little_endian::{read_u16, read_u32, read_u64};
 use crate::bits::monotone::Monotone;
@@ -341,20 +341,20 @@ proptest! {
         if let Ok(segment) = open(&directory, &meta) {
             let _ = segment.verify();
             let docs = segment.doc_count();
-            let words = segment.neighbours().words();
+            let words = segment.word_pairs().words();
             for pair in words.iter().flat_map(|&left| words.iter().take(9).map(move |&right| [left, right])).take(400) {
-                let found = segment.neighbours().next(pair).map_or_else(DocSet::empty, |known| known.documents);
+                let found = segment.word_pairs().next(pair).map_or_else(DocSet::empty, |known| known.documents);
                 prop_assert!(found.iter().all(|doc| doc < docs));
             }
-            for pair in segment.neighbours().known_near().take(400) {
-                let near = segment.neighbours().near(pair).expect("known");
+            for pair in segment.word_pairs().known_near().take(400) {
+                let near = segment.word_pairs().near(pair).expect("known");
                 prop_assert!(near.documents.iter().all(|doc| doc < docs));
             }
-            for row in segment.neighbours().known_in_a_row().take(400) {
-                let found = segment.neighbours().in_a_row(row).expect("known");
+            for row in segment.word_pairs().known_in_a_row().take(400) {
+                let found = segment.word_pairs().in_a_row(row).expect("known");
                 prop_assert!(found.documents.iter().all(|doc| doc < docs));
             }
-            for (_, found) in segment.neighbours().followers().into_iter().flat_map(Followers::known).take(400) {
+            for (_, found) in segment.word_pairs().followers().into_iter().flat_map(Followers::known).take(400) {
                 prop_assert!(found.iter().all(|doc| doc < docs));
             }
             for prefix in segment.postings().union_prefixes() {
@@ -407,34 +407,34 @@ const LISTS: [format::SectionKind; 5] = [
 
 /// Returns the documents in each list, for the kinds in [`LISTS`], in this order.
 fn lists_of(segment: &SegmentReader) -> [BTreeMap<Vec<u8>, Vec<u32>>; LISTS.len()] {
-    let neighbours = segment.neighbours();
+    let word_pairs = segment.word_pairs();
     let key = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
-    let of_pair = |words: [u32; 2]| Some((key(&words), neighbours.next(words)?.documents.to_vec()));
+    let of_pair = |words: [u32; 2]| Some((key(&words), word_pairs.next(words)?.documents.to_vec()));
     let of_pairs =
-        neighbours.words().iter().flat_map(|&left| neighbours.words().iter().map(move |&right| [left, right]));
+        word_pairs.words().iter().flat_map(|&left| word_pairs.words().iter().map(move |&right| [left, right]));
     let unions = segment.postings().union_prefixes();
     let of_union = |prefix: &[u8]| Some((prefix.to_vec(), segment.postings().prefix_union(prefix)?.docs().to_vec()));
     let of_triple = |words: [u32; 3]| {
-        let known = neighbours.in_a_row(words)?;
+        let known = word_pairs.in_a_row(words)?;
         if !known.complement {
             return Some((key(&words), known.documents.to_vec()));
         }
         let [first, middle, last] = words;
-        let mut docs = neighbours.next([first, middle])?.documents.and(&neighbours.next([middle, last])?.documents);
+        let mut docs = word_pairs.next([first, middle])?.documents.and(&word_pairs.next([middle, last])?.documents);
         known.narrow(&mut docs);
         Some((key(&words), docs.to_vec()))
     };
     let of_near_pair = |words: [u32; 2]| {
-        let near = neighbours.near(words)?;
+        let near = word_pairs.near(words)?;
         Some(([key(&words), near.cost.to_le_bytes().to_vec()].concat(), near.documents.to_vec()))
     };
     let of_followers = |(list, docs): (usize, DocSet)| (list.to_le_bytes().to_vec(), docs.to_vec());
     [
         of_pairs.filter_map(of_pair).collect(),
         unions.filter_map(of_union).collect(),
-        neighbours.known_in_a_row().filter_map(of_triple).collect(),
-        neighbours.known_near().filter_map(of_near_pair).collect(),
-        neighbours.followers().into_iter().flat_map(Followers::known).map(of_followers).collect(),
+        word_pairs.known_in_a_row().filter_map(of_triple).collect(),
+        word_pairs.known_near().filter_map(of_near_pair).collect(),
+        word_pairs.followers().into_iter().flat_map(Followers::known).map(of_followers).collect(),
     ]
 }
 

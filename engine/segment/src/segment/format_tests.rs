@@ -69,7 +69,7 @@ fn the_worked_example_is_what_is_written_and_read() {
             SectionKind::Patches => OwnedBytes::from(super::patches::example()),
             SectionKind::NumberKeys => OwnedBytes::from(super::keys::numbers_example()),
             SectionKind::Pairs | SectionKind::Triples | SectionKind::NearPairs | SectionKind::Followers => {
-                super::neighbours::example(kind)
+                super::word_pairs::example(kind)
             }
             SectionKind::StorePieces => {
                 let (section, text, json) = super::store::pieces_example();
@@ -161,7 +161,7 @@ fn the_tables_of_the_page_are_the_constants() {
     has("documents, at most", DOCS_MAX.to_string());
     has("bytes of postings, at most", POSTINGS_BYTES_MAX.to_string());
     has("bytes of a term, at most", TERM_BYTES_MAX.to_string());
-    has("frequent words of the pairs, at most", super::neighbours::FREQUENT_WORDS_MAX.to_string());
+    has("frequent words of the pairs, at most", super::word_pairs::FREQUENT_WORDS_MAX.to_string());
     has("dictionaries of a store, at most", super::store::DICTIONARIES_MAX.to_string());
     has("pieces of a dictionary, at most", super::store::PIECES_MAX.to_string());
     has("bytes of the pieces of a dictionary, at most", super::store::PIECES_BYTES_MAX.to_string());

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | which terms start with, or look like this | [`Terms`]: an fst from term to ordinal, in order | prefixes (a range of ordinals), typos (an automaton walks it) |
 //! | which documents hold a term, in which fields | [`Postings`]: bit-packed blocks of 128 documents, with a code for the set of fields | candidates; not where in the text |
-//! | which documents hold these frequent words near each other | `neighbours`: lists for the most frequent words | phrases and `proximity`, without reading tokens |
+//! | which documents hold these frequent words near each other | `word_pairs`: lists for the most frequent words | phrases and `proximity`, without reading tokens |
 //! | what does a document say, word by word | [`TokenColumn`]: ordinals in reading order | proximity, position, exactness; not finding documents |
 //! | which values does a field have | [`Columns`]: one space of ordinals per field, both directions | filters, sorting, facets, distinct |
 //! | which documents are in a region | [`Geo`], [`Shapes`]: along a space-filling curve | regions of any form: only documents at their border are examined |
@@ -47,7 +47,6 @@ mod info;
 mod keys;
 mod merge;
 mod meta;
-mod neighbours;
 #[cfg(test)]
 mod number_tests;
 mod patches;
@@ -64,6 +63,7 @@ mod tokens;
 mod vector_codes;
 mod vectors;
 mod verify;
+mod word_pairs;
 mod writer;
 
 /// Version of the format that is written, and the newest that is read.
@@ -81,7 +81,6 @@ pub use health::{Damaged, Health};
 pub use keys::Keys;
 pub use merge::{DocMap, MergeInput, MergeOptions, MergeStep, MergeWatch, Merged, merge};
 pub use meta::{ColumnFileMeta, FileMeta, SegmentMeta, TextFields};
-pub use neighbours::Known;
 pub use patches::{Layer, is_plain_number};
 pub use patches::{NewLayer, NewPatches, PatchValue, Patches};
 pub use postings::{BlockCodes, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
@@ -100,4 +99,5 @@ pub use tokens::{Nearest, Sequence, Span, WantedTerms};
 pub use vector_codes::{CodedQuery, VectorCodes};
 pub use vectors::fragments_hash;
 pub use vectors::{DIMENSIONS_MAX, StoredVectors, VectorShape, VectorState, Vectors, VectorsBuilder};
+pub use word_pairs::Known;
 pub use writer::{SegmentWriter, SegmentWriterOptions, TwoThreads};

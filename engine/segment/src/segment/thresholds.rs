@@ -2,7 +2,7 @@
 
 use lamina_text::id::DocId;
 
-/// Sizes that decide which lists of neighbours and which unions of prefixes a new segment has. They decide which bytes are
+/// Sizes that decide which lists of word pairs and which unions of prefixes a new segment has. They decide which bytes are
 /// written and how fast a search is, never what it finds: segments written with different ones may be mixed.
 ///
 /// The default is what ships. Tests pass [`SMALL`](ListThresholds::SMALL) ones, so that small corpora have some of every list.

@@ -8,7 +8,7 @@ use lamina_text::id::{DocId, FIRST_TERM, GAP, TermOrdinal};
 use super::SegmentReader;
 use super::error::Damage;
 use super::format::SectionKind;
-use super::neighbours::{Followers, Known, NEAR_DISTANCE_MAX, StoredNeighbours};
+use super::word_pairs::{Followers, Known, NEAR_DISTANCE_MAX, StoredWordPairs};
 use crate::bits::{BitsetBuilder, DocSet};
 
 /// No document was met yet.
@@ -18,7 +18,7 @@ const NO_DOC: DocId = DocId::MAX;
 /// column, eight bytes per term, and the lists of the frequent words.
 pub(super) fn agree_with_tokens(segment: &SegmentReader) -> Result<(), Wrong> {
     let mut terms = vec![(NO_DOC, 0u32); segment.terms().len() as usize];
-    let mut neighbours = Neighbours::new(segment.neighbours())?;
+    let mut word_pairs = WordPairLists::new(segment.word_pairs())?;
     let (mut fields, mut tokens) = (Vec::new(), Vec::new());
     for doc in 0..segment.doc_count() {
         segment.tokens().doc(doc).decode(&mut fields, &mut tokens);
@@ -27,16 +27,16 @@ pub(super) fn agree_with_tokens(segment: &SegmentReader) -> Result<(), Wrong> {
             *count += u32::from(*last != doc);
             *last = doc;
         }
-        if segment.neighbours().words().is_empty() {
+        if segment.word_pairs().words().is_empty() {
             continue;
         }
         let mut start = 0;
         for &(_, end) in &fields {
-            neighbours.meet(doc, tokens.get(start..end as usize).unwrap_or_default())?;
+            word_pairs.meet(doc, tokens.get(start..end as usize).unwrap_or_default())?;
             start = end as usize;
         }
     }
-    neighbours.check_complete()?;
+    word_pairs.check_complete()?;
     let postings = segment.postings();
     let counts = (FIRST_TERM..).zip(&terms).all(|(ordinal, &(_, count))| postings.doc_freq(ordinal) == count);
     if counts {
@@ -50,15 +50,15 @@ pub(super) fn agree_with_tokens(segment: &SegmentReader) -> Result<(), Wrong> {
 type Wrong = (Damage, SectionKind);
 
 /// The lists of frequent words near each other, and what was met of them.
-struct Neighbours<'a> {
+struct WordPairLists<'a> {
     pairs: Listed<2>,
     triples: Listed<3>,
     near_pairs: ListedNear<'a>,
     followers: ListedFollowers<'a>,
 }
 
-impl<'a> Neighbours<'a> {
-    fn new(stored: &'a StoredNeighbours) -> Result<Neighbours<'a>, Wrong> {
+impl<'a> WordPairLists<'a> {
+    fn new(stored: &'a StoredWordPairs) -> Result<WordPairLists<'a>, Wrong> {
         let words = stored.words();
         let all = words.iter().flat_map(|&left| words.iter().map(move |&right| [left, right]));
         let pairs = Listed::new(all.filter_map(|words| Some((words, stored.next(words)?.documents))));
@@ -73,7 +73,7 @@ impl<'a> Neighbours<'a> {
             let reason = "a triple lists documents without both its pairs, or one of these is not listed";
             return Err((Damage(reason), SectionKind::Triples));
         };
-        Ok(Neighbours {
+        Ok(WordPairLists {
             pairs,
             triples: Listed::new(triples.into_iter()),
             near_pairs: ListedNear::new(stored),
@@ -119,11 +119,11 @@ impl<'a> Neighbours<'a> {
 }
 
 /// By words in a row what their lists say, and what was met.
-struct Listed<const WORDS: usize>(BTreeMap<[TermOrdinal; WORDS], Counted>);
+struct Listed<const WORDS: usize>(BTreeMap<[TermOrdinal; WORDS], SeenList>);
 
 impl<const WORDS: usize> Listed<WORDS> {
     fn new(lists: impl Iterator<Item = ([TermOrdinal; WORDS], DocSet)>) -> Listed<WORDS> {
-        Listed(lists.map(|(words, docs)| (words, Counted::new(docs))).collect())
+        Listed(lists.map(|(words, docs)| (words, SeenList::new(docs))).collect())
     }
 
     /// Reports whether the lists contain the document wherever its words have a list.
@@ -133,7 +133,7 @@ impl<const WORDS: usize> Listed<WORDS> {
 
     /// Reports whether all documents of all lists were seen.
     fn are_complete(&self) -> bool {
-        self.0.values().all(Counted::is_complete)
+        self.0.values().all(SeenList::is_complete)
     }
 }
 
@@ -141,14 +141,14 @@ impl<const WORDS: usize> Listed<WORDS> {
 struct ListedNear<'a> {
     /// Frequent words.
     words: &'a [TermOrdinal],
-    lists: BTreeMap<[TermOrdinal; 2], (u32, Counted)>,
+    lists: BTreeMap<[TermOrdinal; 2], (u32, SeenList)>,
 }
 
 impl<'a> ListedNear<'a> {
-    fn new(neighbours: &'a StoredNeighbours) -> ListedNear<'a> {
-        let lists = neighbours.known_near().filter_map(|words| Some((words, neighbours.near(words)?)));
-        let lists = lists.map(|(words, near)| (words, (near.cost, Counted::new(near.documents)))).collect();
-        ListedNear { words: neighbours.words(), lists }
+    fn new(word_pairs: &'a StoredWordPairs) -> ListedNear<'a> {
+        let lists = word_pairs.known_near().filter_map(|words| Some((words, word_pairs.near(words)?)));
+        let lists = lists.map(|(words, near)| (words, (near.cost, SeenList::new(near.documents)))).collect();
+        ListedNear { words: word_pairs.words(), lists }
     }
 
     /// Reports whether the lists contain the document wherever its words have a list.
@@ -183,21 +183,21 @@ impl<'a> ListedNear<'a> {
 
 /// By number the lists of followers, and what was met.
 struct ListedFollowers<'a> {
-    neighbours: &'a StoredNeighbours,
-    lists: BTreeMap<usize, Counted>,
+    word_pairs: &'a StoredWordPairs,
+    lists: BTreeMap<usize, SeenList>,
 }
 
 impl<'a> ListedFollowers<'a> {
-    fn new(neighbours: &'a StoredNeighbours) -> ListedFollowers<'a> {
-        let known = neighbours.followers().into_iter().flat_map(Followers::known);
-        ListedFollowers { neighbours, lists: known.map(|(list, docs)| (list, Counted::new(docs))).collect() }
+    fn new(word_pairs: &'a StoredWordPairs) -> ListedFollowers<'a> {
+        let known = word_pairs.followers().into_iter().flat_map(Followers::known);
+        ListedFollowers { word_pairs, lists: known.map(|(list, docs)| (list, SeenList::new(docs))).collect() }
     }
 
     /// Reports whether the lists contain the document wherever a word and the term after it have a list.
     fn meet(&mut self, doc: DocId, run: &[TermOrdinal]) -> bool {
-        let Some(followers) = self.neighbours.followers() else { return true };
+        let Some(followers) = self.word_pairs.followers() else { return true };
         run.windows(2).filter(|pair| pair[1] >= FIRST_TERM).all(|pair| {
-            let place = self.neighbours.words().binary_search(&pair[0]).ok();
+            let place = self.word_pairs.words().binary_search(&pair[0]).ok();
             let list = place.and_then(|place| followers.list_of(place as u8, pair[1]));
             list.and_then(|list| self.lists.get_mut(&list)).is_none_or(|counted| counted.meet(doc))
         })
@@ -205,20 +205,20 @@ impl<'a> ListedFollowers<'a> {
 
     /// Reports whether all documents of all lists were seen.
     fn are_complete(&self) -> bool {
-        self.lists.values().all(Counted::is_complete)
+        self.lists.values().all(SeenList::is_complete)
     }
 }
 
 /// A list, and the documents that were met with its words.
-struct Counted {
+struct SeenList {
     docs: DocSet,
     count: u32,
     last: DocId,
 }
 
-impl Counted {
-    fn new(docs: DocSet) -> Counted {
-        Counted { docs, count: 0, last: NO_DOC }
+impl SeenList {
+    fn new(docs: DocSet) -> SeenList {
+        SeenList { docs, count: 0, last: NO_DOC }
     }
 
     fn is_complete(&self) -> bool {
@@ -286,7 +286,7 @@ mod tests {
     fn what_is_written_agrees() {
         let directory = MemoryDirectory::new();
         let segment = segment(&directory);
-        assert!(segment.neighbours().known_in_a_row().next().is_some());
+        assert!(segment.word_pairs().known_in_a_row().next().is_some());
         assert!(segment.postings().union_prefixes().next().is_some());
         agree_with_tokens(&segment).unwrap();
         unions_agree_with_postings(&segment).unwrap();

@@ -58,7 +58,7 @@ impl Scale {
 pub(super) enum Share {
     /// Whole weight, with the upper bound of the saturated term frequency.
     Whole,
-    /// Upper bound of any single word in the document, see [`ceilings`](super::ceilings).
+    /// Upper bound of any single word in the document, see [`max_impacts`](super::max_impacts).
     OneWord,
     /// The difference between both, for a word that counts as one and stands there in further forms.
     FurtherForms,
@@ -84,22 +84,23 @@ pub(super) enum Bounds {
 
 impl Bounds {
     /// `candidates` are in at least one part, or have the bound 0; `are_all`: every document of a part is one. Without
-    /// ceilings all parts are whole.
+    /// max impacts all parts are whole.
     pub(super) fn new(
         candidates: &DocSet,
         are_all: bool,
         doc_count: u32,
-        ceilings: Option<&[u8]>,
+        max_impacts: Option<&[u8]>,
         parts: &[Part<'_>],
     ) -> Bounds {
         let of = |share| parts.iter().filter(move |part| part.share == share);
-        let ceiling = |doc: DocId| ceilings.and_then(|of_docs| of_docs.get(doc as usize)).copied().unwrap_or(u8::MAX);
-        let of_forms = |part: &Part<'_>, doc: DocId| share(part.byte, u8::MAX - ceiling(doc));
+        let max_impact =
+            |doc: DocId| max_impacts.and_then(|of_docs| of_docs.get(doc as usize)).copied().unwrap_or(u8::MAX);
+        let of_forms = |part: &Part<'_>, doc: DocId| share(part.byte, u8::MAX - max_impact(doc));
         if u64::from(candidates.len()) * SPARSE_SHARE <= u64::from(doc_count) {
             let docs = candidates.to_vec();
             let mut bounds = vec![0; docs.len()];
             of(Share::OneWord).for_each(|part| add_to_list(&docs, &mut bounds, part.docs, |_| part.byte));
-            bounds.iter_mut().zip(&docs).for_each(|(bound, &doc)| *bound = share(*bound, ceiling(doc)));
+            bounds.iter_mut().zip(&docs).for_each(|(bound, &doc)| *bound = share(*bound, max_impact(doc)));
             of(Share::Whole).for_each(|part| add_to_list(&docs, &mut bounds, part.docs, |_| part.byte));
             of(Share::FurtherForms)
                 .for_each(|part| add_to_list(&docs, &mut bounds, part.docs, |doc| of_forms(part, doc)));
@@ -107,8 +108,8 @@ impl Bounds {
         }
         let mut bounds = vec![0; (doc_count as usize).next_multiple_of(CHUNK)];
         of(Share::OneWord).for_each(|part| add_to_all(&mut bounds, part.docs, part.byte));
-        if let Some(ceilings) = ceilings {
-            share_each(&mut bounds, ceilings);
+        if let Some(max_impacts) = max_impacts {
+            share_each(&mut bounds, max_impacts);
         }
         of(Share::Whole).for_each(|part| add_to_all(&mut bounds, part.docs, part.byte));
         of(Share::FurtherForms).for_each(|part| {
@@ -271,8 +272,10 @@ mod tests {
 
     #[test]
     fn shares_are_rounded_up() {
-        for (bound, ceiling) in (0..=u8::MAX).flat_map(|bound| (0..=u8::MAX).map(move |ceiling| (bound, ceiling))) {
-            assert_eq!(u16::from(share(bound, ceiling)), (u16::from(bound) * u16::from(ceiling)).div_ceil(255));
+        for (bound, max_impact) in
+            (0..=u8::MAX).flat_map(|bound| (0..=u8::MAX).map(move |max_impact| (bound, max_impact)))
+        {
+            assert_eq!(u16::from(share(bound, max_impact)), (u16::from(bound) * u16::from(max_impact)).div_ceil(255));
         }
     }
 
@@ -280,7 +283,7 @@ mod tests {
         #[test]
         fn both_forms_add_what_each_set_says(
             sets in vec((btree_set(0..DOCS, 0..200usize), 1u8..40, any::<bool>(), 0..SHARES.len()), 0..6),
-            ceilings in proptest::option::of(vec(any::<u8>(), DOCS as usize)),
+            max_impacts in proptest::option::of(vec(any::<u8>(), DOCS as usize)),
             candidates in btree_set(0..DOCS, 0..300usize),
             as_bitset in any::<bool>(),
         ) {
@@ -288,19 +291,19 @@ mod tests {
                 let set = DocSet::from_sorted(docs.iter().copied().collect());
                 if dense { set.into_bitset(DOCS) } else { set }
             };
-            let share = |share: usize| if ceilings.is_some() { SHARES[share] } else { Share::Whole };
+            let share = |share: usize| if max_impacts.is_some() { SHARES[share] } else { Share::Whole };
             let sets: Vec<(DocSet, u8, Share)> =
                 sets.iter().map(|(docs, byte, dense, of)| (doc_set(docs, *dense), *byte, share(*of))).collect();
             let sum = |doc: u32, share: Share| -> u32 {
                 sets.iter().filter(|set| set.0.contains(doc) && set.2 == share).map(|set| u32::from(set.1)).sum()
             };
             let of = |doc: u32| {
-                let at = |byte: u32, ceiling: u8| (byte * u32::from(ceiling)).div_ceil(255);
-                let Some(ceilings) = &ceilings else { return sum(doc, Share::Whole) as u8 };
-                let ceiling = ceilings[doc as usize];
+                let at = |byte: u32, max_impact: u8| (byte * u32::from(max_impact)).div_ceil(255);
+                let Some(max_impacts) = &max_impacts else { return sum(doc, Share::Whole) as u8 };
+                let max_impact = max_impacts[doc as usize];
                 let further = |set: &&(DocSet, u8, Share)| set.2 == Share::FurtherForms && set.0.contains(doc);
-                let forms: u32 = sets.iter().filter(further).map(|set| at(set.1.into(), u8::MAX - ceiling)).sum();
-                let of_words = at(sum(doc, Share::OneWord), ceiling);
+                let forms: u32 = sets.iter().filter(further).map(|set| at(set.1.into(), u8::MAX - max_impact)).sum();
+                let of_words = at(sum(doc, Share::OneWord), max_impact);
                 (sum(doc, Share::Whole) + of_words + forms) as u8
             };
             let parts: Vec<Part<'_>> =
@@ -314,7 +317,7 @@ mod tests {
                 want.sort_by_key(|&(bound, doc)| (std::cmp::Reverse(bound), doc));
                 let among = doc_set(asked, as_bitset);
                 let among = if doc_count > DOCS { DocSet::from_sorted(among.to_vec()) } else { among };
-                let bounds = Bounds::new(&among, are_all, doc_count, ceilings.as_deref(), &parts);
+                let bounds = Bounds::new(&among, are_all, doc_count, max_impacts.as_deref(), &parts);
                 prop_assert_eq!(&bounds.between(0, 255), &want);
                 let upper: Vec<_> = want.iter().copied().filter(|b| (20..=60).contains(&b.0)).collect();
                 prop_assert_eq!(bounds.between(20, 60), upper);

@@ -84,20 +84,24 @@ pub(super) struct Expansion {
 }
 
 impl Expansion {
-    /// Reports whether no document in [`docs`](Self::docs) of a segment counts this expansion by more than one word that `has_ceiling`.
-    fn is_of_words(&self, segment: usize, has_ceiling: impl Fn(TermOrdinal) -> bool) -> bool {
+    /// Reports whether no document in [`docs`](Self::docs) of a segment counts this expansion by more than one word that `has_max_impact`.
+    fn is_of_words(&self, segment: usize, has_max_impact: impl Fn(TermOrdinal) -> bool) -> bool {
         let forms = &self.forms[segment];
         let are_words = forms.completions.is_empty() && forms.sequences.is_empty();
         // Those with several forms are known.
         let are_separate = forms.words.len() <= 1 || self.kind == FORMS;
-        are_words && are_separate && forms.words.iter().chain(&forms.stems).all(|&word| has_ceiling(word))
+        are_words && are_separate && forms.words.iter().chain(&forms.stems).all(|&word| has_max_impact(word))
     }
 }
 
 /// Reports whether no document of a word, but for those that hold several of its forms, counts it by more than one word that
-/// `has_ceiling`. A document may have several of its expansions.
-pub(super) fn are_of_words(of_word: &[Expansion], segment: usize, has_ceiling: impl Fn(TermOrdinal) -> bool) -> bool {
-    of_word.iter().all(|expansion| expansion.is_of_words(segment, &has_ceiling))
+/// `has_max_impact`. A document may have several of its expansions.
+pub(super) fn are_of_words(
+    of_word: &[Expansion],
+    segment: usize,
+    has_max_impact: impl Fn(TermOrdinal) -> bool,
+) -> bool {
+    of_word.iter().all(|expansion| expansion.is_of_words(segment, &has_max_impact))
 }
 
 /// Everything the words of a question stand for.
@@ -113,7 +117,7 @@ pub(super) struct Expansions {
 }
 
 /// A word whose expansions are looked for.
-struct Asked<'a> {
+struct QueryWord<'a> {
     node: usize,
     term: usize,
     /// Nodes of the words that it makes with its neighbours.
@@ -143,7 +147,7 @@ impl Expansions {
             let joined: Vec<usize> = nodes().filter(|(_, node)| covers(node)).map(|(index, _)| index).collect();
             let times = f64::from(graph.terms[term].times);
             let first = expansions.list.len();
-            expansions.read(&Asked { node, term, joined: &joined, times }, segments, statistics);
+            expansions.read(&QueryWord { node, term, joined: &joined, times }, segments, statistics);
             expansions.worth += match expansions.list.get(first) {
                 Some(expansion) => {
                     worths[term] = expansion.worth;
@@ -158,7 +162,7 @@ impl Expansions {
     }
 
     /// Adds the expansions of a word that some document has, better ones first.
-    fn read(&mut self, asked: &Asked<'_>, segments: &[&SegmentQuery<'_>], statistics: &Statistics) {
+    fn read(&mut self, asked: &QueryWord<'_>, segments: &[&SegmentQuery<'_>], statistics: &Statistics) {
         let first = self.list.len();
         // Live documents of all expansions so far, and of those that need no typo.
         let (mut live, mut known) = (0, 0);
@@ -206,11 +210,11 @@ impl Expansions {
 /// Computes, for each word, the bonus of occurring side by side with the word before it. `worths`: weights of the
 /// words, 0 for those that no document contains.
 fn near(graph: &QueryGraph, worths: &[f64]) -> Vec<f64> {
-    let are_neighbours = |at: usize| {
+    let are_adjacent = |at: usize| {
         let [before, word] = [&graph.terms[at - 1], &graph.terms[at]];
         !before.is_phrase() && !word.is_phrase() && before.last_position.checked_add(1) == Some(word.first_position)
     };
-    let of = |at: usize| if at > 0 && are_neighbours(at) { NEAR * worths[at].min(worths[at - 1]) } else { 0.0 };
+    let of = |at: usize| if at > 0 && are_adjacent(at) { NEAR * worths[at].min(worths[at - 1]) } else { 0.0 };
     (0..worths.len()).map(of).collect()
 }
 

@@ -15,11 +15,11 @@
 //!
 //! All statistics are sums over the live documents of the snapshot. Postings hold no frequencies, the token column does.
 //! So bounds of all scores come from postings ([`bounds`]), and documents are scored from their tokens, largest bound
-//! first (lowered by what a single word can count in a document at all, see [`ceilings`]), until no bound is above the worst score that still counts. The bar is shared by all segments.
+//! first (lowered by what a single word can count in a document at all, see [`max_impacts`]), until no bound is above the worst score that still counts. The bar is shared by all segments.
 
 mod bounds;
-mod ceilings;
 mod expansions;
+mod max_impacts;
 mod scorer;
 mod statistics;
 
@@ -34,8 +34,8 @@ use lamina_text::id::DocId;
 use rayon::prelude::*;
 
 use self::bounds::{Bounds, Part, Scale, Share};
-use self::ceilings::{ceilings, has_ceiling};
 use self::expansions::{Expansion, Expansions, are_of_words};
+use self::max_impacts::{has_max_impact, max_impacts};
 use self::scorer::{Lookup, Scorer};
 use self::statistics::Formula;
 use crate::query::SegmentQuery;
@@ -74,7 +74,7 @@ pub(crate) struct Bm25Search<'a> {
     /// The segments, in their order.
     pub(crate) views: &'a [SegmentView],
     /// True if max impacts may be used. They are computed for all searchable fields together only.
-    pub(crate) ceilings: bool,
+    pub(crate) max_impacts: bool,
 }
 
 impl Bm25Search<'_> {
@@ -160,9 +160,10 @@ pub(crate) fn rank<'a>(search: &Bm25Search<'a>, segments: &'a [SegmentInput<'a>]
             };
             let mut top = TopK::new(search.wanted, parts.clone());
             let reader = segments[index].query.reader();
-            let ceilings = search.ceilings.then(|| ceilings(&search.views[index], search.statistics)).flatten();
-            let parts = parts_of_words(&expansions, index, scale, ceilings.is_some().then_some(reader));
-            let bounds = || Bounds::new(&matching, are_all, reader.doc_count(), ceilings.as_deref(), &parts);
+            let max_impacts =
+                search.max_impacts.then(|| max_impacts(&search.views[index], search.statistics)).flatten();
+            let parts = parts_of_words(&expansions, index, scale, max_impacts.is_some().then_some(reader));
+            let bounds = || Bounds::new(&matching, are_all, reader.doc_count(), max_impacts.as_deref(), &parts);
             let degraded = !matching.is_empty() && search.wanted > 0 && scan.all(&bounds(), search.wanted, &mut top);
             (matching, top.into_entries(), degraded)
         })
@@ -198,7 +199,7 @@ fn scale(expansions: &Expansions, formula: Formula) -> Scale {
 }
 
 /// The documents of each expansion in a segment, and the most that they get for it. `reader`: of the segment, if it has
-/// ceilings.
+/// max impacts.
 fn parts_of_words<'a>(
     expansions: &'a Expansions,
     segment: usize,
@@ -207,7 +208,7 @@ fn parts_of_words<'a>(
 ) -> Vec<Part<'a>> {
     let mut parts = Vec::new();
     for of_word in expansions.of_words() {
-        let is_bounded = |reader| are_of_words(of_word, segment, |word| has_ceiling(reader, word));
+        let is_bounded = |reader| are_of_words(of_word, segment, |word| has_max_impact(reader, word));
         let share = if reader.is_some_and(is_bounded) { Share::OneWord } else { Share::Whole };
         for expansion in of_word {
             // Half of what two neighbours add counts with each of them.

@@ -106,7 +106,7 @@ fn every(step: u32, count: u32) -> DocSet {
 }
 
 #[test]
-fn neighbours_are_found_without_lists() {
+fn word_pairs_are_found_without_lists() {
     let directory = MemoryDirectory::new();
     for centre_count in [0, 20] {
         let all = vectors(3_000, centre_count, 1);
@@ -118,7 +118,7 @@ fn neighbours_are_found_without_lists() {
 }
 
 #[test]
-fn neighbours_are_found_in_lists_and_after_a_merge() {
+fn word_pairs_are_found_in_lists_and_after_a_merge() {
     let directory = MemoryDirectory::new();
     let all = vectors(7_000, 30, 1);
     let (most, rest) = all.split_at(5_000);

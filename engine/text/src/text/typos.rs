@@ -158,7 +158,7 @@ pub struct TypoPattern {
 
 /// State of the automaton after the bytes read so far.
 #[derive(Clone, Copy, Debug)]
-pub struct Reading {
+pub struct TypoState {
     row: u16,
     /// Fewest typos of any beginning.
     best: u8,
@@ -183,14 +183,14 @@ impl TypoPattern {
     }
 
     /// Nothing read.
-    pub fn start(&self) -> Reading {
-        let reading = Reading { row: 0, best: FAR, missing: 0, chars: 0, partial: 0 };
-        Reading { best: self.cell(&ROWS, reading), ..reading }
+    pub fn start(&self) -> TypoState {
+        let reading = TypoState { row: 0, best: FAR, missing: 0, chars: 0, partial: 0 };
+        TypoState { best: self.cell(&ROWS, reading), ..reading }
     }
 
     /// One more byte of UTF-8; `None` when no text that begins like this is near enough. Cost: some nanoseconds.
     #[inline]
-    pub fn step(&self, mut reading: Reading, byte: u8) -> Option<Reading> {
+    pub fn step(&self, mut reading: TypoState, byte: u8) -> Option<TypoState> {
         let character = match byte {
             0..0x80 => u32::from(byte),
             0x80..0xc0 => {
@@ -203,7 +203,7 @@ impl TypoPattern {
             }
             _ => {
                 let bytes = byte.leading_ones() as u8;
-                return Some(Reading {
+                return Some(TypoState {
                     missing: bytes - 1,
                     partial: u32::from(byte) & (0x7f >> bytes.min(7)),
                     ..reading
@@ -215,7 +215,7 @@ impl TypoPattern {
 
     /// The only bytes that can follow, if that is known: once no typo is left to make, some of the word.
     #[inline]
-    pub fn only(&self, reading: Reading) -> Option<Letters> {
+    pub fn only(&self, reading: TypoState) -> Option<Letters> {
         let (rows, row) = (&*ROWS, usize::from(reading.row));
         let can_err = self.is_near(rows, rows.next[row][0], reading.chars + 1);
         if reading.missing > 0 || can_err || (self.prefix && reading.best <= self.typos_max) {
@@ -244,21 +244,21 @@ impl TypoPattern {
     }
 
     #[inline]
-    fn read(&self, reading: Reading, character: u32) -> Option<Reading> {
+    fn read(&self, reading: TypoState, character: u32) -> Option<TypoState> {
         let rows = &*ROWS;
         let around = self.padded.get(reading.chars as usize..).and_then(|rest| rest.first_chunk::<BAND>());
         let places = around.map_or(0, |around| {
             (0..BAND).fold(0, |places, cell| places | usize::from(around[cell] == character) << cell)
         });
         let row = rows.next[usize::from(reading.row)][places];
-        let read = Reading { row, chars: reading.chars + 1, ..reading };
-        let read = Reading { best: reading.best.min(self.cell(rows, read)), ..read };
+        let read = TypoState { row, chars: reading.chars + 1, ..reading };
+        let read = TypoState { best: reading.best.min(self.cell(rows, read)), ..read };
         let is_open = self.prefix && read.best <= self.typos_max;
         (is_open || self.is_near(rows, row, read.chars)).then_some(read)
     }
 
     /// Typos between the whole word and what was read.
-    fn cell(&self, rows: &Rows, reading: Reading) -> u8 {
+    fn cell(&self, rows: &Rows, reading: TypoState) -> u8 {
         let cell = (self.len + usize::from(TYPOS_MAX)).wrapping_sub(reading.chars as usize);
         rows.cells[usize::from(reading.row)].get(cell).copied().unwrap_or(FAR)
     }
@@ -271,7 +271,7 @@ impl TypoPattern {
 
     /// The number of typos, if what was read is near enough.
     #[inline]
-    pub fn typos(&self, reading: Reading) -> Option<u8> {
+    pub fn typos(&self, reading: TypoState) -> Option<u8> {
         let typos = if self.prefix { reading.best } else { self.cell(&ROWS, reading) };
         (typos <= self.typos_max && reading.missing == 0).then_some(typos)
     }

@@ -50,9 +50,9 @@ impl AnswerBudget {
     ///
     /// # Errors
     /// Same as [`AnswerBudget::take`].
-    pub fn hold(&self, bytes: usize) -> ApiResult<Held> {
+    pub fn hold(&self, bytes: usize) -> ApiResult<Reservation> {
         self.take(bytes)?;
-        Ok(Held { budget: self.clone(), bytes })
+        Ok(Reservation { budget: self.clone(), bytes })
     }
 
     /// Returns the number of bytes that this response may still take.
@@ -142,12 +142,12 @@ fn too_large(bytes_max: usize) -> ApiError {
 
 /// Bytes of a budget that are given back when dropped.
 #[derive(Debug)]
-pub struct Held {
+pub struct Reservation {
     budget: AnswerBudget,
     bytes: usize,
 }
 
-impl Held {
+impl Reservation {
     /// Keeps only `bytes`.
     pub fn shrink(&mut self, bytes: usize) {
         let rest = self.bytes.saturating_sub(bytes);
@@ -166,7 +166,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for Reservation {
     fn drop(&mut self) {
         self.budget.give_back(self.bytes);
     }

@@ -12,7 +12,7 @@ mod receiving;
 
 use std::sync::Arc;
 
-pub use answer::{AnswerBudget, Held};
+pub use answer::{AnswerBudget, Reservation};
 pub use costs::VALUE_BYTES;
 pub use json::json_heap_bytes;
 pub use pool::Lease;

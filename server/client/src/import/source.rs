@@ -34,7 +34,7 @@ impl Source {
         let failed = |source| ImportError::Read { file: name.clone(), source };
         let raw: Box<dyn Read + Send> =
             if stdin { Box::new(io::stdin()) } else { Box::new(File::open(path).map_err(failed)?) };
-        let counted = Counted { inner: raw, count: read_bytes };
+        let counted = CountingReader { inner: raw, count: read_bytes };
         let (head, reader) = decompressed(counted).and_then(peeked).map_err(failed)?;
         let format = args.format.or_else(|| format_of(path, &head)).or_else(|| stdin.then_some(Format::Ndjson));
         let Some(format) = format else { return Err(ImportError::UnknownFormat { file: name }) };
@@ -109,12 +109,12 @@ fn decompressed(mut raw: impl Read + Send + 'static) -> io::Result<Box<dyn BufRe
     Ok(text)
 }
 
-struct Counted<R> {
+struct CountingReader<R> {
     inner: R,
     count: Arc<AtomicU64>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let n = self.inner.read(buf)?;
         self.count.fetch_add(n as u64, Ordering::Relaxed);

@@ -12,7 +12,7 @@ use super::sets::set_of;
 use super::timetable::Timetable;
 use super::values::Values;
 use super::words::RuleWords;
-use super::{Asked, Rule};
+use super::{Rule, SearchContext};
 
 /// The place of a rule among all: those with the lowest precedence first, then those without, each in the order in which they
 /// were made.
@@ -77,7 +77,13 @@ impl Matcher {
     }
 
     /// The rules that act, but those of `gone`.
-    pub(super) fn acting(&self, asked: &Asked<'_>, filter: &[Alternative<'_>], fuel: &Fuel, gone: &DocSet) -> DocSet {
+    pub(super) fn acting(
+        &self,
+        asked: &SearchContext<'_>,
+        filter: &[Alternative<'_>],
+        fuel: &Fuel,
+        gone: &DocSet,
+    ) -> DocSet {
         if self.rules.is_empty() {
             return DocSet::empty();
         }

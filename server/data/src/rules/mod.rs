@@ -30,7 +30,7 @@ use crate::tasks::{RuleChange, Store, StoreError};
 
 pub use draft::Draft;
 pub use fuel::Fuel;
-pub use set::{Asked, RuleSet};
+pub use set::{RuleSet, SearchContext};
 pub use transfer::{import_rules, settings_of_rules};
 
 /// A rule, in the form in which it is stored and shown.

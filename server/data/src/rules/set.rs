@@ -17,7 +17,7 @@ const APART_DIVISOR: usize = 256;
 
 /// Facts about a search that rules depend on.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct SearchContext<'a> {
     /// Different words of the query, as many as count.
     pub words: &'a [String],
     /// True if the query is empty.
@@ -78,7 +78,7 @@ impl RuleSet {
     }
 
     /// The rules that act in a search, the first ones first.
-    pub fn acting(&self, asked: &Asked<'_>, fuel: &Fuel) -> Acting<'_> {
+    pub fn acting(&self, asked: &SearchContext<'_>, fuel: &Fuel) -> Acting<'_> {
         let filter = asked.filter.map(|filter| alternatives(filter, fuel)).unwrap_or_default();
         let of_base = self.base.acting(asked, &filter, fuel, &self.gone);
         let of_changed = self.changed.acting(asked, &filter, fuel, &DocSet::empty());

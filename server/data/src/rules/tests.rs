@@ -32,7 +32,8 @@ struct Search<'a> {
 
 fn acting_with(rules: &Rules, search: &Search<'_>, fuel: &Fuel) -> Vec<String> {
     let words: Vec<String> = search.words.iter().map(|word| (*word).to_owned()).collect();
-    let asked = Asked { words: &words, is_empty: words.is_empty(), filter: search.filter.as_ref(), now: search.now };
+    let asked =
+        SearchContext { words: &words, is_empty: words.is_empty(), filter: search.filter.as_ref(), now: search.now };
     rules.set().acting(&asked, fuel).iter().map(|rule| rule.uid.clone()).collect()
 }
 
@@ -227,7 +228,7 @@ fn what_rules_cost() {
         let (mut total, mut worst, mut all_seen, mut found) = (Duration::ZERO, Duration::ZERO, Duration::ZERO, 0);
         for n in 0..1000 {
             let now = 30_000_000_000_000 + n * 1_000_000_000;
-            let asked = Asked { words: &words, is_empty: false, filter: Some(&filter), now };
+            let asked = SearchContext { words: &words, is_empty: false, filter: Some(&filter), now };
             let start = Instant::now();
             // A search looks at rules until a hundred documents are pinned; where none is there, at all of them.
             let acting = set.acting(&asked, &fuel);

@@ -13,14 +13,14 @@ use super::task::Task;
 
 /// Listeners at the same time.
 const LISTENERS_MAX: usize = 64;
-/// Happenings that wait for a listener.
+/// Events that wait for a listener.
 const WAITING_MAX: usize = 256;
-/// Happenings that are remembered for listeners who come back.
-const REMEMBERED_MAX: usize = 10_000;
+/// Recent events for listeners who come back.
+const RECENT_MAX: usize = 10_000;
 
 /// Something that happened.
 #[derive(Clone, Debug)]
-pub enum Happening {
+pub enum TaskEvent {
     /// A task was registered.
     Registered(Arc<Task>),
     /// A batch began.
@@ -29,9 +29,9 @@ pub enum Happening {
     Ended(u32),
 }
 
-/// Remembered part of a happening.
+/// Part of an event that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Remembered {
+pub enum RecordedEvent {
     /// The task that was registered.
     Registered(u32),
     /// The batch that began.
@@ -40,14 +40,14 @@ pub enum Remembered {
     Ended(u32),
 }
 
-/// Position of a happening in the whole life of a server.
+/// Position of an event in the whole life of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark {
     /// Start time of the server, in nanoseconds since 1970.
     pub start: i64,
     /// Counted from its start.
     pub number: u64,
-    /// Time of the happening, in nanoseconds since 1970.
+    /// Time of the event, in nanoseconds since 1970.
     pub at: i64,
 }
 
@@ -67,11 +67,11 @@ impl Mark {
     }
 }
 
-/// Happenings that a listener missed.
+/// Events that a listener missed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Missed {
     /// Everything that happened in between, in order.
-    All(Vec<(Mark, Remembered)>),
+    All(Vec<(Mark, RecordedEvent)>),
     /// The feed remembers nothing older: what changed from this instant on.
     Since(Timestamp),
 }
@@ -80,17 +80,17 @@ pub enum Missed {
 #[derive(Debug)]
 pub struct Feed {
     start: i64,
-    sender: broadcast::Sender<(Mark, Happening)>,
-    remembered: Mutex<VecDeque<(Mark, Remembered)>>,
+    sender: broadcast::Sender<(Mark, TaskEvent)>,
+    recent: Mutex<VecDeque<(Mark, RecordedEvent)>>,
     places: Arc<Semaphore>,
 }
 
 /// Listener of the feed.
 #[derive(Debug)]
 pub struct Follower {
-    /// Receiver of the happenings.
-    pub happenings: broadcast::Receiver<(Mark, Happening)>,
-    /// The last happening before it began to listen.
+    /// Receiver of the events.
+    pub events: broadcast::Receiver<(Mark, TaskEvent)>,
+    /// The last event before it began to listen.
     pub since: Mark,
     _place: OwnedSemaphorePermit,
 }
@@ -100,7 +100,7 @@ impl Default for Feed {
         Feed {
             start: Timestamp::now().nanos(),
             sender: broadcast::Sender::new(WAITING_MAX),
-            remembered: Mutex::default(),
+            recent: Mutex::default(),
             places: Arc::new(Semaphore::new(LISTENERS_MAX)),
         }
     }
@@ -108,41 +108,41 @@ impl Default for Feed {
 
 impl Feed {
     /// Lets listeners know, in the order of the calls.
-    pub fn note(&self, happening: Happening) {
-        let kept = match &happening {
-            Happening::Registered(task) => Remembered::Registered(task.uid),
-            Happening::Begun(live) => Remembered::Begun(live.uid),
-            Happening::Ended(batch) => Remembered::Ended(*batch),
+    pub fn note(&self, event: TaskEvent) {
+        let kept = match &event {
+            TaskEvent::Registered(task) => RecordedEvent::Registered(task.uid),
+            TaskEvent::Begun(live) => RecordedEvent::Begun(live.uid),
+            TaskEvent::Ended(batch) => RecordedEvent::Ended(*batch),
         };
-        let mut remembered = self.remembered.lock();
-        let number = remembered.back().map_or(0, |(mark, _)| mark.number + 1);
+        let mut recent = self.recent.lock();
+        let number = recent.back().map_or(0, |(mark, _)| mark.number + 1);
         let mark = Mark { start: self.start, number, at: Timestamp::now().nanos() };
-        if remembered.len() == REMEMBERED_MAX {
-            remembered.pop_front();
+        if recent.len() == RECENT_MAX {
+            recent.pop_front();
         }
-        remembered.push_back((mark, kept));
+        recent.push_back((mark, kept));
         // Without listeners it goes nowhere.
-        let _ = self.sender.send((mark, happening));
+        let _ = self.sender.send((mark, event));
     }
 
     /// Begins to listen; `None` when there are as many listeners as may be.
     pub fn listen(&self) -> Option<Follower> {
         let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
-        let remembered = self.remembered.lock();
-        let happenings = self.sender.subscribe();
+        let recent = self.recent.lock();
+        let events = self.sender.subscribe();
         let nothing = Mark { start: self.start, number: 0, at: Timestamp::now().nanos() };
-        let since = remembered.back().map_or(nothing, |(mark, _)| *mark);
-        Some(Follower { happenings, since, _place: place })
+        let since = recent.back().map_or(nothing, |(mark, _)| *mark);
+        Some(Follower { events, since, _place: place })
     }
 
-    /// Returns the happenings after `mark`, up to `until`.
+    /// Returns the events after `mark`, up to `until`.
     pub fn missed(&self, mark: Mark, until: Mark) -> Missed {
-        let remembered = self.remembered.lock();
-        let is_whole = remembered.front().is_none_or(|(first, _)| first.number <= mark.number + 1);
+        let recent = self.recent.lock();
+        let is_whole = recent.front().is_none_or(|(first, _)| first.number <= mark.number + 1);
         if mark.start != self.start || !is_whole {
             return Missed::Since(Timestamp::from_nanos(mark.at));
         }
-        let missed = remembered.iter().filter(|(at, _)| at.number > mark.number && at.number <= until.number);
+        let missed = recent.iter().filter(|(at, _)| at.number > mark.number && at.number <= until.number);
         Missed::All(missed.copied().collect())
     }
 
@@ -166,17 +166,17 @@ mod tests {
         let feed = Feed::default();
         let listener = feed.listen().unwrap();
         for batch in 0..5 {
-            feed.note(Happening::Ended(batch));
+            feed.note(TaskEvent::Ended(batch));
         }
-        let marks: Vec<Mark> = feed.remembered.lock().iter().map(|(mark, _)| *mark).collect();
+        let marks: Vec<Mark> = feed.recent.lock().iter().map(|(mark, _)| *mark).collect();
         assert_eq!(Mark::parse(&marks[1].to_string()), Some(marks[1]));
-        let expected = vec![(marks[2], Remembered::Ended(2)), (marks[3], Remembered::Ended(3))];
+        let expected = vec![(marks[2], RecordedEvent::Ended(2)), (marks[3], RecordedEvent::Ended(3))];
         assert_eq!(feed.missed(marks[1], marks[3]), Missed::All(expected));
         assert_eq!(feed.missed(marks[4], marks[4]), Missed::All(Vec::new()));
         let before = Mark { start: 1, ..marks[0] };
         assert_eq!(feed.missed(before, marks[4]), Missed::Since(Timestamp::from_nanos(before.at)));
-        for batch in 0..REMEMBERED_MAX as u32 {
-            feed.note(Happening::Ended(batch));
+        for batch in 0..RECENT_MAX as u32 {
+            feed.note(TaskEvent::Ended(batch));
         }
         assert!(matches!(feed.missed(marks[1], marks[4]), Missed::Since(_)));
         drop(listener);

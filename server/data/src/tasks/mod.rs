@@ -21,7 +21,7 @@ pub mod work;
 pub mod write_stats;
 
 pub use content::{Content, Edit, Export, ExportedIndex, Method, PayloadPlace, Swap, Upsert};
-pub use feed::{Follower, Happening, Mark, Missed, Remembered};
+pub use feed::{Follower, Mark, Missed, RecordedEvent, TaskEvent};
 pub use filter::TaskFilter;
 pub use kind::{Kind, Status};
 pub use live::LiveBatch;

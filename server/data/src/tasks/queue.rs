@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::content::Content;
 use super::delay::{self, Delay};
-use super::feed::{Feed, Follower, Happening, Mark, Missed};
+use super::feed::{Feed, Follower, Mark, Missed, TaskEvent};
 use super::filter::TaskFilter;
 use super::live::LiveBatch;
 use super::new_task::NewTask;
@@ -201,7 +201,7 @@ impl TaskQueue {
         if let (Some(cancelation), Some(live)) = (cancelation, self.live()) {
             live.cancel_if_named(&cancelation);
         }
-        self.feed.note(Happening::Registered(Arc::new(task.clone())));
+        self.feed.note(TaskEvent::Registered(Arc::new(task.clone())));
         self.signal.raise();
         Ok(task)
     }
@@ -357,7 +357,7 @@ impl TaskQueue {
 
     /// A stage of a batch is stored.
     pub fn batch_reached(&self, uid: u32, stage: Stage) {
-        self.feed.note(Happening::Ended(uid));
+        self.feed.note(TaskEvent::Ended(uid));
         self.ends.count.send_modify(|count| *count += 1);
         self.ends.listeners.read().iter().for_each(|listener| listener(uid, stage));
     }
@@ -373,7 +373,7 @@ impl TaskQueue {
         self.feed.listen()
     }
 
-    /// Returns the happenings after `mark`, up to `until`.
+    /// Returns the events after `mark`, up to `until`.
     pub fn missed(&self, mark: Mark, until: Mark) -> Missed {
         self.feed.missed(mark, until)
     }
@@ -412,7 +412,7 @@ impl TaskQueue {
         let begun = live.clone();
         *self.live.write() = live;
         if let Some(live) = begun {
-            self.feed.note(Happening::Begun(live));
+            self.feed.note(TaskEvent::Begun(live));
         }
     }
 

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use crate::root::Root;
     use crate::state::{Body, State};
-    use crate::store::{Held, blocking};
+    use crate::store::{MemoryObjects, blocking};
 
     /// A state with a file of each of these names.
     fn state(folder: &FolderName, names: &str) -> State {
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn a_file_that_came_back_stays_for_an_hour_after_it_left_again() {
         let who = Holder { uid: Uuid::from_u128(1), nonce: Uuid::from_u128(2), url: None, takeover_after: None };
-        let chain = blocking(Chain::take_over(Held::default(), who, Root::none())).unwrap();
+        let chain = blocking(Chain::take_over(MemoryObjects::default(), who, Root::none())).unwrap();
         let mut chain = chain.with_rules(Rules { names: |_| None, roots_kept: 9 });
         let (folder, start) = (FolderName::random(), Instant::now());
         let mut publish = |names: &str, minutes: Option<u64>| {

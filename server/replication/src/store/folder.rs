@@ -15,24 +15,24 @@ use super::{Content, ObjectError, SMALL_BYTES_MAX, WrittenFile};
 /// Prefixes of the keys of objects.
 const KINDS: [&str; 7] = ["root", "i", "beat", "replica", "journal", "journal-payload", "probe"];
 /// Prefix of the names of objects that have no key yet.
-pub(super) const UNFINISHED: &str = "unfinished-";
+pub(super) const STAGED_PREFIX: &str = "unfinished-";
 /// Number of bytes that are checked against a checksum at a time. They fit into the caches of a processor.
 const READ_BYTES: usize = 128 << 10;
 
 /// A folder that is open: what happens in it happens there, whatever its address leads to by then.
-pub(super) struct Held {
+pub(super) struct OpenFolder {
     path: PathBuf,
     _folder: Option<File>,
 }
 
-impl Held {
+impl OpenFolder {
     /// Opens the folder at `address`, if there is one, and open folders have paths.
-    pub(super) fn of(address: &Path) -> Held {
+    pub(super) fn of(address: &Path) -> OpenFolder {
         let folder = File::open(address).ok();
         let path = folder.as_ref().map(|folder| PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd())));
         match path.filter(|path| path.exists()) {
-            Some(path) => Held { path, _folder: folder },
-            None => Held { path: address.to_owned(), _folder: None },
+            Some(path) => OpenFolder { path, _folder: folder },
+            None => OpenFolder { path: address.to_owned(), _folder: None },
         }
     }
 
@@ -64,7 +64,7 @@ fn place(root: &Path, key: &str) -> Result<(PathBuf, PathBuf), ObjectError> {
 pub(super) fn create(root: &Path, key: &str, content: Content<'_>) -> Result<(), ObjectError> {
     let (path, folder) = place(root, key)?;
     // Complete under another name first: a link to it appears as a whole, and not where there is such a name.
-    let unfinished = unfinished_path(root);
+    let unfinished = staging_path(root);
     let created = write(&unfinished, content).and_then(|()| match fs::hard_link(&unfinished, &path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(ObjectError::Exists(key.to_owned())),
         linked => linked.map_err(ObjectError::io(&path)),
@@ -77,7 +77,7 @@ pub(super) fn create(root: &Path, key: &str, content: Content<'_>) -> Result<(),
 
 pub(super) fn put(root: &Path, key: &str, bytes: &[u8]) -> Result<(), ObjectError> {
     let (path, _) = place(root, key)?;
-    let unfinished = unfinished_path(root);
+    let unfinished = staging_path(root);
     let renamed = || fs::rename(&unfinished, &path).map_err(ObjectError::io(&path));
     write(&unfinished, Content::Bytes(bytes)).and_then(|()| renamed()).inspect_err(|_| {
         // The next attempt has a file of another name.
@@ -85,8 +85,8 @@ pub(super) fn put(root: &Path, key: &str, bytes: &[u8]) -> Result<(), ObjectErro
     })
 }
 
-fn unfinished_path(root: &Path) -> PathBuf {
-    root.join(format!("{UNFINISHED}{}", Uuid::new_v4()))
+fn staging_path(root: &Path) -> PathBuf {
+    root.join(format!("{STAGED_PREFIX}{}", Uuid::new_v4()))
 }
 
 fn write(path: &Path, content: Content<'_>) -> Result<(), ObjectError> {

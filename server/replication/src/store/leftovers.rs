@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::time::{Duration, SystemTime};
 
-use super::folder::UNFINISHED;
+use super::folder::STAGED_PREFIX;
 use super::{ObjectError, ObjectStore, Place};
 
 /// A file that has not changed for so long is not written any more.
@@ -29,7 +29,8 @@ impl ObjectStore {
         let mut found = Vec::new();
         for entry in fs::read_dir(root).map_err(ObjectError::io(root))? {
             let entry = entry.map_err(ObjectError::io(root))?;
-            let Some(name) = entry.file_name().to_str().filter(|name| name.starts_with(UNFINISHED)).map(str::to_owned)
+            let Some(name) =
+                entry.file_name().to_str().filter(|name| name.starts_with(STAGED_PREFIX)).map(str::to_owned)
             else {
                 continue;
             };

@@ -3,12 +3,12 @@
 //! The only primitive that safety rests on is [`ObjectStore::create`], which fails if there is such an object.
 
 mod anchor;
-mod arriving;
 mod bucket;
+mod fetching;
 mod folder;
-#[cfg(test)]
-mod held;
 mod leftovers;
+#[cfg(test)]
+mod memory;
 mod traffic;
 mod written;
 
@@ -26,15 +26,15 @@ use parking_lot::Mutex;
 use thiserror::Error;
 
 pub(super) use anchor::Anchor;
-pub(super) use arriving::{Wanted, settle, unfinished_path};
+pub(super) use fetching::{Wanted, settle, staging_path};
 
 use lamina_base::options::{ObjectStorageOptions, StoreAddress};
 use lamina_base::outbound::Outbound;
 use lamina_data::object_storage::{AnyBucket, StorageError};
 
-#[cfg(test)]
-pub(super) use held::Held;
 pub(super) use leftovers::Leftover;
+#[cfg(test)]
+pub(super) use memory::MemoryObjects;
 pub use traffic::{Call, Traffic};
 pub(super) use written::{Checksum, WrittenFile};
 
@@ -321,7 +321,7 @@ impl ObjectStore {
     /// [`ObjectError::Missing`], [`ObjectError::Damaged`] for another length, or what the store says.
     pub(super) fn fetch(&self, key: &str, bytes: u64, file: &mut File, path: &Path) -> Result<u32, ObjectError> {
         let mut hasher = crc32fast::Hasher::new();
-        for range in arriving::pieces(bytes) {
+        for range in fetching::pieces(bytes) {
             let piece = self.read_piece(key, range, bytes)?;
             hasher.update(&piece);
             file.write_all(&piece).map_err(ObjectError::io(path))?;

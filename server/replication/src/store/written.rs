@@ -69,9 +69,9 @@ impl<'a> WrittenFile<'a> {
     ///
     /// # Errors
     /// The errors of [`WrittenFile::open`].
-    pub(super) fn read(&self) -> Result<Reading<'a>, ObjectError> {
+    pub(super) fn read(&self) -> Result<VerifyingReader<'a>, ObjectError> {
         let file = self.open()?;
-        Ok(Reading { of: *self, file, left: self.bytes, sum: Sum::of(self.checksum), differs: false })
+        Ok(VerifyingReader { of: *self, file, left: self.bytes, sum: Sum::of(self.checksum), differs: false })
     }
 
     /// Reports whether a copy matches the file as it was written.
@@ -95,7 +95,7 @@ impl<'a> WrittenFile<'a> {
 
 /// A file that is read. With its last bytes comes an error where they are not those that were written, so that a store never has
 /// all of a damaged file.
-pub(super) struct Reading<'a> {
+pub(super) struct VerifyingReader<'a> {
     of: WrittenFile<'a>,
     file: File,
     left: u64,
@@ -103,7 +103,7 @@ pub(super) struct Reading<'a> {
     differs: bool,
 }
 
-impl Reading<'_> {
+impl VerifyingReader<'_> {
     /// Returns the cause of a failed attempt to send the file: `error`, unless the file is damaged.
     pub(super) fn blame(&self, error: ObjectError) -> ObjectError {
         match (self.differs, self.left) {
@@ -114,7 +114,7 @@ impl Reading<'_> {
     }
 }
 
-impl Read for Reading<'_> {
+impl Read for VerifyingReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let most = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
         let count = self.file.read(&mut buffer[..most])?;

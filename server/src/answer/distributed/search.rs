@@ -25,9 +25,9 @@ use crate::answer::search::ValuesWanted;
 pub(crate) struct NetworkSearch {
     topology: Arc<Topology>,
     /// The part of this server.
-    local: Option<Asked>,
+    local: Option<RemoteQueries>,
     /// Name, address, part.
-    remotes: Vec<(String, Remote, Asked)>,
+    remotes: Vec<(String, Remote, RemoteQueries)>,
 }
 
 /// Response of each of the other servers.
@@ -35,7 +35,7 @@ pub(crate) struct RemoteAnswers(Vec<Result<remote::Answered, ApiError>>);
 
 /// The queries that go to one server.
 #[derive(Debug)]
-struct Asked {
+struct RemoteQueries {
     body: Value,
     /// Positions of the queries in the original request.
     positions: Vec<usize>,
@@ -90,7 +90,7 @@ impl NetworkSearch {
             if rights.is_some() {
                 positions.iter().try_for_each(|&position| check_explained(asked, position, caller))?;
             }
-            let part = Asked { body: part(body, asked, &positions, &of_others(&positions), rights), positions };
+            let part = RemoteQueries { body: part(body, asked, &positions, &of_others(&positions), rights), positions };
             match name {
                 None => search.local = Some(part),
                 Some(name) => {

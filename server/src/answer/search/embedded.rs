@@ -7,7 +7,7 @@ use std::time::Duration;
 use lamina_engine::index::embedding::EmbedFailure;
 
 /// Index, embedder and text.
-type Asked = (String, String, String);
+type TextKey = (String, String, String);
 
 /// Outcome of embedding a text.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ struct Embedded {
 
 /// The vectors that were made for the searches of a request.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct EmbeddedTexts(HashMap<Asked, Embedded>);
+pub(crate) struct EmbeddedTexts(HashMap<TextKey, Embedded>);
 
 impl EmbeddedTexts {
     /// Adds what came of a text, and how long that took.

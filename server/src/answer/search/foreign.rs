@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use lamina_base::budget::{AnswerBudget, Held, VALUE_BYTES, json_heap_bytes};
+use lamina_base::budget::{AnswerBudget, Reservation, VALUE_BYTES, json_heap_bytes};
 use lamina_base::engine_errors::Sentence;
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_data::instance::Instance;
@@ -188,7 +188,7 @@ impl ForeignDocuments {
 
 impl Referred {
     /// Follows `path` through objects and arrays of objects.
-    fn fill(&self, value: &mut Value, path: &str, held: &mut Held) -> ApiResult<()> {
+    fn fill(&self, value: &mut Value, path: &str, held: &mut Reservation) -> ApiResult<()> {
         match value {
             Value::Array(elements) => elements.iter_mut().try_for_each(|element| self.fill(element, path, held)),
             Value::Object(members) => match (members.contains_key(path), path.split_once('.')) {
@@ -202,7 +202,7 @@ impl Referred {
         }
     }
 
-    fn replace(&self, value: &mut Value, held: &mut Held) -> ApiResult<()> {
+    fn replace(&self, value: &mut Value, held: &mut Reservation) -> ApiResult<()> {
         let id = match value {
             Value::Array(elements) => return elements.iter_mut().try_for_each(|element| self.replace(element, held)),
             Value::String(id) => id.clone(),

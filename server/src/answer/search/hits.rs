@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use lamina_base::budget::costs::READING_FACTOR;
-use lamina_base::budget::{AnswerBudget, Held};
+use lamina_base::budget::{AnswerBudget, Reservation};
 use lamina_base::error::ApiResult;
 use lamina_engine::highlight::{
     CropSelection, FormatOptions, Formatter, MatchingTerms, Projection, Selection, append_field,
@@ -130,7 +130,7 @@ impl<'a> HitWriter<'a> {
     }
 
     /// The document of a hit, and the memory that it takes to read and to write it.
-    fn read(&self, hit: &Hit) -> ApiResult<(Vec<u8>, Option<Held>)> {
+    fn read(&self, hit: &Hit) -> ApiResult<(Vec<u8>, Option<Reservation>)> {
         let vectors = if self.shows_vectors() { self.target.snapshot.vectors_json_bytes(hit.address) } else { 0 };
         let mut held = Ok(None);
         let may_read = |block_bytes: usize| {

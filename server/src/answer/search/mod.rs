@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 
 use lamina_base::aliases::IndexName;
 use lamina_base::budget::costs::{EXPLAINED_BYTES, EXPLAINED_WORD_BYTES, HIT_BYTES, SCORES_BYTES};
-use lamina_base::budget::{AnswerBudget, Held};
+use lamina_base::budget::{AnswerBudget, Reservation};
 use lamina_base::error::{ApiResult, Code};
 use lamina_data::access::Rights;
 use lamina_data::instance::Instance;
@@ -177,7 +177,7 @@ pub(crate) struct Found {
     /// Range of requested hits, and its limit by `maxTotalHits`.
     pub window: Reach,
     /// The memory of all this.
-    pub held: Held,
+    pub held: Reservation,
 }
 
 /// The step that the engine takes.

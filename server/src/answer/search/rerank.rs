@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lamina_base::budget::Held;
+use lamina_base::budget::Reservation;
 use lamina_base::engine_errors::Sentence;
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_engine::index::embedding::TextTemplate;
@@ -27,7 +27,7 @@ pub(crate) struct Candidates {
     /// Address of the document of each text.
     pub addresses: Vec<DocumentAddress>,
     /// Memory of the texts.
-    pub held: Held,
+    pub held: Reservation,
 }
 
 /// Outcome of a reranking.

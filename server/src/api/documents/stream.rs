@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::Stream;
 use lamina_base::budget::costs::READING_FACTOR;
-use lamina_base::budget::{AnswerBudget, Held};
+use lamina_base::budget::{AnswerBudget, Reservation};
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_data::tasks::blocking;
 use lamina_engine::bits::DocSet;
@@ -68,7 +68,7 @@ pub(super) struct Page {
     places: VecDeque<DocumentAddress>,
     source: Source,
     /// The memory of those that are known beforehand.
-    _held: Option<Held>,
+    _held: Option<Reservation>,
 }
 
 /// Source of further addresses.
@@ -92,7 +92,7 @@ impl Page {
     }
 
     /// Returns a page of these documents, whose memory is `held`.
-    pub(super) fn these(places: Vec<DocumentAddress>, held: Held) -> Page {
+    pub(super) fn these(places: Vec<DocumentAddress>, held: Reservation) -> Page {
         Page { places: places.into(), source: Source::End, _held: Some(held) }
     }
 

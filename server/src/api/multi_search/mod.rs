@@ -28,7 +28,7 @@ use crate::answer::points_in_time::PointsInTime;
 use crate::answer::search::{Asker, Context, Pace, ValuesWanted, Written, at_query, run_federated, run_multi};
 use crate::app::AppState;
 use crate::http::json_text;
-use crate::http::requests::{Counted, Request};
+use crate::http::requests::{Charged, Request};
 use crate::http::routing::{Answer, Route};
 use views::{Views, indexes};
 
@@ -58,7 +58,7 @@ async fn multi_search(request: Request) -> ApiResult<Response> {
 /// The searches of a request.
 struct Several {
     state: Arc<AppState>,
-    body: Counted<Value>,
+    body: Charged<Value>,
     asked: MultiSearch,
     context: Context,
     with_metadata: bool,

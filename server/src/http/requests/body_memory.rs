@@ -80,12 +80,12 @@ impl BodyMemory {
 
 /// Content read from a body, with the memory that it takes.
 #[derive(Debug)]
-pub(crate) struct Counted<T> {
+pub(crate) struct Charged<T> {
     pub(super) value: T,
     pub(super) memory: BodyMemory,
 }
 
-impl<T> Deref for Counted<T> {
+impl<T> Deref for Charged<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -93,19 +93,19 @@ impl<T> Deref for Counted<T> {
     }
 }
 
-impl<T> Counted<T> {
+impl<T> Charged<T> {
     /// Without its memory: where it is written down.
     pub(crate) fn take(self) -> T {
         self.value
     }
 }
 
-impl Counted<Bytes> {
+impl Charged<Bytes> {
     /// Parses the body as JSON. The number of values is checked before any is created.
     ///
     /// # Errors
     /// Fails for too many values, an empty body, or broken JSON.
-    pub(crate) async fn parsed(self) -> ApiResult<Counted<Value>> {
+    pub(crate) async fn parsed(self) -> ApiResult<Charged<Value>> {
         self.read(VALUE_BYTES, parse_json).await
     }
 
@@ -117,8 +117,8 @@ impl Counted<Bytes> {
         self,
         value_bytes: usize,
         read: impl FnOnce(&[u8]) -> ApiResult<T>,
-    ) -> ApiResult<Counted<T>> {
-        let Counted { value: body, mut memory } = self;
+    ) -> ApiResult<Charged<T>> {
+        let Charged { value: body, mut memory } = self;
         let heap = json_heap_bytes(&body, value_bytes);
         if heap > memory.one_max {
             return Err(request_too_large(memory.one_max));
@@ -126,6 +126,6 @@ impl Counted<Bytes> {
         if heap > UNCOUNTED_BYTES && !memory.lease.grow_patiently(heap).await {
             return Err(all_taken("requests"));
         }
-        Ok(Counted { value: read(&body)?, memory })
+        Ok(Charged { value: read(&body)?, memory })
     }
 }

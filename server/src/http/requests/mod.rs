@@ -8,7 +8,7 @@ mod request;
 mod respond;
 mod standing;
 
-pub(crate) use body_memory::Counted;
+pub(crate) use body_memory::Charged;
 pub(crate) use endpoint::Endpoint;
 pub(crate) use replication::Replication;
 pub(crate) use request::{Origin, Request};

@@ -17,7 +17,7 @@ use serde_json::Value;
 use warp::http::{HeaderMap, HeaderValue, header};
 use warp::path::FullPath;
 
-use super::body_memory::{BodyMemory, Counted};
+use super::body_memory::{BodyMemory, Charged};
 use super::endpoint::Endpoint;
 use super::standing::Standing;
 use crate::app::AppState;
@@ -216,7 +216,7 @@ impl Request {
     /// # Errors
     /// When it is larger than the limits, when other requests take the memory that there is, or when its encoding is
     /// unknown or broken.
-    pub(crate) async fn bytes(mut self) -> ApiResult<Counted<Bytes>> {
+    pub(crate) async fn bytes(mut self) -> ApiResult<Charged<Bytes>> {
         let payload_max = self.state.options.service.payload_bytes_max();
         let encoding = Encoding::of(&self.headers)?;
         let declared = content_length(&self.headers).unwrap_or(0);
@@ -245,7 +245,7 @@ impl Request {
         }
         let encoded = first.unwrap_or_else(|| encoded.freeze());
         if encoding == Encoding::Identity || encoded.is_empty() {
-            return Ok(Counted { value: encoded, memory });
+            return Ok(Charged { value: encoded, memory });
         }
         blocking(move || {
             let limit = payload_max.min(memory.one_max() as u64);
@@ -254,7 +254,7 @@ impl Request {
             match (reader.failure(), decoded) {
                 (Some(ReadFailure::TooLarge), _) if limit < payload_max => Err(request_too_large(memory.one_max())),
                 (Some(failure), _) => Err(failure.into_error(limit)),
-                (None, Ok(decoded)) => Ok(Counted { value: decoded, memory }),
+                (None, Ok(decoded)) => Ok(Charged { value: decoded, memory }),
                 (None, Err(error)) => Err(error),
             }
         })
@@ -265,7 +265,7 @@ impl Request {
     ///
     /// # Errors
     /// The errors of [`Request::bytes`]; wrong or missing content type, empty body, broken JSON.
-    pub(crate) async fn json(self) -> ApiResult<Counted<Value>> {
+    pub(crate) async fn json(self) -> ApiResult<Charged<Value>> {
         check_json_content_type(self.header(header::CONTENT_TYPE))?;
         self.bytes().await?.parsed().await
     }

@@ -45,15 +45,15 @@ pub(crate) fn error_answer(state: &AppState, error: &ApiError) -> Response {
 
 /// Parameters of a request besides its route.
 #[derive(Default)]
-struct Asked {
+struct CommonParameters {
     /// Time that the response to a write waits for its effect.
     wait: Option<Wait>,
     replication: Replication,
     metadata: Option<String>,
 }
 
-impl Asked {
-    fn of(request: &Request, state: &AppState) -> ApiResult<Asked> {
+impl CommonParameters {
+    fn of(request: &Request, state: &AppState) -> ApiResult<CommonParameters> {
         let wait = request.wait()?;
         let replication = match state.options.experimental.experimental_replication_parameters {
             true => Replication::of(request.headers())?,
@@ -63,7 +63,7 @@ impl Asked {
             true => None,
             false => metadata::read(&request.query())?,
         };
-        Ok(Asked { wait, replication, metadata })
+        Ok(CommonParameters { wait, replication, metadata })
     }
 }
 
@@ -75,7 +75,7 @@ pub(crate) type Handler = fn(Request) -> Pin<Box<dyn Future<Output = ApiResult<R
 pub(crate) async fn respond(mut request: Request, handler: Handler) -> Response {
     let state = request.state().clone();
     let admitted = admit(&state, &request);
-    let Asked { wait, replication, metadata } = match admitted {
+    let CommonParameters { wait, replication, metadata } = match admitted {
         Ok((rights, asked)) => {
             request.grant(rights);
             asked
@@ -96,9 +96,13 @@ pub(crate) async fn respond(mut request: Request, handler: Handler) -> Response 
 }
 
 /// Returns what the key of a request may do, then what the request asks for. Where no key is needed, it asks for nothing else.
-fn admit(state: &AppState, request: &Request) -> ApiResult<(Rights, Asked)> {
+fn admit(state: &AppState, request: &Request) -> ApiResult<(Rights, CommonParameters)> {
     let rights = request.check()?;
-    let asked = if request.endpoint().needed.is_some() { Asked::of(request, state)? } else { Asked::default() };
+    let asked = if request.endpoint().needed.is_some() {
+        CommonParameters::of(request, state)?
+    } else {
+        CommonParameters::default()
+    };
     Ok((rights, asked))
 }
 

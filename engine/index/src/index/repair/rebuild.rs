@@ -17,7 +17,7 @@ use super::super::recovery::read_tombstone_file;
 use super::super::settings::Settings;
 use super::super::snapshot::{SegmentView, Snapshot};
 use super::super::tombstones::Tombstones;
-use super::super::transaction::{DocumentWriter, Extraction, Reading, text_fields};
+use super::super::transaction::{DocumentContext, DocumentWriter, Extraction, text_fields};
 use super::RepairOptions;
 use super::report::{LostVectors, SegmentRepair};
 use super::words::Words;
@@ -58,7 +58,7 @@ struct Source<'a> {
 /// Compares documents whose texts may be damaged with the words that were indexed of them.
 struct Comparison<'a> {
     salvage: &'a Salvage,
-    reading: Reading<'a>,
+    reading: DocumentContext<'a>,
     documents: DocumentWriter<'a>,
     words: Words,
     /// True if the words can be compared.
@@ -66,7 +66,7 @@ struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    fn new(source: &Source<'a>, reading: Reading<'a>, knows_fields: bool) -> Comparison<'a> {
+    fn new(source: &Source<'a>, reading: DocumentContext<'a>, knows_fields: bool) -> Comparison<'a> {
         Comparison {
             salvage: source.salvage,
             reading,
@@ -222,7 +222,7 @@ impl<'a> Rebuild<'a> {
         let fields = std::mem::replace(&mut self.fields, FieldMap::from_names::<&str>([])?);
         let tokenizer = self.tokenizer.clone();
         let reading =
-            Reading { settings: &settings, fields: &fields, tokenizer: &tokenizer, primary_key: &primary_key };
+            DocumentContext { settings: &settings, fields: &fields, tokenizer: &tokenizer, primary_key: &primary_key };
         let mut documents = DocumentWriter::new(reading, Extraction::Everything);
         let mut comparison = Comparison::new(source, reading, self.knows_fields);
         let (mut writer, mut json, mut kept_ids) = (None, Vec::new(), Vec::new());

@@ -57,8 +57,8 @@ fn check(snapshot: &Snapshot) -> Checked {
     let mut counts =
         Checked { documents: snapshot.document_count(), segments: snapshot.segments.len(), segments_with_pairs: 0 };
     for segment in &snapshot.segments {
-        let (reader, neighbours) = (&segment.reader, segment.reader.neighbours());
-        counts.segments_with_pairs += usize::from(!neighbours.words().is_empty());
+        let (reader, word_pairs) = (&segment.reader, segment.reader.word_pairs());
+        counts.segments_with_pairs += usize::from(!word_pairs.words().is_empty());
         let mut held: BTreeMap<[String; 2], BTreeSet<u32>> = BTreeMap::new();
         for doc in 0..reader.doc_count() {
             let mut json = Vec::new();
@@ -70,16 +70,16 @@ fn check(snapshot: &Snapshot) -> Checked {
             }
         }
         let mut listed = 0;
-        for &left in neighbours.words() {
-            for &right in neighbours.words() {
-                let Some(docs) = neighbours.next([left, right]) else { continue };
+        for &left in word_pairs.words() {
+            for &right in word_pairs.words() {
+                let Some(docs) = word_pairs.next([left, right]) else { continue };
                 listed += 1;
                 let pair = [left, right].map(|word| String::from_utf8(reader.terms().term(word)).expect("a word"));
                 let expected = held.get(&pair).cloned().unwrap_or_default();
                 assert_eq!(docs.documents.iter().collect::<BTreeSet<_>>(), expected, "{pair:?}");
             }
         }
-        assert!(neighbours.words().is_empty() || listed >= 40, "{listed} pairs: the test shows little");
+        assert!(word_pairs.words().is_empty() || listed >= 40, "{listed} pairs: the test shows little");
     }
     counts
 }

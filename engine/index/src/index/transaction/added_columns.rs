@@ -17,7 +17,7 @@ use super::super::progress::Progress;
 use super::super::snapshot::SegmentView;
 use super::column_log::ColumnLog;
 use super::document_runs::{for_each_document, runs_of};
-use super::document_writer::{DocumentWriter, Extraction, Reading};
+use super::document_writer::{DocumentContext, DocumentWriter, Extraction};
 use super::resources::Resources;
 use super::threads::{check, on_threads};
 
@@ -36,7 +36,7 @@ pub(super) struct Wanted<'a> {
 /// The segment with the columns of `wanted` that it lacks.
 pub(super) fn add_columns_to(
     resources: &Resources<'_>,
-    reading: Reading<'_>,
+    reading: DocumentContext<'_>,
     wanted: &Wanted<'_>,
     segment: &SegmentView,
 ) -> Result<SegmentView, IndexError> {
@@ -69,7 +69,7 @@ pub(super) fn add_columns_to(
 /// Gives `writer` the values of all documents of the segment.
 fn gather(
     resources: &Resources<'_>,
-    reading: Reading<'_>,
+    reading: DocumentContext<'_>,
     extraction: Extraction<'_>,
     segment: &SegmentView,
     writer: ColumnFileWriter,

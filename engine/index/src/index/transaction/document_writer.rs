@@ -17,7 +17,7 @@ use super::geo::{document_id_json, parse_geo, parse_shape};
 
 /// Context for reading documents, the same for all threads of a batch.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Reading<'a> {
+pub(in super::super) struct DocumentContext<'a> {
     pub(in super::super) settings: &'a Settings,
     pub(in super::super) fields: &'a FieldMap,
     pub(in super::super) tokenizer: &'a Tokenizer,
@@ -44,7 +44,7 @@ pub(in super::super) struct DocumentWriter<'a> {
 }
 
 impl<'a> DocumentWriter<'a> {
-    pub(in super::super) fn new(reading: Reading<'a>, extraction: Extraction<'a>) -> DocumentWriter<'a> {
+    pub(in super::super) fn new(reading: DocumentContext<'a>, extraction: Extraction<'a>) -> DocumentWriter<'a> {
         let (reads_geo, reads_shapes) = match extraction {
             Extraction::Everything => (reading.settings.uses_geo(), reading.settings.uses_shapes()),
             Extraction::Columns { geo, shapes, .. } => (geo, shapes),
@@ -143,7 +143,7 @@ fn paths_of_use(fields: &FieldMap, extraction: Extraction<'_>) -> Option<HashSet
 /// Paths that a parser has met, and the use of each.
 #[derive(Debug)]
 struct Paths<'a> {
-    reading: Reading<'a>,
+    reading: DocumentContext<'a>,
     extraction: Extraction<'a>,
     /// Paths that are wanted or lead to one that is; `None`: all.
     of_use: Option<HashSet<Box<str>>>,

@@ -13,7 +13,7 @@ use super::super::error::IndexError;
 use super::super::progress::Phase;
 use super::super::settings::{AttributeList, Settings};
 use super::super::snapshot::{DocumentAddress, SegmentView};
-use super::document_writer::{DocumentWriter, Extraction, Reading};
+use super::document_writer::{DocumentContext, DocumentWriter, Extraction};
 use super::resources::Resources;
 use super::threads::{check, on_threads};
 use super::vectors::{ActiveEmbedder, DocumentVectors, Missing, Origin, check_log};
@@ -47,7 +47,7 @@ pub(super) struct WrittenPart {
 /// each segment costs each query.
 pub(super) fn write_documents(
     resources: &Resources<'_>,
-    reading: Reading<'_>,
+    reading: DocumentContext<'_>,
     plan: &WritePlan,
     segments: &[SegmentView],
 ) -> Result<Written, IndexError> {
@@ -205,7 +205,7 @@ pub(super) struct Part<'a> {
 impl<'a> Part<'a> {
     pub(super) fn new(
         resources: &'a Resources<'a>,
-        reading: Reading<'a>,
+        reading: DocumentContext<'a>,
         vectors: DocumentVectors<'a>,
         memory: &'a SegmentMemory,
     ) -> Part<'a> {

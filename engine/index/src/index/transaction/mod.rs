@@ -35,7 +35,7 @@ use super::settings::{Settings, SettingsPatch};
 use super::snapshot::{DocumentAddress, SegmentView, Snapshot};
 
 pub(super) use document_target::DocumentTarget;
-pub(super) use document_writer::{DocumentWriter, Extraction, Reading};
+pub(super) use document_writer::{DocumentContext, DocumentWriter, Extraction};
 pub(super) use indexing::text_fields;
 use lamina_segment::document::{FieldMap, FieldMapSnapshot};
 use lamina_segment::segment::SegmentError;
@@ -187,8 +187,12 @@ impl<'a> Transaction<'a> {
         let settings = self.state.settings.clone();
         let fields = FieldMap::from(self.state.fields.clone());
         let primary_key = self.state.primary_key.clone().unwrap_or_default();
-        let reading =
-            Reading { settings: &settings, fields: &fields, tokenizer: &self.tokenizer, primary_key: &primary_key };
+        let reading = DocumentContext {
+            settings: &settings,
+            fields: &fields,
+            tokenizer: &self.tokenizer,
+            primary_key: &primary_key,
+        };
         let (segments, embedded) = vectors::embed_waiting(&self.resources, reading, &self.state.segments)?;
         self.state.segments = segments;
         Ok(embedded)
@@ -230,7 +234,8 @@ impl<'a> Transaction<'a> {
         let tokenizer = new.tokenizer();
         let fields = FieldMap::from(self.state.fields.clone());
         let primary_key = self.state.primary_key.clone().unwrap_or_default();
-        let reading = Reading { settings: &new, fields: &fields, tokenizer: &tokenizer, primary_key: &primary_key };
+        let reading =
+            DocumentContext { settings: &new, fields: &fields, tokenizer: &tokenizer, primary_key: &primary_key };
         vectors::prepare_vectors(&self.resources, reading, old, &self.state.segments).map(Ok)
     }
 
@@ -344,7 +349,8 @@ impl<'a> Transaction<'a> {
         let tokenizer = new.tokenizer();
         let fields = FieldMap::from(self.state.fields.clone());
         let primary_key = self.state.primary_key.clone().unwrap_or_default();
-        let reading = Reading { settings: &new, fields: &fields, tokenizer: &tokenizer, primary_key: &primary_key };
+        let reading =
+            DocumentContext { settings: &new, fields: &fields, tokenizer: &tokenizer, primary_key: &primary_key };
         if let Some(segments) = settings_change::adapt_segments(&self.resources, reading, &old, &self.state.segments)? {
             self.state.segments = segments;
         }
@@ -369,8 +375,12 @@ impl<'a> Transaction<'a> {
         let settings = self.state.settings.clone();
         let fields = FieldMap::from(self.state.fields.clone());
         let primary_key = self.state.primary_key.clone().unwrap_or_default();
-        let reading =
-            Reading { settings: &settings, fields: &fields, tokenizer: &self.tokenizer, primary_key: &primary_key };
+        let reading = DocumentContext {
+            settings: &settings,
+            fields: &fields,
+            tokenizer: &self.tokenizer,
+            primary_key: &primary_key,
+        };
         let written = indexing::write_documents(&self.resources, reading, &plan, &self.state.segments)?;
         let removed = plan.entries().iter().filter_map(|entry| entry.removed()).collect();
         self.remove(removed)?;

@@ -14,7 +14,7 @@ use super::super::settings::{Settings, SettingsChange, covers};
 use super::super::snapshot::SegmentView;
 use super::added_columns::{Wanted, add_columns_to};
 use super::document_runs::{for_each_document, runs_of};
-use super::document_writer::Reading;
+use super::document_writer::DocumentContext;
 use super::indexing::{Part, SegmentMemory, join, text_fields};
 use super::resources::Resources;
 use super::threads::{check, on_threads};
@@ -23,7 +23,7 @@ use super::vectors::{DocumentVectors, Missing, Origin};
 /// The segments as `new` needs them, or `None` when they serve as they are.
 pub(super) fn adapt_segments(
     resources: &Resources<'_>,
-    reading: Reading<'_>,
+    reading: DocumentContext<'_>,
     old: &Settings,
     segments: &[SegmentView],
 ) -> Result<Option<Vec<SegmentView>>, IndexError> {
@@ -59,7 +59,7 @@ fn serves(present: &TextFields, wanted: &TextFields) -> bool {
 /// Writes all live documents anew, on all threads.
 pub(in super::super) fn rewrite(
     resources: &Resources<'_>,
-    reading: Reading<'_>,
+    reading: DocumentContext<'_>,
     segments: &[SegmentView],
 ) -> Result<Vec<SegmentView>, IndexError> {
     let total = segments.iter().map(|segment| u64::from(segment.live_count())).sum();
@@ -103,7 +103,7 @@ pub(in super::super) fn rewrite(
 /// Builds the columns that became needed, a file per segment that may have values for them.
 fn add_columns(
     resources: &Resources<'_>,
-    reading: Reading<'_>,
+    reading: DocumentContext<'_>,
     old: &Settings,
     segments: &[SegmentView],
 ) -> Result<Option<Vec<SegmentView>>, IndexError> {

@@ -38,7 +38,7 @@ enum Change {
 }
 
 /// Present content of a field.
-enum Held {
+enum PresentValue {
     /// Nothing: it is not there.
     Absent,
     /// `null`
@@ -151,20 +151,20 @@ impl Transaction<'_> {
         let held = self.held(gathering, address, field, name)?;
         let value = match (change, &held) {
             (Change::Set(value), _) => value,
-            (Change::Increment(by), Held::Absent | Held::Null) => by,
-            (Change::Increment(by), Held::Value(value)) => match sum(*value, by) {
+            (Change::Increment(by), PresentValue::Absent | PresentValue::Null) => by,
+            (Change::Increment(by), PresentValue::Value(value)) => match sum(*value, by) {
                 Some(sum) => sum,
                 None => return Ok(Err(OperationError::not_a_number(id, name, value.to_json()))),
             },
-            (Change::Increment(_), Held::Other(json)) => {
+            (Change::Increment(_), PresentValue::Other(json)) => {
                 return Ok(Err(OperationError::not_a_number(id, name, json.clone())));
             }
         };
-        let is_scalar = !matches!(held, Held::Other(_));
+        let is_scalar = !matches!(held, PresentValue::Other(_));
         // What is written anew stays so for the whole operation.
         let is_written = gathering.rewritten.get(&address).is_some_and(|fields| fields.contains_key(name));
         if is_scalar && !is_written && self.is_patchable(gathering, name) {
-            if matches!(held, Held::Absent) {
+            if matches!(held, PresentValue::Absent) {
                 *gathering.own.added.entry(name.to_owned()).or_default() += 1;
             }
             gathering.own.insert(address, field, name, value);
@@ -190,29 +190,29 @@ impl Transaction<'_> {
         address: DocumentAddress,
         field: FieldId,
         name: &str,
-    ) -> Result<Held, IndexError> {
+    ) -> Result<PresentValue, IndexError> {
         let rewritten = gathering.rewritten.get(&address).and_then(|fields| fields.get(name)).copied();
         let gathered = gathering.own.get(address, field).or_else(|| self.gathered.get(address, field));
         let segment = &self.state.segments[address.segment as usize];
         let stored = || segment.reader.patches().and_then(|patches| patches.get(field, address.doc));
         if let Some(value) = rewritten.or(gathered).or_else(stored) {
-            return Ok(Held::Value(value));
+            return Ok(PresentValue::Value(value));
         }
         // Where a name leads nowhere but to its top-level field, the column may know.
         let column = segment.reader.columns().as_written(field).filter(|_| !name.contains('.'));
         if let Some(number) = column.and_then(|column| column.plain_number(address.doc)) {
-            return Ok(Held::Value(PatchValue::of_column(number)));
+            return Ok(PresentValue::Value(PatchValue::of_column(number)));
         }
         if gathering.read != Some(address) {
             gathering.read = None;
             segment.reader.store().get(address.doc, &mut gathering.json)?;
             gathering.read = Some(address);
         }
-        let Some(value) = top_level_value(&gathering.json, name)? else { return Ok(Held::Absent) };
+        let Some(value) = top_level_value(&gathering.json, name)? else { return Ok(PresentValue::Absent) };
         Ok(match serde_json::from_slice::<Value>(value) {
-            Ok(Value::Null) => Held::Null,
-            Ok(value) => scalar(&value).map_or_else(|| Held::Other(value.to_string()), Held::Value),
-            Err(_) => Held::Other(String::from_utf8_lossy(value).into_owned()),
+            Ok(Value::Null) => PresentValue::Null,
+            Ok(value) => scalar(&value).map_or_else(|| PresentValue::Other(value.to_string()), PresentValue::Value),
+            Err(_) => PresentValue::Other(String::from_utf8_lossy(value).into_owned()),
         })
     }
 

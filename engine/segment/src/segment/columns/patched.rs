@@ -169,7 +169,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[derive(Clone, Debug)]
-    enum Held {
+    enum FieldValue {
         Nothing,
         Null,
         Empty,
@@ -179,15 +179,15 @@ mod tests {
         Truth(bool),
     }
 
-    fn held() -> impl Strategy<Value = Held> {
+    fn held() -> impl Strategy<Value = FieldValue> {
         prop_oneof![
-            Just(Held::Nothing),
-            Just(Held::Null),
-            Just(Held::Empty),
-            Just(Held::Blank),
-            prop::collection::vec(-3i8..4, 1..3).prop_map(Held::Numbers),
-            prop::collection::vec(0u8..4, 1..3).prop_map(Held::Texts),
-            any::<bool>().prop_map(Held::Truth),
+            Just(FieldValue::Nothing),
+            Just(FieldValue::Null),
+            Just(FieldValue::Empty),
+            Just(FieldValue::Blank),
+            prop::collection::vec(-3i8..4, 1..3).prop_map(FieldValue::Numbers),
+            prop::collection::vec(0u8..4, 1..3).prop_map(FieldValue::Texts),
+            any::<bool>().prop_map(FieldValue::Truth),
         ]
     }
 
@@ -196,22 +196,22 @@ mod tests {
     }
 
     /// A column written from what documents hold.
-    fn column(all: &[Held]) -> Column {
+    fn column(all: &[FieldValue]) -> Column {
         let mut builder = ColumnsBuilder::new(&[0]);
         for (doc, held) in (0..).zip(all) {
             builder.begin_document(doc);
             match held {
-                Held::Nothing => {}
-                Held::Null => builder.null(0),
-                Held::Empty => builder.empty(0),
-                Held::Blank => builder.string(0, "", " "),
-                Held::Numbers(numbers) => {
+                FieldValue::Nothing => {}
+                FieldValue::Null => builder.null(0),
+                FieldValue::Empty => builder.empty(0),
+                FieldValue::Blank => builder.string(0, "", " "),
+                FieldValue::Numbers(numbers) => {
                     numbers.iter().for_each(|number| builder.number(0, f64::from(*number) / 2.0));
                 }
-                Held::Texts(texts) => {
+                FieldValue::Texts(texts) => {
                     texts.iter().for_each(|text| builder.string(0, &format!("t{text}"), &format!("T{text}")));
                 }
-                Held::Truth(value) => builder.string(0, truth(*value), truth(*value)),
+                FieldValue::Truth(value) => builder.string(0, truth(*value), truth(*value)),
             }
         }
         let directory = MemoryDirectory::new();
@@ -226,14 +226,14 @@ mod tests {
         fn it_is_the_column_that_would_have_been_written(
             all in prop::collection::vec(held(), 1..40),
             new in prop::collection::btree_map(0usize..40, prop_oneof![
-                (-5i8..6).prop_map(|number| Held::Numbers(vec![number])),
-                any::<bool>().prop_map(Held::Truth),
+                (-5i8..6).prop_map(|number| FieldValue::Numbers(vec![number])),
+                any::<bool>().prop_map(FieldValue::Truth),
             ], 0..20),
         ) {
-            let new: BTreeMap<usize, Held> = new.into_iter().filter(|(doc, _)| *doc < all.len()).collect();
+            let new: BTreeMap<usize, FieldValue> = new.into_iter().filter(|(doc, _)| *doc < all.len()).collect();
             let values: Vec<(DocId, NewValue)> = new.iter().map(|(doc, held)| (*doc as u32, match held {
-                Held::Numbers(numbers) => NewValue::Number(f64::from(numbers[0]) / 2.0),
-                Held::Truth(value) => NewValue::Text(truth(*value)),
+                FieldValue::Numbers(numbers) => NewValue::Number(f64::from(numbers[0]) / 2.0),
+                FieldValue::Truth(value) => NewValue::Text(truth(*value)),
                 _ => unreachable!("no other kind is drawn"),
             })).collect();
             let patched = column(&all).with_values(&values, true);

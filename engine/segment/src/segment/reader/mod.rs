@@ -8,10 +8,10 @@ use super::comparison::Comparison;
 use super::error::{Damage, WHOLE_FILE};
 use super::format::{COMPARED_AT_OPENING_MAX, SectionKind, SectionTable};
 use super::health::Health;
-use super::neighbours::StoredNeighbours;
 use super::tokens::FieldLengths;
 use super::vectors::Vectors;
 use super::verify::{agree_with_tokens, unions_agree_with_postings};
+use super::word_pairs::StoredWordPairs;
 use super::{
     ColumnFileMeta, Columns, Damaged, FileMeta, Geo, Keys, Layer, Patches, Postings, SegmentError, SegmentMeta, Shapes,
     Store, Terms, TextFields, TokenColumn,
@@ -41,7 +41,7 @@ struct Written {
     terms: Terms,
     postings: Postings,
     tokens: TokenColumn,
-    neighbours: StoredNeighbours,
+    word_pairs: StoredWordPairs,
     geo: Option<Geo>,
     shapes: Option<Shapes>,
     vectors: Vec<Vectors>,
@@ -67,7 +67,7 @@ impl SegmentReader {
         let info = open_info(&file, meta)?;
         let doc_count = info.doc_count;
         let (internal_ids, internal_ids_shape) = open_internal_ids(&file, doc_count)?;
-        let Text { terms, postings, tokens, neighbours } = Text::open(&file, &info)?;
+        let Text { terms, postings, tokens, word_pairs } = Text::open(&file, &info)?;
         let store = open_store(&file, doc_count)?;
         let keys = Keys::open(&file, doc_count)?;
         let mut files = vec![Arc::new(file)];
@@ -82,7 +82,7 @@ impl SegmentReader {
             terms,
             postings,
             tokens,
-            neighbours,
+            word_pairs,
             geo,
             shapes,
             vectors,
@@ -152,8 +152,8 @@ impl SegmentReader {
     }
 
     /// Documents of neighbouring frequent words.
-    pub fn neighbours(&self) -> &StoredNeighbours {
-        &self.written.neighbours
+    pub fn word_pairs(&self) -> &StoredWordPairs {
+        &self.written.word_pairs
     }
 
     /// Enters the files into the tables of the process, where they have at most so many bytes together; else nothing.
@@ -323,8 +323,8 @@ impl SegmentReader {
         self.written.terms.validate().map_err(at(SectionKind::Terms))?;
         self.written.postings.validate().map_err(at(SectionKind::Postings))?;
         self.written.tokens.validate().map_err(at(SectionKind::Tokens))?;
-        let neighbours = self.written.neighbours.validate(FIRST_TERM + self.written.terms.len());
-        neighbours.map_err(|(damage, section)| at(section)(damage))?;
+        let word_pairs = self.written.word_pairs.validate(FIRST_TERM + self.written.terms.len());
+        word_pairs.map_err(|(damage, section)| at(section)(damage))?;
         agree_with_tokens(self).map_err(|(damage, section)| damage.at(name, section.name()))?;
         unions_agree_with_postings(self).map_err(at(SectionKind::PrefixUnions))?;
         self.columns.validate().map_err(at(SectionKind::Column))?;

@@ -10,9 +10,9 @@ use crate::segment::error::Damage;
 use crate::segment::format::{DOCS_MAX, SectionKind, SectionTable};
 use crate::segment::health::Health;
 use crate::segment::info::Info;
-use crate::segment::neighbours::StoredNeighbours;
 use crate::segment::store::StoreSections;
 use crate::segment::vectors::Vectors;
+use crate::segment::word_pairs::StoredWordPairs;
 use crate::segment::{
     Column, Columns, FileMeta, Geo, Layer, Patches, Postings, SegmentError, SegmentMeta, Shapes, Store, Terms,
     TokenColumn, VectorCodes,
@@ -62,7 +62,7 @@ pub(super) struct Text {
     pub(super) terms: Terms,
     pub(super) postings: Postings,
     pub(super) tokens: TokenColumn,
-    pub(super) neighbours: StoredNeighbours,
+    pub(super) word_pairs: StoredWordPairs,
 }
 
 impl Text {
@@ -91,9 +91,9 @@ impl Text {
             FIRST_TERM + terms.len(),
         )
         .map_err(damaged(file, SectionKind::Tokens))?;
-        let neighbours = StoredNeighbours::open(|kind| file.optional(kind), doc_count)
+        let word_pairs = StoredWordPairs::open(|kind| file.optional(kind), doc_count)
             .map_err(|(damage, kind)| damaged(file, kind)(damage))?;
-        Ok(Text { terms, postings, tokens, neighbours })
+        Ok(Text { terms, postings, tokens, word_pairs })
     }
 }
 

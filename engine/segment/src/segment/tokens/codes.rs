@@ -4,7 +4,7 @@ use lamina_text::id::{FIRST_TERM, GAP, TermOrdinal};
 
 use crate::bits::bitpack::bit_width;
 use crate::bits::little_endian::{put_u32, read_u32};
-use crate::segment::neighbours::FREQUENT_WORDS_MAX;
+use crate::segment::word_pairs::FREQUENT_WORDS_MAX;
 
 /// Classes 0, 1 and 2 have short codes; class 3 holds ordinals.
 pub(super) const CLASS_COUNT: usize = 4;

@@ -7,8 +7,8 @@ use crate::bits::little_endian::put_u32;
 use crate::bits::monotone::put_monotone;
 use crate::bits::varint::put_varint;
 use crate::segment::format::{SectionKind, SectionWriter};
-use crate::segment::neighbours::{CountedTerm, NeighboursBuilder};
 use crate::segment::postings::put_field_list;
+use crate::segment::word_pairs::{CountedTerm, WordPairsBuilder};
 use crate::segment::{ListThresholds, SegmentError};
 use hashbrown::HashMap;
 use lamina_text::id::{DocId, FIRST_TERM, FieldId, TermOrdinal};
@@ -16,7 +16,7 @@ use lamina_text::id::{DocId, FIRST_TERM, FieldId, TermOrdinal};
 /// Writes documents to the open tokens section, and the frequent words that they have one after the other.
 pub(crate) struct TokensBuilder {
     codes: TokenCodes,
-    neighbours: NeighboursBuilder,
+    word_pairs: WordPairsBuilder,
     encoder: Vec<u32>,
     shapes: HashMap<Box<[FieldId]>, u32, foldhash::fast::RandomState>,
     shape_bytes: Vec<u8>,
@@ -41,10 +41,10 @@ impl TokensBuilder {
         let mut offsets = Vec::with_capacity(doc_count as usize + 1);
         offsets.push(0);
         let by_frequency = codes.most_frequent.iter().copied();
-        let neighbours = NeighboursBuilder::new(by_frequency, terms, doc_count, ordinal_count, thresholds);
+        let word_pairs = WordPairsBuilder::new(by_frequency, terms, doc_count, ordinal_count, thresholds);
         TokensBuilder {
             codes,
-            neighbours,
+            word_pairs,
             encoder,
             shapes: HashMap::default(),
             shape_bytes: Vec::new(),
@@ -94,7 +94,7 @@ impl TokensBuilder {
         let mut start = 0;
         for &(_, end) in fields {
             put_varint(out, u64::from(end - start));
-            self.neighbours.push(doc, &tokens[start as usize..end as usize]);
+            self.word_pairs.push(doc, &tokens[start as usize..end as usize]);
             start = end;
         }
         let encoder = self.encoder.as_slice();
@@ -130,7 +130,7 @@ impl TokensBuilder {
         put_monotone(&mut section, &self.shape_offsets);
         section.extend_from_slice(&self.shape_bytes);
         file.section(SectionKind::TokenCodes, 0, &section)?;
-        for (kind, section) in self.neighbours.finish() {
+        for (kind, section) in self.word_pairs.finish() {
             file.section(kind, 0, &section)?;
         }
         Ok(self.token_count)

@@ -4,12 +4,12 @@ use lamina_text::id::{FIRST_TERM, FieldId, GAP, Gap, HOLE, TermOrdinal};
 
 use super::vocabulary::{SortedTerms, Vocabulary};
 use crate::segment::format::{POSITIONS_MAX, SectionKind, SectionWriter, TERM_BYTES_MAX};
-use crate::segment::neighbours::CountedTerm;
 use crate::segment::postings::{
     FieldSetTable, GrowingSets, GrownSets, Mark, Posting, PostingsBuilder, UnionsBuilder, zone_of,
 };
 use crate::segment::terms::TermsBuilder;
 use crate::segment::tokens::{TokenCodes, TokensBuilder};
+use crate::segment::word_pairs::CountedTerm;
 use crate::segment::{ListThresholds, SegmentError};
 use std::sync::Arc;
 

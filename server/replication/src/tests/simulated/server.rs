@@ -20,12 +20,12 @@ use crate::chain::{Chain, Holder, Rules, Setback, newest_root};
 use crate::heartbeat::Pulse;
 use crate::journal::Ledger;
 use crate::known::{Known, newest_to_go_on_from};
+use crate::known_root::KnownRoot;
 use crate::position::Position;
 use crate::prepare::may_publish;
 use crate::quarantined::tasks_of;
 use crate::role::by_store;
 use crate::root::{PublishedIndex, Root};
-use crate::seen::Seen;
 use crate::store::Objects;
 
 const RULES: Rules = Rules { names, roots_kept: 3 };
@@ -179,7 +179,7 @@ impl Process {
 
     /// Remembers the store by a root of it.
     pub(super) fn remember(&self, root: &Root) {
-        self.disk.borrow_mut().known = Some(Known::of(Seen::of(root, &self.world.address)));
+        self.disk.borrow_mut().known = Some(Known::of(KnownRoot::of(root, &self.world.address)));
         self.world.knows(self.server);
     }
 

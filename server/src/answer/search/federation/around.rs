@@ -5,7 +5,7 @@ use lamina_protocol::wire::multi_search::Federation;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::facets::{Counted, merged as merged_facets};
+use super::facets::{IndexFacets, merged as merged_facets};
 use super::merge::{Merged, MergedHit};
 use super::{Ran, explain};
 use crate::answer::search::answer::{paging, report_degraded};
@@ -27,7 +27,7 @@ impl Around<'_> {
         self,
         ran: &[Ran<'_>],
         merged: &Merged<'_>,
-        counted: &[Counted],
+        counted: &[IndexFacets],
         out: &mut Written,
     ) -> ApiResult<Map<String, Value>> {
         let mut fields = Map::new();
@@ -67,7 +67,7 @@ impl Around<'_> {
     }
 
     /// The counts of facets: merged, or for each index.
-    fn put_facets(self, counted: &[Counted], out: &mut Written, fields: &mut Map<String, Value>) -> ApiResult<()> {
+    fn put_facets(self, counted: &[IndexFacets], out: &mut Written, fields: &mut Map<String, Value>) -> ApiResult<()> {
         match self.federation.merge_facets {
             Some(options) => {
                 let facets = merged_facets(counted, options.values_max())?;
@@ -80,7 +80,7 @@ impl Around<'_> {
                 if !is_merged_elsewhere {
                     out.cut_by(counted.iter().flat_map(|one| one.facets.cuts()));
                 }
-                let shown = if is_merged_elsewhere { Counted::to_be_merged } else { Counted::shown };
+                let shown = if is_merged_elsewhere { IndexFacets::to_be_merged } else { IndexFacets::shown };
                 let by_index = counted.iter().map(|one| (one.name.clone(), shown(one)));
                 fields.insert("facetsByIndex".into(), Value::Object(by_index.collect()));
             }

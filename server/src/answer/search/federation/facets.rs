@@ -33,7 +33,7 @@ impl ValuesWanted {
 
 /// The facets of an index.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Counted {
+pub(crate) struct IndexFacets {
     /// Name of the index in the request.
     pub(crate) name: String,
     /// Server and uid of the index: two names may mean the same one.
@@ -54,7 +54,7 @@ pub(super) fn count_by_index(
     candidates: &Candidates<'_>,
     matched: Option<&Candidates<'_>>,
     context: &Context,
-) -> ApiResult<Vec<Counted>> {
+) -> ApiResult<Vec<IndexFacets>> {
     let wanted = context.values_wanted;
     let mut counted = Vec::with_capacity(federation.facets_by_index.len());
     for (name, names) in &federation.facets_by_index {
@@ -82,7 +82,7 @@ pub(super) fn count_by_index(
         }
         if is_searched {
             let index = (0, target.uid.to_owned());
-            counted.push(Counted { name: name.clone(), index, faceting: faceting.clone(), facets });
+            counted.push(IndexFacets { name: name.clone(), index, faceting: faceting.clone(), facets });
         }
     }
     Ok(counted)
@@ -95,8 +95,8 @@ pub(super) fn unused_note(uid: &str) -> String {
 
 /// One facet for each name: counts added by value, in the order that the indexes agree on. An index that was asked for by two
 /// names counts once.
-pub(crate) fn merged(counted: &[Counted], values_max: usize) -> ApiResult<Facets> {
-    let mut by_name: BTreeMap<&str, Vec<(&Counted, &FieldFacet)>> = BTreeMap::new();
+pub(crate) fn merged(counted: &[IndexFacets], values_max: usize) -> ApiResult<Facets> {
+    let mut by_name: BTreeMap<&str, Vec<(&IndexFacets, &FieldFacet)>> = BTreeMap::new();
     for one in counted {
         for facet in &one.facets.0 {
             let same = by_name.entry(&facet.name).or_default();
@@ -125,13 +125,13 @@ pub(crate) fn index_of<'a>(name: &'a str, value: &'a Value) -> &'a str {
     value[INDEX].as_str().unwrap_or(name)
 }
 
-impl Counted {
+impl IndexFacets {
     /// A value of `facetsByIndex`.
     pub(super) fn shown(&self) -> Value {
         json!({ "distribution": self.facets.distribution(), "stats": self.facets.stats() })
     }
 
-    /// Returns the same as [`Counted::shown`], with additional data for a server that merges it with others.
+    /// Returns the same as [`IndexFacets::shown`], with additional data for a server that merges it with others.
     pub(super) fn to_be_merged(&self) -> Value {
         let mut shown = self.shown();
         let lists = self.facets.0.iter().map(|facet| {
@@ -147,9 +147,9 @@ impl Counted {
         shown
     }
 
-    /// Reads what [`Counted::to_be_merged`] writes, of the server at the position `server`. Servers of another make show values only: in an order that they do not
+    /// Reads what [`IndexFacets::to_be_merged`] writes, of the server at the position `server`. Servers of another make show values only: in an order that they do not
     /// name, and without a word of those that they left out, so that any list may lack some.
-    pub(crate) fn read(name: &str, value: &Value, server: usize) -> Counted {
+    pub(crate) fn read(name: &str, value: &Value, server: usize) -> IndexFacets {
         let values_max = value["maxValuesPerFacet"].as_u64().and_then(|max| usize::try_from(max).ok());
         let mut faceting =
             Faceting { max_values_per_facet: values_max.unwrap_or(usize::MAX), sort_facet_values_by: BTreeMap::new() };
@@ -182,13 +182,13 @@ impl Counted {
             });
         }
         let index = (server, index_of(name, value).to_owned());
-        Counted { name: name.to_owned(), index, faceting, facets: Facets(facets) }
+        IndexFacets { name: name.to_owned(), index, faceting, facets: Facets(facets) }
     }
 }
 
 /// One index that several servers have: the first that names an order of a facet decides it for all, and the shortest
 /// lists bound how many values are known.
-pub(crate) fn agree(parts: &mut [Counted]) {
+pub(crate) fn agree(parts: &mut [IndexFacets]) {
     let mut agreed = Faceting { max_values_per_facet: usize::MAX, sort_facet_values_by: BTreeMap::new() };
     for part in &*parts {
         agreed.max_values_per_facet = agreed.max_values_per_facet.min(part.faceting.max_values_per_facet);
@@ -220,7 +220,7 @@ fn different_orders(facet: &str, uid: &str, order: FacetOrder, other: &str, know
 mod tests {
     use super::*;
 
-    fn counted(uid: &str, order: FacetOrder, values: &[(&str, u64)]) -> Counted {
+    fn counted(uid: &str, order: FacetOrder, values: &[(&str, u64)]) -> IndexFacets {
         let facet = FieldFacet {
             name: "genre".into(),
             values: values.iter().map(|(value, count)| ((*value).to_owned(), *count)).collect(),
@@ -230,7 +230,7 @@ mod tests {
         };
         let mut faceting = Faceting { max_values_per_facet: 7, ..Faceting::default() };
         faceting.sort_facet_values_by.insert("genre".into(), order);
-        Counted { name: uid.into(), index: (0, uid.into()), faceting, facets: Facets(vec![facet]) }
+        IndexFacets { name: uid.into(), index: (0, uid.into()), faceting, facets: Facets(vec![facet]) }
     }
 
     #[test]
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn an_index_of_two_names_counts_once() {
-        let of = |name: &str, index: (usize, &str)| Counted {
+        let of = |name: &str, index: (usize, &str)| IndexFacets {
             name: name.into(),
             index: (index.0, index.1.into()),
             ..counted("a", FacetOrder::Count, &[("1", 3)])
@@ -257,29 +257,29 @@ mod tests {
     fn other_servers_read_the_same() {
         let mut sent = counted("a", FacetOrder::Count, &[("1", 3), ("02", 4), ("x", 5)]);
         sent.faceting.sort_facet_values_by.remove("*");
-        assert_eq!(Counted::read("a", &sent.to_be_merged(), 0), sent);
+        assert_eq!(IndexFacets::read("a", &sent.to_be_merged(), 0), sent);
     }
 
     #[test]
     fn what_others_do_not_say() {
         let sent =
             json!({"distribution": {"genre": {"1": 3, "x": 5, "2": 1}, "kind": {}}, "stats": {"genre": {"min": 1.0}}});
-        let read = Counted::read("a", &sent, 0);
+        let read = IndexFacets::read("a", &sent, 0);
         assert_eq!(read.faceting.max_values_per_facet, usize::MAX);
         let sent: Vec<_> = read.facets.0.iter().map(|facet| (&facet.numbers[..], facet.is_cut, facet.stats)).collect();
         assert_eq!(sent, [(&[(0, 3)][..], true, None), (&[][..], false, None)]);
         for odd in [json!(null), json!([]), json!({"distribution": 1}), json!({"distribution": {"genre": [1]}})] {
-            assert!(Counted::read("a", &odd, 0).facets.0.iter().all(|facet| facet.values.is_empty()), "{odd}");
+            assert!(IndexFacets::read("a", &odd, 0).facets.0.iter().all(|facet| facet.values.is_empty()), "{odd}");
         }
         let lies =
             json!({"distribution": {"genre": {"x": -1}}, "lists": {"genre": {"order": "size", "numbers": {"x": 9}}}});
-        let read = Counted::read("a", &lies, 0);
+        let read = IndexFacets::read("a", &lies, 0);
         assert_eq!((&read.facets.0[0].numbers[..], read.facets.0[0].values[0].1), (&[][..], 0));
     }
 
     #[test]
     fn servers_of_one_index_agree() {
-        let silent = Counted::read("a", &json!({"distribution": {"genre": {"1": 3}}}), 0);
+        let silent = IndexFacets::read("a", &json!({"distribution": {"genre": {"1": 3}}}), 0);
         let mut parts = [silent, counted("a", FacetOrder::Count, &[]), counted("a", FacetOrder::Alpha, &[])];
         agree(&mut parts);
         let sent = parts.map(|part| (part.faceting.order_of("genre"), part.faceting.max_values_per_facet));

@@ -25,7 +25,7 @@ pub(crate) mod federated {
     pub(crate) use super::details::different;
     pub(crate) use super::distinct::{DISTINCT_VALUES, DistinctValues, distinct_values};
     pub(crate) use super::explain::EXPLAINED;
-    pub(crate) use super::facets::{Counted, agree, index_of, merged as merged_facets};
+    pub(crate) use super::facets::{IndexFacets, agree, index_of, merged as merged_facets};
     pub(crate) use super::order::Weighted;
 }
 

@@ -14,17 +14,17 @@ use lamina_engine::index::{CommitNote, Index, IndexError, Operation, OperationEr
 use serde_json::{Map, Value};
 
 /// For all embedders of a dump together, until they can be used: models are loaded, providers say how long their vectors are.
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const EMBEDDERS_TIME: Duration = Duration::from_secs(20);
 
 /// Remaining time that the import waits.
 #[derive(Debug)]
-pub(super) struct Patience {
+pub(super) struct WaitingTime {
     left: Cell<Duration>,
 }
 
-impl Patience {
-    pub(super) fn new(total: Duration) -> Patience {
-        Patience { left: Cell::new(total) }
+impl WaitingTime {
+    pub(super) fn new(total: Duration) -> WaitingTime {
+        WaitingTime { left: Cell::new(total) }
     }
 
     /// Does `work`, whose flag is set when the patience has ended.
@@ -68,7 +68,7 @@ pub(super) enum Refusal {
 pub(super) fn apply_settings(
     index: &Index,
     mut patch: SettingsPatch,
-    patience: &Patience,
+    patience: &WaitingTime,
 ) -> Result<Option<SettingsPatch>, Refusal> {
     let apply =
         |patch: &SettingsPatch, flag: &AtomicBool| apply(index, &[Operation::Settings(Box::new(patch.clone()))], flag);
@@ -78,7 +78,7 @@ pub(super) fn apply_settings(
     }
     let prepare = |flag: &AtomicBool| index.prepare(&patch, &Progress::new(), flag).map_err(Refusal::from);
     let reason = match patience.during(|flag| prepare(flag).and_then(|_| apply(&patch, flag))) {
-        Err(Refusal::Index(IndexError::Cancelled)) => format!("they do not answer in {PATIENCE:?}"),
+        Err(Refusal::Index(IndexError::Cancelled)) => format!("they do not answer in {EMBEDDERS_TIME:?}"),
         Err(Refusal::Index(IndexError::Embedding(EmbeddingError::Unusable(failure)))) => failure.to_string(),
         other => return other.map(|()| None),
     };
@@ -108,9 +108,9 @@ mod tests {
 
     #[test]
     fn patience_ends_and_is_shared() {
-        let patience = Patience::new(Duration::from_millis(20));
+        let patience = WaitingTime::new(Duration::from_millis(20));
         assert_eq!(patience.during(|_| 7), 7);
-        let waits = |patience: &Patience| {
+        let waits = |patience: &WaitingTime| {
             patience.during(|flag| {
                 while !flag.load(Ordering::Relaxed) {
                     std::thread::yield_now();
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(patience.left.get(), Duration::ZERO);
         // There is none for another one.
         waits(&patience);
-        let patience = Patience::new(Duration::from_secs(3600));
+        let patience = WaitingTime::new(Duration::from_secs(3600));
         assert!(!patience.during(|flag| flag.load(Ordering::Relaxed)));
         assert!(patience.left.get() > Duration::from_secs(3000));
     }

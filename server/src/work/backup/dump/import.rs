@@ -28,7 +28,7 @@ use thiserror::Error;
 use uuid::Uuid;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use super::embedders::{PATIENCE, Patience, Refusal, apply, apply_settings, of_waiting};
+use super::embedders::{EMBEDDERS_TIME, Refusal, WaitingTime, apply, apply_settings, of_waiting};
 use super::layout::{
     ALIASES, AliasLine, BATCHES, BatchLine, CHATS, DOCUMENTS, FEATURES, INDEX_METADATA, INDEXES, INSTANCE_UID,
     IndexMetadata, KEYS, METADATA, Metadata, NETWORK, OTHER_CHATS, OWN, OWN_BATCHES, OWN_TASKS, PAYLOADS, RULES,
@@ -263,7 +263,7 @@ impl Unpacked<'_> {
             Err(source) => return Err(DumpError::Io { path: root, source }),
         };
         let (mut indexes, mut late) = (Imported::new(), Late::new());
-        let patience = Patience::new(PATIENCE);
+        let patience = WaitingTime::new(EMBEDDERS_TIME);
         for entry in entries {
             let entry = entry.map_err(io_error(&root))?;
             let Some(name) = entry.file_name().to_str().filter(|_| entry.path().is_dir()).map(str::to_owned) else {
@@ -299,7 +299,7 @@ impl Unpacked<'_> {
         index: &Index,
         folder: &str,
         metadata: &IndexMetadata,
-        patience: &Patience,
+        patience: &WaitingTime,
     ) -> Result<Option<SettingsPatch>, DumpError> {
         let refuse = |reason: Refusal| DumpError::Index { uid: metadata.uid.clone(), reason: reason.to_string() };
         let (mut operations, mut late) = (Vec::new(), None);

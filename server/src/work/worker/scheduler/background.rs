@@ -165,9 +165,9 @@ impl Background {
 
 /// Names that tasks hold which have to wait: later tasks that touch one wait, too.
 #[derive(Default)]
-pub(super) struct Held(BTreeSet<String>);
+pub(super) struct NamesInUse(BTreeSet<String>);
 
-impl Held {
+impl NamesInUse {
     fn touches(&self, task: &Queued) -> bool {
         task.index_uid.as_ref().is_some_and(|uid| self.0.contains(uid))
             || self.0.iter().any(|uid| task.content.involves(uid))
@@ -190,7 +190,7 @@ impl Held {
 
 impl Worker {
     /// Returns whether a task may be carried out now; `held` remembers those before it that may not.
-    pub(super) fn may_begin(&self, task: &Queued, held: &mut Held) -> bool {
+    pub(super) fn may_begin(&self, task: &Queued, held: &mut NamesInUse) -> bool {
         let waits = held.touches(task) || self.background.holds(task, &self.instance);
         if waits {
             held.add(task);

@@ -9,7 +9,7 @@ use lamina_protocol::wire::settings::merged;
 
 use super::super::batch::{Growing, IndexFacts, Offer, Strategy};
 use super::Worker;
-use super::background::Held;
+use super::background::NamesInUse;
 
 /// Types that are carried out before tasks about documents and settings, the most urgent one first.
 const BEFORE_OTHERS: [Kind; 4] = [Kind::IndexCompaction, Kind::Export, Kind::SnapshotCreation, Kind::DumpCreation];
@@ -59,7 +59,7 @@ impl Worker {
             return Ok(Some(Plan::new(first, &strategy)));
         }
         let first = if self.background.holds_any() {
-            let mut held = Held::default();
+            let mut held = NamesInUse::default();
             store.first_enqueued(|task| self.may_begin(task, &mut held))?
         } else {
             store.oldest_enqueued()?

@@ -86,7 +86,7 @@ pub(super) fn register(language: &mut Language) {
         stdlib::RenderTag.into(),
     ];
     for tag in tags {
-        language.tags.register(tag.reflection().tag().to_owned(), Counted(tag).into());
+        language.tags.register(tag.reflection().tag().to_owned(), SteppedTag(tag).into());
     }
 }
 
@@ -112,9 +112,9 @@ impl ParseBlock for Nested {
 
 /// A tag of the library.
 #[derive(Clone)]
-struct Counted(Box<dyn ParseTag>);
+struct SteppedTag(Box<dyn ParseTag>);
 
-impl ParseTag for Counted {
+impl ParseTag for SteppedTag {
     fn parse(&self, arguments: TagTokenIter<'_>, language: &Language) -> Result<Box<dyn Renderable>> {
         Ok(Box::new(Step(self.0.parse(arguments, language)?)))
     }

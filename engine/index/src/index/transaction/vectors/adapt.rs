@@ -16,7 +16,7 @@ use super::super::super::progress::Phase;
 use super::super::super::settings::{EmbedderSettings, Settings};
 use super::super::super::snapshot::SegmentView;
 use super::super::document_runs::{for_each_document, runs_of};
-use super::super::document_writer::Reading;
+use super::super::document_writer::DocumentContext;
 use super::super::geo::document_id_json;
 use super::super::resources::Resources;
 use super::super::threads::check;
@@ -64,7 +64,7 @@ fn work(old: Option<&EmbedderSettings>, new: &EmbedderSettings, searchable_chang
 /// Embedders that can't be used, texts that get no vectors, and data of documents that is no vector of the embedder's size.
 pub(in super::super) fn adapt_vectors(
     resources: &Resources<'_>,
-    reading: Reading<'_>,
+    reading: DocumentContext<'_>,
     old: &Settings,
     segments: &[SegmentView],
 ) -> Result<Option<Vec<SegmentView>>, IndexError> {
@@ -96,7 +96,7 @@ pub(in super::super) fn adapt_vectors(
 /// The errors of [`adapt_vectors`].
 pub(in super::super) fn prepare_vectors(
     resources: &Resources<'_>,
-    reading: Reading<'_>,
+    reading: DocumentContext<'_>,
     old: &Settings,
     segments: &[SegmentView],
 ) -> Result<BTreeMap<String, EmbedFailure>, IndexError> {
@@ -161,7 +161,7 @@ fn changed(
 
 pub(super) struct Adaptation<'a> {
     pub(super) resources: &'a Resources<'a>,
-    pub(super) reading: Reading<'a>,
+    pub(super) reading: DocumentContext<'a>,
     pub(super) embedders: &'a [ActiveEmbedder],
     pub(super) works: &'a [Work],
     pub(super) log: &'a EmbeddingLog,
@@ -169,13 +169,13 @@ pub(super) struct Adaptation<'a> {
 
 /// The vectors of one segment in the making.
 #[derive(Default)]
-pub(super) struct Beside(pub(super) Vec<VectorsBuilder>);
+pub(super) struct SegmentVectors(pub(super) Vec<VectorsBuilder>);
 
 /// One part in this many of the memory of a batch may hold rows: while they grow, two copies of them are there, the new one
 /// twice as long.
 const ROWS_MEMORY_DIVISOR: usize = 4;
 
-impl Beside {
+impl SegmentVectors {
     /// Puts rows into files when they take more memory than they may.
     pub(super) fn make_room(&mut self, resources: &Resources<'_>) -> Result<(), IndexError> {
         if self.0.iter().map(VectorsBuilder::movable_bytes).sum::<usize>()
@@ -192,7 +192,7 @@ impl Beside {
     }
 }
 
-impl VectorTarget for Beside {
+impl VectorTarget for SegmentVectors {
     fn vectors(&mut self, embedder: &str, shape: VectorShape) -> &mut VectorsBuilder {
         let position = self.0.iter().position(|vectors| vectors.name() == embedder).unwrap_or_else(|| {
             self.0.push(VectorsBuilder::new(embedder, shape));
@@ -236,7 +236,13 @@ fn stays(embedder: &ActiveEmbedder, work: Work, stored: &StoredVectors<'_>, shap
 }
 
 /// Keeps vectors of another size than the embedder makes now beside the others. The document waits for none.
-fn set_aside(beside: &mut Beside, embedder: &ActiveEmbedder, doc: u32, stored: StoredVectors<'_>, shape: VectorShape) {
+fn set_aside(
+    beside: &mut SegmentVectors,
+    embedder: &ActiveEmbedder,
+    doc: u32,
+    stored: StoredVectors<'_>,
+    shape: VectorShape,
+) {
     beside.vectors(&name_aside(embedder.name(), shape.dimensions), shape).copy(doc, stored, shape);
     beside.vectors(embedder.name(), embedder.shape).set::<&[f32]>(doc, VectorState::supplied(false), 0, &[]);
 }
@@ -252,7 +258,7 @@ impl Adaptation<'_> {
         let (resources, reader) = (self.resources, &segment.reader);
         let missing = Missing::default();
         let mut documents = DocumentVectors::new(resources, self.reading, self.embedders, &missing, self.log);
-        let mut beside = Beside::default();
+        let mut beside = SegmentVectors::default();
         for embedder in self.embedders {
             // Masks vectors of an embedder of the same name that is gone.
             if reader.vectors_of(embedder.name()).is_some() {
@@ -280,7 +286,7 @@ impl Adaptation<'_> {
         let (resources, reader) = (self.resources, &segment.reader);
         let missing = Missing::default();
         let mut documents = DocumentVectors::new(resources, self.reading, self.embedders, &missing, self.log);
-        let mut beside = Beside::default();
+        let mut beside = SegmentVectors::default();
         for run in runs_of(reader.doc_count()) {
             check(resources.cancelled)?;
             let done = u64::from(run.end - run.start);
@@ -295,7 +301,7 @@ impl Adaptation<'_> {
     }
 
     /// The segment with these vectors in the place of those that it has of the same embedders.
-    pub(super) fn put_beside(&self, segment: &SegmentView, beside: &Beside) -> Result<SegmentView, IndexError> {
+    pub(super) fn put_beside(&self, segment: &SegmentView, beside: &SegmentVectors) -> Result<SegmentView, IndexError> {
         if beside.0.is_empty() {
             return Ok(segment.clone());
         }
@@ -314,7 +320,7 @@ impl Adaptation<'_> {
     pub(super) fn document(
         &self,
         documents: &mut DocumentVectors<'_>,
-        beside: &mut Beside,
+        beside: &mut SegmentVectors,
         reader: &SegmentReader,
         doc: u32,
         json: &[u8],
@@ -359,7 +365,7 @@ impl Adaptation<'_> {
     /// Keeps stored vectors, if they have the size of the others.
     fn keep(
         &self,
-        beside: &mut Beside,
+        beside: &mut SegmentVectors,
         embedder: &ActiveEmbedder,
         doc: u32,
         plain: &[u8],
@@ -381,7 +387,7 @@ impl Adaptation<'_> {
     /// Takes what the document says of its vectors; `false` when they are to be made.
     fn take_supplied(
         &self,
-        beside: &mut Beside,
+        beside: &mut SegmentVectors,
         embedder: &ActiveEmbedder,
         doc: u32,
         plain: &[u8],

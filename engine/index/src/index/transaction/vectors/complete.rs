@@ -11,11 +11,11 @@ use super::super::super::error::IndexError;
 use super::super::super::progress::Phase;
 use super::super::super::snapshot::SegmentView;
 use super::super::document_runs::{for_each_document, runs_of};
-use super::super::document_writer::Reading;
+use super::super::document_writer::DocumentContext;
 use super::super::resources::Resources;
 use super::super::threads::check;
 use super::active::{ActiveEmbedder, When};
-use super::adapt::{Adaptation, Beside, Work};
+use super::adapt::{Adaptation, SegmentVectors, Work};
 use super::document_vectors::{DocumentVectors, VectorTarget};
 use super::missing::Missing;
 
@@ -25,7 +25,7 @@ use super::missing::Missing;
 /// What has nothing to do with embedders and texts.
 pub(in super::super) fn embed_waiting(
     resources: &Resources<'_>,
-    reading: Reading<'_>,
+    reading: DocumentContext<'_>,
     segments: &[SegmentView],
 ) -> Result<(Vec<SegmentView>, Embedded), IndexError> {
     let log = EmbeddingLog::default();
@@ -70,7 +70,7 @@ impl Adaptation<'_> {
         };
         let missing = Missing::default();
         let mut documents = DocumentVectors::new(resources, self.reading, self.embedders, &missing, self.log);
-        let mut beside = Beside::default();
+        let mut beside = SegmentVectors::default();
         for run in runs_of(reader.doc_count()) {
             check(resources.cancelled)?;
             let waiting = run.clone().filter(|doc| is_waiting(*doc)).count() as u64;

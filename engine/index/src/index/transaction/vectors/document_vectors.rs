@@ -14,7 +14,7 @@ use super::super::super::document_vectors::embedder_of;
 use super::super::super::embedding::{Asking, EmbedFailure, Embedder, EmbeddingError, EmbeddingLog, Misspelt};
 use super::super::super::error::IndexError;
 use super::super::super::settings::{Settings, VECTORS_FIELD};
-use super::super::document_writer::Reading;
+use super::super::document_writer::DocumentContext;
 use super::super::geo::document_id_json;
 use super::super::resources::Resources;
 use super::super::threads::check;
@@ -81,7 +81,7 @@ struct Document<'t> {
 impl<'a> DocumentVectors<'a> {
     pub(in super::super) fn new(
         resources: &'a Resources<'a>,
-        reading: Reading<'a>,
+        reading: DocumentContext<'a>,
         embedders: &'a [ActiveEmbedder],
         missing: &'a Missing,
         log: &'a EmbeddingLog,

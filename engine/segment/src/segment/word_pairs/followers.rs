@@ -305,7 +305,7 @@ impl Followers {
 
 #[cfg(test)]
 mod tests {
-    use super::super::builder::NeighboursBuilder;
+    use super::super::builder::WordPairsBuilder;
     use super::super::tests::{CELL_STARTS, ORDINALS, cells, everywhere, example, followers_builder, opened};
     use super::*;
     use crate::segment::ListThresholds;
@@ -313,13 +313,13 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
 
-    fn neighbours_builder(
+    fn word_pairs_builder(
         words: Vec<(TermOrdinal, u32)>,
         cells: Cells,
         doc_count: u32,
         ordinal_count: u32,
-    ) -> NeighboursBuilder {
-        NeighboursBuilder::of(words, cells, doc_count, ordinal_count, &ListThresholds::SMALL)
+    ) -> WordPairsBuilder {
+        WordPairsBuilder::of(words, cells, doc_count, ordinal_count, &ListThresholds::SMALL)
     }
 
     #[test]
@@ -341,7 +341,7 @@ mod tests {
     fn lists_spare_enough_of_the_documents_with_both_words() {
         let is_known = |holding: u32, following: u32| {
             let cells = cells(&[("a", 6000), ("b", holding)], 6000);
-            let mut builder = neighbours_builder(vec![(2, 6000)], cells, 6000, 4);
+            let mut builder = word_pairs_builder(vec![(2, 6000)], cells, 6000, 4);
             (0..following).for_each(|doc| builder.push(doc, &[2, 3]));
             opened(builder, 6000).next_in(2, 3..4).is_some()
         };
@@ -358,7 +358,7 @@ mod tests {
         const COUNT: u32 = WORDS_MAX as u32 + 5;
         let words = (2..2 + COUNT).map(|word| (word, 100 + word)).collect();
         let terms = (0..COUNT).map(|_| ("a", 1)).collect::<Vec<_>>();
-        let mut builder = neighbours_builder(words, cells(&terms, 1000), 1000, FIRST_TERM + COUNT);
+        let mut builder = word_pairs_builder(words, cells(&terms, 1000), 1000, FIRST_TERM + COUNT);
         (2..1 + COUNT).for_each(|word| builder.push(word, &[word, word + 1]));
         let pairs = opened(builder, 1000);
         let known: Vec<bool> = (2..2 + COUNT).map(|word| pairs.next_in(word, 2..3).is_some()).collect();
@@ -375,7 +375,7 @@ mod tests {
         let terms: Vec<(&str, u32)> = terms.iter().map(String::as_str).zip((0..).map(doc_freq)).collect();
         let words: Vec<TermOrdinal> = (2..2 + TERM_COUNT).step_by(100).collect();
         let frequent = everywhere(words.iter().copied(), DOCS);
-        let mut builder = neighbours_builder(frequent, cells(&terms, 1_000_000), DOCS, FIRST_TERM + TERM_COUNT);
+        let mut builder = word_pairs_builder(frequent, cells(&terms, 1_000_000), DOCS, FIRST_TERM + TERM_COUNT);
         let budget = Budget::new(DOCS, &ListThresholds::SMALL);
         let mut random = 1u64;
         for doc in 0..DOCS {
@@ -407,7 +407,7 @@ mod tests {
         const DOCS: u32 = 40;
         let terms: Vec<String> = (0..600).map(|at| format!("{at:03}")).collect();
         let terms: Vec<(&str, u32)> = terms.iter().map(|term| (term.as_str(), 1)).collect();
-        let mut builder = neighbours_builder(everywhere(2..20, DOCS), cells(&terms, 64), DOCS, FIRST_TERM + 600);
+        let mut builder = word_pairs_builder(everywhere(2..20, DOCS), cells(&terms, 64), DOCS, FIRST_TERM + 600);
         let budget = Budget::new(DOCS, &ListThresholds::SMALL);
         for doc in 0..DOCS {
             for word in 2..20 {

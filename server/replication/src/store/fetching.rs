@@ -30,7 +30,7 @@ pub(crate) struct Wanted {
 }
 
 /// A file of which some pieces are there.
-struct Arriving<'a> {
+struct PartialFile<'a> {
     wanted: &'a Wanted,
     unfinished: PathBuf,
     /// The checksums of its pieces, each once it is there.
@@ -38,7 +38,7 @@ struct Arriving<'a> {
 }
 
 /// The name of a file until all of it is there.
-pub(crate) fn unfinished_path(path: &Path) -> PathBuf {
+pub(crate) fn staging_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".tmp");
     PathBuf::from(name)
@@ -60,15 +60,15 @@ impl ObjectStore {
     /// The first of [`ObjectError::Missing`], [`ObjectError::Damaged`], or what the store or this machine says;
     /// [`StorageError::Cancelled`] once it does not go on.
     pub(crate) fn fetch_all(&self, wanted: &[Wanted], goes_on: &(dyn Fn() -> bool + Sync)) -> Result<(), ObjectError> {
-        let arriving = wanted.iter().map(Arriving::new).collect::<Result<Vec<_>, _>>()?;
-        let count = |file: &Arriving<'_>| 0..file.pieces.len();
-        let all: Vec<(&Arriving<'_>, usize)> =
-            arriving.iter().flat_map(|file| count(file).map(move |number| (file, number))).collect();
+        let fetching = wanted.iter().map(PartialFile::new).collect::<Result<Vec<_>, _>>()?;
+        let count = |file: &PartialFile<'_>| 0..file.pieces.len();
+        let all: Vec<(&PartialFile<'_>, usize)> =
+            fetching.iter().flat_map(|file| count(file).map(move |number| (file, number))).collect();
         let fetched = self.each(&all, |(file, number)| match goes_on() {
             true => file.fetch(self, *number),
             false => Err(StorageError::Cancelled.into()),
         });
-        let finished: Vec<Result<(), ObjectError>> = arriving.into_iter().map(Arriving::finish).collect();
+        let finished: Vec<Result<(), ObjectError>> = fetching.into_iter().map(PartialFile::finish).collect();
         fetched.and_then(|()| finished.into_iter().collect())
     }
 
@@ -115,12 +115,12 @@ impl ObjectStore {
     }
 }
 
-impl<'a> Arriving<'a> {
-    fn new(wanted: &'a Wanted) -> Result<Arriving<'a>, ObjectError> {
-        let unfinished = unfinished_path(&wanted.path);
+impl<'a> PartialFile<'a> {
+    fn new(wanted: &'a Wanted) -> Result<PartialFile<'a>, ObjectError> {
+        let unfinished = staging_path(&wanted.path);
         File::create(&unfinished).map_err(ObjectError::io(&unfinished))?;
         let pieces = pieces(wanted.bytes).map(|range| (range, OnceLock::new())).collect();
-        Ok(Arriving { wanted, unfinished, pieces })
+        Ok(PartialFile { wanted, unfinished, pieces })
     }
 
     fn fetch(&self, store: &ObjectStore, number: usize) -> Result<(), ObjectError> {

@@ -15,7 +15,7 @@ const FILE: &str = "store.json";
 /// A root that a server has published or followed, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Seen {
+pub(super) struct KnownRoot {
     pub(super) address: String,
     /// The identity of the store.
     pub(super) store: Uuid,
@@ -26,9 +26,9 @@ pub(super) struct Seen {
     pub(super) next_task: u32,
 }
 
-impl Seen {
-    pub(super) fn of(root: &Root, address: &StoreAddress) -> Seen {
-        Seen {
+impl KnownRoot {
+    pub(super) fn of(root: &Root, address: &StoreAddress) -> KnownRoot {
+        KnownRoot {
             address: address.to_string(),
             store: root.store,
             root: root.number,
@@ -40,7 +40,7 @@ impl Seen {
     }
 
     /// Reads the state of the server with the database in `folder`, if it has published.
-    pub(super) fn read(folder: &Path) -> Option<Seen> {
+    pub(super) fn read(folder: &Path) -> Option<KnownRoot> {
         read_state(folder, FILE).ok()
     }
 

@@ -94,14 +94,14 @@ impl TriplesBuilder {
         let listed = |pair| (least..=pairs.listed_max()).contains(&pairs.doc_freq(pair));
         let mut entries: Vec<(Triple, bool, Vec<DocId>)> = Vec::new();
         for middle in 0..pairs.word_count {
-            let neighbours = |pair: &dyn Fn(usize) -> usize| -> Vec<(usize, DocSet)> {
+            let word_pairs = |pair: &dyn Fn(usize) -> usize| -> Vec<(usize, DocSet)> {
                 let mut words: Vec<usize> = (0..pairs.word_count).filter(|&word| listed(pair(word))).collect();
                 words.sort_by_key(|&word| std::cmp::Reverse(pairs.doc_freq(pair(word))));
                 words.truncate(NEIGHBOURS_MAX);
                 words.into_iter().map(|word| (word, pairs.docs(pair(word)).into_bitset(pairs.doc_count))).collect()
             };
-            let before = neighbours(&|word| pairs.pair(word, middle));
-            let behind = neighbours(&|word| pairs.pair(middle, word));
+            let before = word_pairs(&|word| pairs.pair(word, middle));
+            let behind = word_pairs(&|word| pairs.pair(middle, word));
             for (first, have_left) in &before {
                 for (last, have_right) in &behind {
                     if have_left.and_len(have_right) < least {
@@ -128,7 +128,7 @@ mod tests {
     use super::super::tests::{builder, built, with_triples};
     use super::*;
     use crate::segment::format::SectionKind;
-    use crate::segment::neighbours::Known;
+    use crate::segment::word_pairs::Known;
     use lamina_text::id::TermOrdinal;
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};

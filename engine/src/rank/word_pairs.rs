@@ -23,21 +23,21 @@ const WORDS_MAX: usize = 4096;
 const RARE_SHARE: u64 = 2;
 
 /// The words of a level that cost least when they are next to each other.
-pub(super) struct Neighbours {
-    pairs: Vec<[Neighbour; 2]>,
+pub(super) struct WordPairs {
+    pairs: Vec<[PairSide; 2]>,
 }
 
 /// Words by which a node can be adjacent to its neighbour.
-struct Neighbour {
+struct PairSide {
     /// The word, or the completions of a prefix.
     words: Range<TermOrdinal>,
     /// Synonyms and forms of the word, and misspelt words if those count; of one of several words, the nearer one.
     others: Vec<TermOrdinal>,
 }
 
-impl Neighbour {
+impl PairSide {
     /// `side`: 0 when it stands before its neighbour, 1 when behind. `None` for a phrase.
-    fn new(expansion: &Expansion, side: usize, matched: Match, options: &QueryOptions) -> Option<Neighbour> {
+    fn new(expansion: &Expansion, side: usize, matched: Match, options: &QueryOptions) -> Option<PairSide> {
         if expansion.phrase.is_some() {
             return None;
         }
@@ -53,7 +53,7 @@ impl Neighbour {
             others.extend(expansion.one_typo.iter().chain(&expansion.two_typos));
             others.extend(expansion.split.map(|words| words[1 - side]));
         }
-        Some(Neighbour { words, others })
+        Some(PairSide { words, others })
     }
 
     fn iter(&self) -> impl Iterator<Item = TermOrdinal> {
@@ -70,14 +70,14 @@ impl Neighbour {
     }
 }
 
-impl Neighbours {
+impl WordPairs {
     /// `None` when nothing has to be next to anything, or only phrases.
-    pub(super) fn new(query: &SegmentQuery<'_>, level: &Level, matched: Match) -> Option<Neighbours> {
+    pub(super) fn new(query: &SegmentQuery<'_>, level: &Level, matched: Match) -> Option<WordPairs> {
         if query.options().proximity_by_attribute {
             return None;
         }
         let nodes: Vec<usize> = level.starting.iter().filter_map(|s| s.first().copied()).collect();
-        let neighbour = |node: usize, side| Neighbour::new(&query.expansions()[node], side, matched, query.options());
+        let neighbour = |node: usize, side| PairSide::new(&query.expansions()[node], side, matched, query.options());
         let graph = query.graph();
         let pairs: Vec<_> = nodes
             .windows(2)
@@ -87,7 +87,7 @@ impl Neighbours {
             })
             .filter_map(|pair| Some([neighbour(pair[0], 0)?, neighbour(pair[1], 1)?]))
             .collect();
-        (!pairs.is_empty()).then_some(Neighbours { pairs })
+        (!pairs.is_empty()).then_some(WordPairs { pairs })
     }
 
     /// Returns the upper bound of the cost of a document.
@@ -104,9 +104,9 @@ pub(super) struct NearestWords {
 }
 
 impl NearestWords {
-    pub(super) fn new(reader: &SegmentReader, neighbours: &Neighbours) -> NearestWords {
+    pub(super) fn new(reader: &SegmentReader, word_pairs: &WordPairs) -> NearestWords {
         let frequency = |word| reader.postings().doc_freq(word);
-        let pair = |[left, right]: &[Neighbour; 2]| {
+        let pair = |[left, right]: &[PairSide; 2]| {
             // Of two single words, the one with fewer places.
             let is_left = match (left.single(), right.single()) {
                 (Some(left), Some(right)) => frequency(left) <= frequency(right),
@@ -118,7 +118,7 @@ impl NearestWords {
             let nearest = Nearest::new(reader.tokens(), word.single()?, others.words.clone(), &others.others);
             Some((nearest, is_left))
         };
-        NearestWords { pairs: neighbours.pairs.iter().map(pair).collect() }
+        NearestWords { pairs: word_pairs.pairs.iter().map(pair).collect() }
     }
 
     /// Reports whether the cost of a document may be at most `limit`. The bound is too low at the borders of fields and
@@ -142,19 +142,19 @@ impl NearestWords {
 /// Cuts groups of documents by the neighbours they lack, as far as the stored pairs of frequent words go: each that is
 /// missing costs at least one of `proximity`, and more where none is near. Groups come with the smallest key of their
 /// documents, and leave the same way.
-pub(super) fn cut_by_neighbours(
+pub(super) fn cut_by_word_pairs(
     query: &SegmentQuery<'_>,
     level: &Level,
     groups: Vec<(Key, DocSet)>,
     layout: &KeyLayout,
     matched: Match,
 ) -> Vec<(Key, DocSet)> {
-    let neighbours = Neighbours::new(query, level, matched);
-    let (Some(proximity), Some(neighbours)) = (layout.slice(GraphRule::Proximity), neighbours) else {
+    let word_pairs = WordPairs::new(query, level, matched);
+    let (Some(proximity), Some(word_pairs)) = (layout.slice(GraphRule::Proximity), word_pairs) else {
         return groups;
     };
     let mut groups: BTreeMap<Key, DocSet> = groups.into_iter().collect();
-    for (adjacent, near) in neighbours.pairs.iter().filter_map(|pair| stored(query, pair)).take(LOOKED_UP_MAX) {
+    for (adjacent, near) in word_pairs.pairs.iter().filter_map(|pair| stored(query, pair)).take(LOOKED_UP_MAX) {
         let mut cut: BTreeMap<Key, DocSet> = BTreeMap::new();
         let mut add = |key, docs: DocSet| {
             if !docs.is_empty() {
@@ -179,7 +179,7 @@ pub(super) fn cut_by_neighbours(
 
 /// All documents that can have a word of the one right before a word of the other, and those that can have them near each
 /// other, if that is known; maybe some that do not. `None` when nothing is known, or it excludes little.
-fn stored(query: &SegmentQuery<'_>, pair: &[Neighbour; 2]) -> Option<(DocSet, Option<Known>)> {
+fn stored(query: &SegmentQuery<'_>, pair: &[PairSide; 2]) -> Option<(DocSet, Option<Known>)> {
     let paired = paired(query, pair);
     // Completions that are all in pairs are known one by one.
     let followed = if matches!(paired, Some(Paired { holding_rare: 0, .. })) { None } else { followed(query, pair) };
@@ -209,8 +209,8 @@ struct Paired {
 
 /// Looks up the stored word pairs of the frequent words of two neighbours. Documents with other words of either count
 /// as adjacent.
-fn paired(query: &SegmentQuery<'_>, [left, right]: &[Neighbour; 2]) -> Option<Paired> {
-    let stored = query.reader().neighbours();
+fn paired(query: &SegmentQuery<'_>, [left, right]: &[PairSide; 2]) -> Option<Paired> {
+    let stored = query.reader().word_pairs();
     if left.len().max(right.len()) > WORDS_MAX {
         return None;
     }
@@ -236,8 +236,8 @@ fn paired(query: &SegmentQuery<'_>, [left, right]: &[Neighbour; 2]) -> Option<Pa
 
 /// Looks up the documents in which words of the right neighbour directly follow the frequent words of the left one.
 /// Documents with other words of the left neighbour count as adjacent.
-fn followed(query: &SegmentQuery<'_>, [left, right]: &[Neighbour; 2]) -> Option<DocSet> {
-    let stored = query.reader().neighbours();
+fn followed(query: &SegmentQuery<'_>, [left, right]: &[PairSide; 2]) -> Option<DocSet> {
+    let stored = query.reader().word_pairs();
     if left.len().max(right.others.len()) > WORDS_MAX || right.words.is_empty() {
         return None;
     }

@@ -6,15 +6,15 @@ use parking_lot::Mutex;
 
 /// Holds one such list at a time, by a key of what it was derived with.
 #[derive(Debug, Default)]
-pub struct CeilingCache(Mutex<Ceilings>);
+pub struct MaxImpactCache(Mutex<MaxImpacts>);
 
 #[derive(Debug, Default)]
-struct Ceilings {
+struct MaxImpacts {
     known: Option<(u64, Arc<[u8]>)>,
     begun: Option<u64>,
 }
 
-impl CeilingCache {
+impl MaxImpactCache {
     /// The list of this key.
     pub fn get(&self, key: u64) -> Option<Arc<[u8]>> {
         let state = self.0.lock();

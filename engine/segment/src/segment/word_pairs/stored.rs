@@ -1,4 +1,4 @@
-//! The neighbours of frequent words in a mapped segment.
+//! The pairs of frequent words in a mapped segment.
 
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ use crate::segment::error::Damage;
 use crate::segment::format::SectionKind;
 use crate::storage::OwnedBytes;
 
-/// All lists of neighbours of a mapped segment: 16 bytes of heap for each pair, triple and near pair, the lists in the file.
-pub struct StoredNeighbours {
+/// All lists of word pairs of a mapped segment: 16 bytes of heap for each pair, triple and near pair, the lists in the file.
+pub struct StoredWordPairs {
     pairs: StoredPairs,
     /// By number of a triple and of a pair.
     triples: FlaggedLists,
@@ -23,7 +23,7 @@ pub struct StoredNeighbours {
     followers: Option<Followers>,
 }
 
-impl StoredNeighbours {
+impl StoredWordPairs {
     /// `section`: the bytes of a section, if the segment has it. Older segments, and small ones, lack some or all.
     ///
     /// # Errors
@@ -31,7 +31,7 @@ impl StoredNeighbours {
     pub(crate) fn open(
         section: impl Fn(SectionKind) -> Option<OwnedBytes>,
         doc_count: u32,
-    ) -> Result<StoredNeighbours, (Damage, SectionKind)> {
+    ) -> Result<StoredWordPairs, (Damage, SectionKind)> {
         let in_section = |kind| move |damage| (damage, kind);
         let pairs = match section(SectionKind::Pairs) {
             Some(bytes) => StoredPairs::open(bytes, doc_count).map_err(in_section(SectionKind::Pairs))?,
@@ -45,7 +45,7 @@ impl StoredNeighbours {
             None => Ok(FlaggedLists::none()),
         };
         let followers = section(SectionKind::Followers).map(|bytes| Followers::open(bytes, words, doc_count));
-        Ok(StoredNeighbours {
+        Ok(StoredWordPairs {
             triples: flagged(SectionKind::Triples, 3)?,
             near: flagged(SectionKind::NearPairs, 2)?,
             followers: followers.transpose().map_err(in_section(SectionKind::Followers))?,
@@ -130,8 +130,8 @@ impl StoredNeighbours {
     }
 }
 
-impl std::fmt::Debug for StoredNeighbours {
+impl std::fmt::Debug for StoredWordPairs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "StoredNeighbours({} words)", self.words().len())
+        write!(f, "StoredWordPairs({} words)", self.words().len())
     }
 }

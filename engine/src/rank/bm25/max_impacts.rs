@@ -1,7 +1,7 @@
 //! The most that a single word can count in each document, whatever the word: a byte per document.
 //!
 //! Without it, a word that stands in a document once, as most do, is taken for one that fills it, and a document with half
-//! of a question's words for one that may beat those with all of them. The ceilings of a segment are made once and kept
+//! of a question's words for one that may beat those with all of them. The max impacts of a segment are made once and kept
 //! as long as the weights of its fields and, roughly, the average lengths stay the same. Very frequent words stand in
 //! many documents several times and weigh little: they have no part in this.
 
@@ -14,9 +14,9 @@ use lamina_text::id::{DocId, FIRST_TERM, FieldId, TermOrdinal};
 
 use super::statistics::{Formula, Statistics};
 
-/// A word in at least one document in this many has no ceiling.
+/// A word in at least one document in this many has no max impact.
 const FREQUENT_SHARE: u64 = 4;
-/// Ceilings of smaller segments are made at once; those of larger ones beside the searches, which do without until then.
+/// Max impacts of smaller segments are made at once; those of larger ones beside the searches, which do without until then.
 const MADE_AT_ONCE_MAX: u32 = 1 << 14;
 /// Averages are rounded up to the next of so many steps per doubling, so that a few more documents change nothing.
 const STEPS_PER_DOUBLING: f64 = 4.0;
@@ -25,8 +25,8 @@ const SLOTS: usize = 1024;
 /// Slots that are looked at for a word.
 const PROBES: usize = 8;
 
-/// Reports whether ceilings bound a word.
-pub(super) fn has_ceiling(reader: &SegmentReader, word: TermOrdinal) -> bool {
+/// Reports whether max impacts bound a word.
+pub(super) fn has_max_impact(reader: &SegmentReader, word: TermOrdinal) -> bool {
     u64::from(reader.postings().doc_freq(word)) * FREQUENT_SHARE < u64::from(reader.doc_count())
 }
 
@@ -63,23 +63,23 @@ impl Weights {
     }
 }
 
-/// The ceilings of a segment, by document, as shares of [`Formula::most`] in 255ths; `None` while they are being made.
-pub(super) fn ceilings(view: &SegmentView, statistics: &Statistics) -> Option<Arc<[u8]>> {
+/// The max impacts of a segment, by document, as shares of [`Formula::most`] in 255ths; `None` while they are being made.
+pub(super) fn max_impacts(view: &SegmentView, statistics: &Statistics) -> Option<Arc<[u8]>> {
     let SegmentView { reader, caches, .. } = view;
     let weights = Weights::new(reader, statistics);
     let key = weights.key();
-    if let Some(known) = caches.ceilings.get(key) {
+    if let Some(known) = caches.max_impacts.get(key) {
         return Some(known);
     }
     if reader.doc_count() <= MADE_AT_ONCE_MAX {
         let made = make(reader, &weights);
-        caches.ceilings.put(key, Arc::clone(&made));
+        caches.max_impacts.put(key, Arc::clone(&made));
         return Some(made);
     }
-    if caches.ceilings.begin(key) {
+    if caches.max_impacts.begin(key) {
         let (reader, caches) = (Arc::clone(reader), Arc::clone(caches));
         let runtime = Arc::clone(caches.runtime());
-        runtime.spawn(Urgency::Soon, move || caches.ceilings.put(key, make(&reader, &weights)));
+        runtime.spawn(Urgency::Soon, move || caches.max_impacts.put(key, make(&reader, &weights)));
     }
     None
 }
@@ -87,7 +87,7 @@ pub(super) fn ceilings(view: &SegmentView, statistics: &Statistics) -> Option<Ar
 /// Cost: one scan of the token column, some 0.3 microseconds per document, and for that time a byte for each term.
 fn make(reader: &SegmentReader, weights: &Weights) -> Arc<[u8]> {
     let terms = FIRST_TERM..FIRST_TERM + reader.terms().len();
-    let bounded: Vec<bool> = terms.map(|word| has_ceiling(reader, word)).collect();
+    let bounded: Vec<bool> = terms.map(|word| has_max_impact(reader, word)).collect();
     let is_bounded = |word: TermOrdinal| bounded.get(word.wrapping_sub(FIRST_TERM) as usize).copied().unwrap_or(false);
     let mut words = Words::new();
     let (mut fields, mut tokens) = (Vec::new(), Vec::new());
@@ -119,7 +119,7 @@ fn place_of(word: TermOrdinal) -> usize {
 }
 
 /// The words of one document and how often they stand there. Where too many share a slot, some are counted together: that
-/// makes a ceiling too high, never too low.
+/// makes a max impact too high, never too low.
 struct Words {
     slots: Box<[Slot; SLOTS]>,
     document: u32,
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ceiling_is_above_what_a_word_counts() {
+    fn a_max_impact_is_above_what_a_word_counts() {
         let formula = Formula::default();
         let mut words = Words::new();
         let many: Vec<u32> = (0..10_000).collect();
@@ -179,10 +179,10 @@ mod tests {
             document.iter().for_each(|&word| words.add(word, 0.8));
             let of = |word: &u32| document.iter().filter(|w| *w == word).count() as f64 * 0.8;
             let least = formula.saturated(document.iter().map(of).fold(0.0, f64::max));
-            let ceiling = f64::from(byte_of(words.most, formula)) / 255.0 * formula.most();
+            let max_impact = f64::from(byte_of(words.most, formula)) / 255.0 * formula.most();
             let is_small = document.len() <= 10;
-            assert!(ceiling >= least - 1e-9, "{document:?}: {ceiling} for {least}");
-            assert!(!is_small || ceiling <= least + 0.03, "{document:?}: {ceiling} for {least}");
+            assert!(max_impact >= least - 1e-9, "{document:?}: {max_impact} for {least}");
+            assert!(!is_small || max_impact <= least + 0.03, "{document:?}: {max_impact} for {least}");
         }
         assert_eq!((byte_of(0.0, formula), byte_of(1e12, formula)), (1, 255));
     }

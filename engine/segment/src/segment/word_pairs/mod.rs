@@ -5,8 +5,8 @@
 //! words: [`pairs`] (one word right after another), [`triples`] (three in a row), [`near`] (one or two words apart, or the other
 //! way round) and [`followers`] (a word, and behind it one that begins with certain letters).
 //!
-//! [`NeighboursBuilder`] collects all of them in one pass over the tokens, as documents are written, each kind in the same room
-//! ([`budget`]). [`StoredNeighbours`] answers every question with [`Known`] documents, or with `None`: unknown. Why there are
+//! [`WordPairsBuilder`] collects all of them in one pass over the tokens, as documents are written, each kind in the same room
+//! ([`budget`]). [`StoredWordPairs`] answers every question with [`Known`] documents, or with `None`: unknown. Why there are
 //! four sections rather than one is in `docs/decisions/0045-neighbours-in-four-sections.md`; the layouts are in
 //! `segment-format.md`.
 
@@ -24,12 +24,12 @@ mod stored;
 mod tests;
 mod triples;
 
-pub(crate) use builder::NeighboursBuilder;
+pub(crate) use builder::WordPairsBuilder;
 pub(crate) use cells::CountedTerm;
 pub(crate) use followers::Followers;
 pub use known::Known;
 pub(crate) use near::NEAR_DISTANCE_MAX;
-pub(crate) use stored::StoredNeighbours;
+pub(crate) use stored::StoredWordPairs;
 #[cfg(test)]
 pub(crate) use tests::example;
 

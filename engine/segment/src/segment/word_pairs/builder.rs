@@ -1,4 +1,4 @@
-//! Collects the neighbours of frequent words while documents are written.
+//! Collects the pairs of frequent words while documents are written.
 
 use lamina_text::id::{DocId, GAP, TermOrdinal};
 
@@ -21,8 +21,8 @@ const FREQUENT_SHARE_MIN: u32 = 32;
 /// Words of at least one document in this many always are.
 const FREQUENT_SHARE_MAX: u32 = 12;
 
-/// Collects all lists of neighbours in one pass over the tokens of documents in order.
-pub(crate) struct NeighboursBuilder {
+/// Collects all lists of word pairs in one pass over the tokens of documents in order.
+pub(crate) struct WordPairsBuilder {
     /// The frequent words, ascending.
     pub(super) words: Vec<TermOrdinal>,
     /// By ordinal the place in `words`; empty when no word is frequent.
@@ -33,7 +33,7 @@ pub(crate) struct NeighboursBuilder {
     pub(super) followers: FollowersBuilder,
 }
 
-impl NeighboursBuilder {
+impl WordPairsBuilder {
     /// Chooses the frequent words among `by_frequency`: terms and their numbers of documents, falling. `terms`: all
     /// terms, in order.
     pub(crate) fn new(
@@ -42,13 +42,13 @@ impl NeighboursBuilder {
         doc_count: u32,
         ordinal_count: u32,
         thresholds: &ListThresholds,
-    ) -> NeighboursBuilder {
+    ) -> WordPairsBuilder {
         let least = FREQUENT_DOCS.clamp(doc_count / FREQUENT_SHARE_MIN, doc_count / FREQUENT_SHARE_MAX);
         let is_frequent = |&(_, docs): &(TermOrdinal, u32)| doc_count >= DOCS_MIN && docs >= least;
         let words: Vec<_> = by_frequency.take(FREQUENT_WORDS_MAX).take_while(is_frequent).collect();
         let has_followers = !words.is_empty() && doc_count >= thresholds.followers_docs_min;
         let cells = if has_followers { Cells::new(terms, doc_count) } else { Cells::default() };
-        NeighboursBuilder::of(words, cells, doc_count, ordinal_count, thresholds)
+        WordPairsBuilder::of(words, cells, doc_count, ordinal_count, thresholds)
     }
 
     /// `words`: with their numbers of documents.
@@ -58,7 +58,7 @@ impl NeighboursBuilder {
         doc_count: u32,
         ordinal_count: u32,
         thresholds: &ListThresholds,
-    ) -> NeighboursBuilder {
+    ) -> WordPairsBuilder {
         words.sort_unstable();
         let (words, doc_freqs): (Vec<_>, Vec<_>) = words.into_iter().unzip();
         let mut places = Vec::new();
@@ -67,7 +67,7 @@ impl NeighboursBuilder {
             (0..).zip(&words).for_each(|(place, &word)| places[word as usize] = place);
         }
         let budget = Budget::new(doc_count, thresholds);
-        NeighboursBuilder {
+        WordPairsBuilder {
             pairs: PairLists::new(words.len(), doc_count),
             triples: TriplesBuilder::new(budget, thresholds),
             near: NearBuilder::new(&doc_freqs, doc_count, budget, thresholds),
@@ -136,7 +136,7 @@ mod tests {
     fn frequent_words_are_chosen_by_their_share() {
         let words = |counts: &[u32], docs| {
             let by_frequency = (2..).zip(counts.iter().copied());
-            NeighboursBuilder::new(by_frequency, std::iter::empty(), docs, 1000, &ListThresholds::default()).words
+            WordPairsBuilder::new(by_frequency, std::iter::empty(), docs, 1000, &ListThresholds::default()).words
         };
         assert_eq!(words(&[90_000, 10_000, 9_999], 120_000), [2, 3]);
         assert_eq!(words(&[900_000, 31_250, 31_249], 1_000_000), [2, 3]);

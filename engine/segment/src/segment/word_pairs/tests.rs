@@ -1,12 +1,12 @@
-//! Builders of small segments' neighbours, and the worked examples of `segment-format.md`.
+//! Builders of small segments' word pairs, and the worked examples of `segment-format.md`.
 
 use std::collections::BTreeMap;
 
 use lamina_text::id::{DocId, FIRST_TERM, GAP, TermOrdinal};
 
-use super::builder::NeighboursBuilder;
+use super::builder::WordPairsBuilder;
 use super::cells::{Cells, CountedTerm};
-use super::stored::StoredNeighbours;
+use super::stored::StoredWordPairs;
 use crate::bits::first_bytes;
 use crate::segment::ListThresholds;
 use crate::segment::format::SectionKind;
@@ -30,27 +30,27 @@ pub(super) fn everywhere(words: impl IntoIterator<Item = TermOrdinal>, doc_count
 }
 
 /// Creates a builder for frequent words below 10 that all documents contain, without followers.
-pub(super) fn builder(words: &[TermOrdinal], doc_count: u32) -> NeighboursBuilder {
+pub(super) fn builder(words: &[TermOrdinal], doc_count: u32) -> WordPairsBuilder {
     let words = everywhere(words.iter().copied(), doc_count);
-    NeighboursBuilder::of(words, Cells::default(), doc_count, 10, &ListThresholds::SMALL)
+    WordPairsBuilder::of(words, Cells::default(), doc_count, 10, &ListThresholds::SMALL)
 }
 
 /// With the cells of [`TERMS`].
-pub(super) fn followers_builder(words: &[TermOrdinal], doc_count: u32) -> NeighboursBuilder {
+pub(super) fn followers_builder(words: &[TermOrdinal], doc_count: u32) -> WordPairsBuilder {
     let (words, cells) = (everywhere(words.iter().copied(), doc_count), cells(&TERMS, TERM_DOCS));
-    NeighboursBuilder::of(words, cells, doc_count, ORDINALS, &ListThresholds::SMALL)
+    WordPairsBuilder::of(words, cells, doc_count, ORDINALS, &ListThresholds::SMALL)
 }
 
-pub(super) fn sections(builder: NeighboursBuilder) -> BTreeMap<SectionKind, OwnedBytes> {
+pub(super) fn sections(builder: WordPairsBuilder) -> BTreeMap<SectionKind, OwnedBytes> {
     builder.finish().into_iter().map(|(kind, bytes)| (kind, OwnedBytes::from(bytes))).collect()
 }
 
-pub(super) fn opened_sections(sections: &BTreeMap<SectionKind, OwnedBytes>, doc_count: u32) -> StoredNeighbours {
-    StoredNeighbours::open(|kind| sections.get(&kind).cloned(), doc_count).expect("what was written is read")
+pub(super) fn opened_sections(sections: &BTreeMap<SectionKind, OwnedBytes>, doc_count: u32) -> StoredWordPairs {
+    StoredWordPairs::open(|kind| sections.get(&kind).cloned(), doc_count).expect("what was written is read")
 }
 
 /// Opens the sections that a builder writes.
-pub(super) fn opened(builder: NeighboursBuilder, doc_count: u32) -> StoredNeighbours {
+pub(super) fn opened(builder: WordPairsBuilder, doc_count: u32) -> StoredWordPairs {
     opened_sections(&sections(builder), doc_count)
 }
 
@@ -58,7 +58,7 @@ fn filled(
     words: &[TermOrdinal],
     doc_count: u32,
     docs: impl IntoIterator<Item = (DocId, Vec<Vec<TermOrdinal>>)>,
-) -> NeighboursBuilder {
+) -> WordPairsBuilder {
     let mut builder = builder(words, doc_count);
     docs.into_iter().for_each(|(doc, runs)| runs.iter().for_each(|run| builder.push(doc, run)));
     builder
@@ -69,12 +69,12 @@ pub(super) fn built(
     words: &[TermOrdinal],
     doc_count: u32,
     docs: impl IntoIterator<Item = (DocId, Vec<Vec<TermOrdinal>>)>,
-) -> StoredNeighbours {
+) -> StoredWordPairs {
     opened(filled(words, doc_count, docs), doc_count)
 }
 
 /// Creates a builder with the pairs of 100 documents.
-pub(super) fn pairs_builder() -> NeighboursBuilder {
+pub(super) fn pairs_builder() -> WordPairsBuilder {
     let mut builder = builder(&[3, 5], 100);
     builder.push(7, &[5, 3, 2, 3, 3]);
     builder.push(9, &[5, 3]);
@@ -84,7 +84,7 @@ pub(super) fn pairs_builder() -> NeighboursBuilder {
 
 const MANY: u32 = 6000;
 
-fn triples_builder() -> NeighboursBuilder {
+fn triples_builder() -> WordPairsBuilder {
     let docs = (0..600).map(|doc| match doc {
         20 | 30 => (doc, vec![vec![5, 3], vec![3, 5]]),
         _ => (doc, vec![vec![5, 3, 5]]),
@@ -93,7 +93,7 @@ fn triples_builder() -> NeighboursBuilder {
 }
 
 /// Documents that have 5 and 3 with a word between, and one in which a gap is between them.
-fn near_builder() -> NeighboursBuilder {
+fn near_builder() -> WordPairsBuilder {
     let docs = (0..300).map(|doc| match doc {
         7 => (doc, vec![vec![5, GAP, 3]]),
         _ => (doc, vec![vec![if doc % 2 == 0 { 5 } else { 4 }, 2, 3]]),
@@ -101,11 +101,11 @@ fn near_builder() -> NeighboursBuilder {
     filled(&[3, 5], MANY, docs)
 }
 
-pub(super) fn with_triples() -> StoredNeighbours {
+pub(super) fn with_triples() -> StoredWordPairs {
     opened(triples_builder(), MANY)
 }
 
-pub(super) fn with_near_pairs() -> StoredNeighbours {
+pub(super) fn with_near_pairs() -> StoredWordPairs {
     opened(near_builder(), MANY)
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn example(kind: SectionKind) -> OwnedBytes {
             (20..60).for_each(|doc| builder.push(doc, &[2, 7]));
             builder
         }
-        other => panic!("{other:?} are no neighbours"),
+        other => panic!("{other:?} are no word_pairs"),
     };
     sections(builder).remove(&kind).expect("the example has a list")
 }

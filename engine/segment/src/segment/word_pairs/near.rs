@@ -208,7 +208,7 @@ pub(super) fn near((is_far, documents): (bool, DocSet)) -> Known {
 
 #[cfg(test)]
 mod tests {
-    use super::super::builder::NeighboursBuilder;
+    use super::super::builder::WordPairsBuilder;
     use super::super::cells::Cells;
     use super::super::tests::{built, opened, opened_sections, sections, with_near_pairs};
     use super::*;
@@ -220,8 +220,8 @@ mod tests {
     const ENOUGH: u32 = ListThresholds::SMALL.near_enough;
     const HOLDING_MIN: u32 = ListThresholds::SMALL.near_holding_min;
 
-    fn builder(words: Vec<(TermOrdinal, u32)>, doc_count: u32, ordinal_count: u32) -> NeighboursBuilder {
-        NeighboursBuilder::of(words, Cells::default(), doc_count, ordinal_count, &ListThresholds::SMALL)
+    fn builder(words: Vec<(TermOrdinal, u32)>, doc_count: u32, ordinal_count: u32) -> WordPairsBuilder {
+        WordPairsBuilder::of(words, Cells::default(), doc_count, ordinal_count, &ListThresholds::SMALL)
     }
 
     #[test]
