@@ -42,7 +42,7 @@ pub(crate) struct AppState {
     pub searches: SearchPool,
     /// Responses to recent searches.
     pub response_cache: Arc<ResponseCache>,
-    /// Queries of earlier searches, for completions.
+    /// Log of the queries of earlier searches, for completions.
     pub asked: QueryLog,
     /// Memory of requests and answers.
     pub budgets: Budgets,

@@ -5,11 +5,11 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
-use lamina_engine::text::Moment;
+use lamina_engine::text::{Date, Moment, Precision};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use time::macros::format_description;
+use time::{OffsetDateTime, UtcDateTime, UtcOffset};
 
 /// `YYYYMMDD-HHMMSSmmm` (UTC): sorts by time, and names copies.
 pub fn stamp(time: OffsetDateTime) -> String {
@@ -17,9 +17,30 @@ pub fn stamp(time: OffsetDateTime) -> String {
     time.format(&format).expect("every part of the format is there")
 }
 
+/// Returns the time in UTC; the end of the year 9999 for what is behind that, as with a negative offset at that end.
+pub fn utc(moment: Moment) -> OffsetDateTime {
+    let time = OffsetDateTime::from_unix_timestamp_nanos(moment.nanos());
+    time.unwrap_or(if moment.nanos() < 0 { UtcDateTime::MIN.into() } else { UtcDateTime::MAX.into() })
+}
+
+/// Reads a time of day with an offset, as RFC 3339 has it, and keeps the offset where the year stays below 10000. `None` for
+/// everything else.
+pub fn instant(text: &str) -> Option<OffsetDateTime> {
+    let date = Date::parse(text)?;
+    let Precision::Instant { offset_seconds } = date.precision else { return None };
+    let time = utc(date.moment);
+    let offset = UtcOffset::from_whole_seconds(offset_seconds).ok()?;
+    Some(time.checked_to_offset(offset).unwrap_or(time))
+}
+
 /// A point in time, in nanoseconds since 1970 (UTC). Written as RFC 3339 with `Z`, the fraction without trailing zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
+
+/// Text that is no time with an offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a date and time with an offset, as `2024-02-29T12:00:00Z` is")]
+pub struct NoInstant;
 
 impl Timestamp {
     /// The present.
@@ -67,11 +88,11 @@ impl From<Moment> for Timestamp {
 }
 
 impl FromStr for Timestamp {
-    type Err = time::error::Parse;
+    type Err = NoInstant;
 
-    /// RFC 3339.
-    fn from_str(text: &str) -> Result<Timestamp, Self::Err> {
-        OffsetDateTime::parse(text, &Rfc3339).map(Into::into)
+    /// Reads what [`instant`] reads.
+    fn from_str(text: &str) -> Result<Timestamp, NoInstant> {
+        instant(text).map(Into::into).ok_or(NoInstant)
     }
 }
 
@@ -148,6 +169,17 @@ mod tests {
     #[test]
     fn stamps_have_nine_digits_after_the_dash() {
         assert_eq!(stamp(time::macros::datetime!(2024-02-03 04:05:06.0789 UTC)), "20240203-040506078");
+    }
+
+    #[test]
+    fn instants_keep_their_offset() {
+        assert_eq!(instant("2024-02-03t04:05:06.5+01:30"), Some(datetime!(2024-02-03 4:05:06.5 +1:30)));
+        assert_eq!(instant("2024-02-03t04:05:06.5+01:30").unwrap().offset().whole_minutes(), 90);
+        assert_eq!(instant("9999-12-31T23:59:59.999999999Z"), Some(datetime!(9999-12-31 23:59:59.999999999 UTC)));
+        assert_eq!(instant("9999-12-31T23:59:59-12:00"), Some(UtcDateTime::MAX.into()));
+        for text in ["2024-02-03", "2024-02-03T04:05:06", "", "x"] {
+            assert_eq!(instant(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -26,7 +26,7 @@ impl Known {
     pub(super) fn read(folder: &Path) -> Option<Known> {
         let followed = ReplicaState::read(folder).and_then(|state| state.seen);
         let has_none = |path: &Path| path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound);
-        if followed.is_none() && has_none(&replica_state::path(folder)) && has_none(&seen::path(folder)) {
+        if followed.is_none() && has_none(&replica_state::path(folder)) && has_none(&known_root::path(folder)) {
             return None;
         }
         Some(Known { seen: followed.or_else(|| KnownRoot::read(folder)) })
@@ -210,7 +210,7 @@ mod tests {
         remembered.write(folder.path()).unwrap();
         assert_eq!(Known::read(folder.path()), Some(Known::of(seen)));
         // What cannot be read is no reason to take an empty store for a new one.
-        for path in [replica_state::path(folder.path()), seen::path(folder.path())] {
+        for path in [replica_state::path(folder.path()), known_root::path(folder.path())] {
             std::fs::write(path, "{").unwrap();
         }
         assert_eq!(Known::read(folder.path()), Some(Known::default()));

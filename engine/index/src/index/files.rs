@@ -12,7 +12,7 @@ use lamina_segment::storage::{Directory, FileIdentity};
 pub(super) struct FileGuard {
     directory: Arc<dyn Directory>,
     meta: FileMeta,
-    /// `None`: it was not there.
+    /// Identity of the file when it was listed; `None` if it was absent.
     identity: Option<FileIdentity>,
     remove_on_drop: AtomicBool,
 }

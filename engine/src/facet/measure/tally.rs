@@ -22,7 +22,7 @@ pub(super) struct Tally {
 
 /// A value that candidates have.
 #[derive(Clone, Copy)]
-struct ValueCount {
+struct KeyedCount {
     key: Key,
     count: u32,
     /// In the column.
@@ -58,7 +58,7 @@ impl Tally {
         candidates.for_each(|doc| {
             values.extend(geo.point(doc).map(|point| {
                 let key = Key::Number(distance_m(origin, point));
-                ValueCount { key, count: 1, ordinal: NONE }
+                KeyedCount { key, count: 1, ordinal: NONE }
             }));
         });
         Tally::of_values(asked, values, None)
@@ -81,9 +81,9 @@ impl Tally {
                 (false, Scale::Dates) => asked.key_of_text(column.string(ordinal)),
                 (false, _) => None,
             };
-            Some(ValueCount { key: key?, count, ordinal })
+            Some(KeyedCount { key: key?, count, ordinal })
         };
-        let values: Vec<ValueCount> = counted.into_iter().filter_map(with_key).collect();
+        let values: Vec<KeyedCount> = counted.into_iter().filter_map(with_key).collect();
         let by_document = (!column.is_single_valued()).then_some((column, candidates));
         Tally::of_values(asked, values, by_document)
     }
@@ -91,7 +91,7 @@ impl Tally {
     /// `by_document`: the column of values of which a document may have several, and the candidates.
     fn of_values(
         asked: &Measure,
-        mut values: Vec<ValueCount>,
+        mut values: Vec<KeyedCount>,
         by_document: Option<(&Column, &DocSet)>,
     ) -> Result<Tally, FacetError> {
         if !values.is_sorted_by(|a, b| a.key <= b.key) {
@@ -114,7 +114,7 @@ impl Tally {
     }
 
     /// Makes the buckets that the values lie in, and answers which one is that of each value.
-    fn part(&mut self, asked: &Measure, values: &[ValueCount]) -> Result<Vec<u32>, FacetError> {
+    fn part(&mut self, asked: &Measure, values: &[KeyedCount]) -> Result<Vec<u32>, FacetError> {
         let Some(histogram) = &asked.histogram else { return Ok(Vec::new()) };
         let mut bucket_of = Vec::with_capacity(values.len());
         for value in values {
@@ -134,7 +134,7 @@ impl Tally {
     }
 
     /// No document has two of the values.
-    fn count_values(&mut self, asked: &Measure, values: &[ValueCount], bucket_of: &[u32]) {
+    fn count_values(&mut self, asked: &Measure, values: &[KeyedCount], bucket_of: &[u32]) {
         for (range, total) in asked.ranges.iter().zip(&mut self.ranges) {
             let within = &values[range.places(values, |value| value.key)];
             *total = within.iter().map(|value| u64::from(value.count)).sum();
@@ -150,7 +150,7 @@ impl Tally {
     fn count_documents(
         &mut self,
         asked: &Measure,
-        values: &[ValueCount],
+        values: &[KeyedCount],
         bucket_of: &[u32],
         column: &Column,
         candidates: &DocSet,

@@ -31,8 +31,8 @@ pub enum Precision {
     Day,
     /// A time of day without an offset: `2024-02-29T12:30:00`.
     Local,
-    /// A time of day with an offset, as RFC 3339 has it: `2024-02-29T12:30:00Z`.
-    Instant,
+    /// A time of day with an offset from UTC, as RFC 3339 has it: `2024-02-29T12:30:00Z`.
+    Instant { offset_seconds: i32 },
 }
 
 /// The ASCII digits of a text by their places.
@@ -78,13 +78,13 @@ impl Digits<'_> {
     }
 
     /// The seconds of the offset that the text ends with from `at` on.
-    fn offset_seconds(&self, at: usize) -> Option<i128> {
+    fn offset_seconds(&self, at: usize) -> Option<i32> {
         match *self.0.get(at)? {
             b'z' | b'Z' if self.0.len() == at + 1 => Some(0),
             sign @ (b'+' | b'-') if self.0.len() == at + 6 && self.has(at + 3, b":") => {
                 let (hours, minutes) = (self.number(at + 1..at + 3)?, self.number(at + 4..at + 6)?);
                 let sign = if sign == b'-' { -1 } else { 1 };
-                (hours < 24 && minutes < 60).then_some((hours * 3600 + minutes * 60) * sign)
+                (hours < 24 && minutes < 60).then_some((hours * 3600 + minutes * 60) as i32 * sign)
             }
             _ => None,
         }
@@ -104,8 +104,9 @@ impl Date {
         if text.len() == end {
             return Some(Date { moment: Moment(midnight + nanos), precision: Precision::Local });
         }
-        let offset = digits.offset_seconds(end)? * NANOS_PER_SECOND;
-        Some(Date { moment: Moment(midnight + nanos - offset), precision: Precision::Instant })
+        let offset_seconds = digits.offset_seconds(end)?;
+        let moment = Moment(midnight + nanos - i128::from(offset_seconds) * NANOS_PER_SECOND);
+        Some(Date { moment, precision: Precision::Instant { offset_seconds } })
     }
 }
 
@@ -230,18 +231,19 @@ mod tests {
 
     #[test]
     fn known_dates() {
+        let instant = |offset_seconds| Precision::Instant { offset_seconds };
         for (text, seconds, precision) in [
-            ("1970-01-01T00:00:00Z", 0, Precision::Instant),
-            ("2000-02-29t12:00:00+02:00", 951_818_400, Precision::Instant),
-            ("1969-12-31 23:59:59-00:30", 1799, Precision::Instant),
+            ("1970-01-01T00:00:00Z", 0, instant(0)),
+            ("2000-02-29t12:00:00+02:00", 951_818_400, instant(7200)),
+            ("1969-12-31 23:59:59-00:30", 1799, instant(-1800)),
             ("1970-01-02", 86_400, Precision::Day),
             ("1970-01-02T00:00:01", 86_401, Precision::Local),
             ("1970-01-02 00:00:01.9", 86_401, Precision::Local),
             ("9999-12-31", 253_402_214_400, Precision::Day),
             ("9999-12-31T23:59:59", 253_402_300_799, Precision::Local),
-            ("9999-12-31T23:59:59Z", 253_402_300_799, Precision::Instant),
-            ("9999-12-31T23:59:59-23:59", 253_402_387_139, Precision::Instant),
-            ("0000-01-01T00:00:00+23:59", -62_167_305_540, Precision::Instant),
+            ("9999-12-31T23:59:59Z", 253_402_300_799, instant(0)),
+            ("9999-12-31T23:59:59-23:59", 253_402_387_139, instant(-86_340)),
+            ("0000-01-01T00:00:00+23:59", -62_167_305_540, instant(86_340)),
         ] {
             let date = Date::parse(text).unwrap();
             assert_eq!((date.moment.0.div_euclid(NANOS_PER_SECOND), date.precision), (seconds, precision), "{text}");

@@ -63,7 +63,7 @@ impl Budgets {
         &self.writing
     }
 
-    /// For documents that are about to be received.
+    /// Returns the memory budget for payloads while they are received.
     pub fn receiving(&self) -> ReceivingMemory {
         ReceivingMemory::of(&self.documents, self.document_bytes_max)
     }

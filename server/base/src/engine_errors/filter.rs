@@ -24,7 +24,7 @@ impl Sentence for FilterError {
 }
 
 impl Sentence for ConditionError {
-    /// Most end with a new line and the place in the filter.
+    /// The sentence; most end with a line that shows the place in the filter.
     fn sentence(&self) -> String {
         ShownCondition(self).to_string()
     }

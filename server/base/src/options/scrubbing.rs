@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::{ByteSize, interval};
 
-/// The scrubber.
+/// Options of the scrubber, which reads stored files again and checks them.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Checks of files")]
 pub struct Scrubbing {

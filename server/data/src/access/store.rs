@@ -5,13 +5,11 @@ use std::sync::Arc;
 
 use aws_lc_rs::hmac;
 use lamina_base::error::{ApiError, ApiResult, Code};
-use lamina_base::timestamp::Timestamp;
+use lamina_base::timestamp::{NoInstant, Timestamp, instant};
 use lamina_protocol::wire::keys::KeyPatch;
 use parking_lot::{Mutex, RwLock};
 use rusqlite::{Connection, Row, params};
 use subtle::ConstantTimeEq;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 use uuid::Uuid;
 
 use super::Action;
@@ -291,7 +289,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<ApiKey> {
         // An action that a later version knew grants nothing here.
         actions: names.iter().filter_map(|name| Action::parse(name)).collect(),
         indexes: parsed(row, 4, |text| serde_json::from_str(text))?,
-        expires_at: has_end.then(|| parsed(row, 5, |text| OffsetDateTime::parse(text, &Rfc3339))).transpose()?,
+        expires_at: has_end.then(|| parsed(row, 5, |text| instant(text).ok_or(NoInstant))).transpose()?,
         created_at: Timestamp::from_nanos(row.get(6)?),
         updated_at: Timestamp::from_nanos(row.get(7)?),
     })

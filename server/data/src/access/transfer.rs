@@ -1,9 +1,8 @@
 //! Keys on their way into a dump and out of one, in the public form of dumps: without their values.
 
-use lamina_base::timestamp::Timestamp;
+use lamina_base::timestamp::{Timestamp, instant};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 use uuid::Uuid;
 
 use super::Action;
@@ -75,9 +74,7 @@ fn keys_of(lines: Vec<KeyLine>) -> Vec<ApiKey> {
             description: line.description,
             indexes: line.indexes,
             // A date that cannot be read must not make a key last for ever.
-            expires_at: line
-                .expires_at
-                .map(|text| OffsetDateTime::parse(&text, &Rfc3339).unwrap_or(OffsetDateTime::UNIX_EPOCH)),
+            expires_at: line.expires_at.map(|text| instant(&text).unwrap_or(OffsetDateTime::UNIX_EPOCH)),
             created_at: line.created_at,
             updated_at: line.updated_at,
         }

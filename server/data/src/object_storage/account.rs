@@ -7,11 +7,11 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use lamina_base::outbound::{Outbound, Reply};
 use lamina_base::text_file::text_without_mark;
+use lamina_base::timestamp::instant;
 use object_store::CredentialProvider;
 use object_store::aws::AwsCredential;
 use reqwest::Method;
 use reqwest::header::CONTENT_TYPE;
-use time::format_description::well_known::Rfc3339;
 use time::{Duration, OffsetDateTime};
 use tokio::sync::Mutex;
 
@@ -93,7 +93,7 @@ impl Role {
                 .ok_or_else(|| StorageError::Failed(format!("the keys of the role came without `{name}`")))
         };
         let end = part("Expiration")?;
-        let end = OffsetDateTime::parse(&end, &Rfc3339).map_err(|_| {
+        let end = instant(&end).ok_or_else(|| {
             StorageError::Failed(format!("the keys of the role expire at `{end}`, which is not a time"))
         })?;
         let credentials = AwsCredential {

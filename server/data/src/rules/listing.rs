@@ -7,7 +7,7 @@ use lamina_protocol::wire::rules::ListBody;
 
 use super::{Rule, Rules};
 
-/// Words that are looked for, one after the other; a phrase has several.
+/// A search term: one word, or the consecutive words of a phrase.
 type Term = Vec<String>;
 
 impl Rules {

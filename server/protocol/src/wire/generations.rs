@@ -42,7 +42,7 @@ pub(super) fn state_parameter(parameter: &Parameter<'_>) -> ApiResult<State> {
 }
 
 fn time(text: &str) -> Option<State> {
-    let date = Date::parse(text).filter(|date| date.precision == Precision::Instant)?;
+    let date = Date::parse(text).filter(|date| matches!(date.precision, Precision::Instant { .. }))?;
     let since_epoch = u64::try_from(date.moment.nanos().max(0)).unwrap_or(u64::MAX);
     Some(State::Time(SystemTime::UNIX_EPOCH + Duration::from_nanos(since_epoch)))
 }

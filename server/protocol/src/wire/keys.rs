@@ -1,9 +1,10 @@
 //! Requests about API keys.
 
 use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_base::timestamp;
 use lamina_engine::text::Moment;
 use serde_json::Value;
-use time::{OffsetDateTime, UtcDateTime};
+use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::actions::Action;
@@ -101,11 +102,7 @@ fn pattern(element: &At<'_>) -> ApiResult<String> {
 /// A point in time or the midnight of a day, UTC where nothing else is said, in the future.
 fn end(field: &At<'_>) -> ApiResult<OffsetDateTime> {
     let text = field.string()?;
-    let time = Moment::parse(&text).map(|moment| {
-        // With a negative offset, the end of the year 9999 is behind the last time in UTC that can be written.
-        let time = OffsetDateTime::from_unix_timestamp_nanos(moment.nanos());
-        time.unwrap_or(if moment.nanos() < 0 { UtcDateTime::MIN.into() } else { UtcDateTime::MAX.into() })
-    });
+    let time = Moment::parse(&text).map(timestamp::utc);
     time.filter(|time| *time > OffsetDateTime::now_utc()).ok_or_else(|| {
         // The newline at the end is part of the public text.
         field.invalid(format!(
@@ -194,7 +191,7 @@ mod tests {
             ("9000-01-01 10:20:30", time::macros::datetime!(9000-01-01 10:20:30 UTC)),
             ("9000-01-01T10:20:30", time::macros::datetime!(9000-01-01 10:20:30 UTC)),
             ("9000-01-01T10:20:30+01:00", time::macros::datetime!(9000-01-01 9:20:30 UTC)),
-            ("9999-12-31T23:59:59-12:00", UtcDateTime::MAX.into()),
+            ("9999-12-31T23:59:59-12:00", time::UtcDateTime::MAX.into()),
         ] {
             assert_eq!(creation(&body("expiresAt", json!(text))).unwrap().expires_at, Some(end), "{text}");
         }

@@ -165,7 +165,7 @@ impl<S: Objects> Chain<S> {
         Chain { rules, ..self }
     }
 
-    /// Learns which objects are there. Before the first index is put.
+    /// Lists the objects of the store. Called before the first index is put.
     ///
     /// # Errors
     /// What the store says.

@@ -77,7 +77,7 @@ impl ObjectStore {
         root: &Path,
         change: impl FnOnce(&Path) -> Result<(), ObjectError>,
     ) -> Result<(), ObjectError> {
-        let held = folder::MemoryObjects::of(root);
+        let held = folder::OpenFolder::of(root);
         let same = ObjectStore { place: Place::Folder(held.path().to_owned()), ..self.clone() };
         let changed = same.is_of_before().and_then(|()| change(held.path()));
         changed.map_err(|error| match error {

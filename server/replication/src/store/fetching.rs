@@ -86,7 +86,7 @@ impl ObjectStore {
         Ok(slots.into_iter().filter_map(|(_, slot)| slot.into_inner()).collect())
     }
 
-    /// Does something for each, several at the same time. None is begun after a failure.
+    /// Runs a function for each item, several at the same time. Starts none after a failure.
     fn each<T: Sync>(
         &self,
         items: &[T],

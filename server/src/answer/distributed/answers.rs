@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::measures;
 use crate::answer::search::federated::{
-    Counted, DISTINCT_VALUES, DistinctValues, EXPLAINED, HIT, NOT_DISTINCT, OUTSIDE, PINNED_POSITION, PinnedPositions,
-    Weighted, agree, distinct_values, merged_facets, paging,
+    DISTINCT_VALUES, DistinctValues, EXPLAINED, HIT, IndexFacets, NOT_DISTINCT, OUTSIDE, PINNED_POSITION,
+    PinnedPositions, Weighted, agree, distinct_values, merged_facets, paging,
 };
 
 /// The answer of one server.
@@ -265,17 +265,17 @@ fn facets(
     if federation.facets_by_index.is_empty() {
         return Ok(());
     }
-    let mut by_index: BTreeMap<&String, Vec<Counted>> = BTreeMap::new();
+    let mut by_index: BTreeMap<&String, Vec<IndexFacets>> = BTreeMap::new();
     for (server, part) in parts.iter().enumerate() {
         for (uid, counted) in part.rest.get("facetsByIndex").and_then(Value::as_object).into_iter().flatten() {
-            by_index.entry(uid).or_default().push(Counted::read(uid, counted, server));
+            by_index.entry(uid).or_default().push(IndexFacets::read(uid, counted, server));
         }
     }
     by_index.values_mut().for_each(|counted| agree(counted));
     let answers: Vec<&Map<String, Value>> = parts.iter().map(|part| &part.rest).collect();
     match federation.merge_facets {
         Some(options) => {
-            let all: Vec<Counted> = by_index.into_values().flatten().collect();
+            let all: Vec<IndexFacets> = by_index.into_values().flatten().collect();
             let facets = merged_facets(&all, options.values_max())?;
             cuts.extend(facets.cuts());
             fields.insert("facetDistribution".into(), facets.distribution());

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use lamina_base::error::ApiResult;
-use lamina_data::rules::{Asked, Fuel, Rule, RuleSet};
+use lamina_data::rules::{Fuel, Rule, RuleSet, SearchContext};
 use lamina_engine::bits::DocSet;
 use lamina_engine::index::DocumentAddress;
 use lamina_engine::rank::ScoreDetail;
@@ -81,7 +81,7 @@ pub(super) fn pinned(
     words.sort_unstable();
     words.dedup();
     words.truncate(rules.fuel.counted_words);
-    let asked = Asked { words: &words, is_empty, filter: request.filter.as_ref(), now: rules.now };
+    let asked = SearchContext { words: &words, is_empty, filter: request.filter.as_ref(), now: rules.now };
     let acting = rules.set.acting(&asked, &rules.fuel);
     if acting.is_empty() {
         return Ok(Vec::new());

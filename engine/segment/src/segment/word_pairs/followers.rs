@@ -271,7 +271,7 @@ impl Followers {
         self.bytes.get(lists_at..).and_then(|lists| lists.get(start as usize..end as usize)).unwrap_or_default()
     }
 
-    /// `None` when the documents of a list are not known, or a damaged one ends early or says more than there can be.
+    /// Calls `f` with each document of a list. Returns `None` when its documents are not stored, or a damaged one ends early or says more than there can be.
     fn for_each(&self, list: usize, mut f: impl FnMut(DocId)) -> Option<()> {
         let bytes = self.bytes_of(list);
         if bytes.is_empty() {

@@ -6,6 +6,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
+use lamina_base::timestamp::{NoInstant, Timestamp, instant};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
@@ -137,7 +138,7 @@ fn sent<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Resu
 impl Instant {
     /// Nanoseconds since 1970, as near as 64 bits get.
     pub fn nanos(self) -> i64 {
-        lamina_base::timestamp::Timestamp::from(self.0).nanos()
+        Timestamp::from(self.0).nanos()
     }
 }
 
@@ -151,6 +152,6 @@ impl Serialize for Instant {
 impl<'de> Deserialize<'de> for Instant {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Instant, D::Error> {
         let text = String::deserialize(deserializer)?;
-        OffsetDateTime::parse(&text, &Rfc3339).map(Instant).map_err(serde::de::Error::custom)
+        instant(&text).map(Instant).ok_or_else(|| serde::de::Error::custom(NoInstant))
     }
 }

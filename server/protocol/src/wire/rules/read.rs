@@ -1,9 +1,8 @@
 //! The body of a change of a rule.
 
 use lamina_base::error::{ApiResult, Code};
+use lamina_base::timestamp;
 use serde_json::Value;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use super::{Conditions, FilterCondition, Instant, Pin, QueryCondition, RuleAction, RulePatch, Selector, TimeWindow};
 use crate::wire::identifier::{check_index_uid, decode_path_segment};
@@ -85,9 +84,8 @@ fn time(field: &At<'_>) -> ApiResult<TimeWindow> {
 
 fn instant(field: &At<'_>) -> ApiResult<Instant> {
     let text = field.string()?;
-    let parsed = OffsetDateTime::parse(&text, &Rfc3339);
-    parsed.map(Instant).map_err(|error| {
-        field.invalid(format!("`{text}` is not a date and time with a zone, as in `2024-02-29T12:00:00Z`: {error}"))
+    timestamp::instant(&text).map(Instant).ok_or_else(|| {
+        field.invalid(format!("`{text}` is not a date and time with a zone, as in `2024-02-29T12:00:00Z`."))
     })
 }
 

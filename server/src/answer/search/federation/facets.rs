@@ -31,7 +31,7 @@ impl ValuesWanted {
     }
 }
 
-/// The facets of an index.
+/// The facets that queries counted in one index, with the settings to list them by.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct IndexFacets {
     /// Name of the index in the request.
