@@ -284,7 +284,7 @@ impl<'a> SegmentQuery<'a> {
         let whole = self.searched.is_none() && self.stop.is_empty();
         let stored = whole.then(|| self.reader.postings().prefix_union(self.graph.nodes[node].text.as_bytes()));
         if let Some(union) = stored.flatten() {
-            return union.docs();
+            return union.groups.docs();
         }
         // A stop word is matched by nothing, so it is left out of the range of a prefix too.
         let ordinals = e.prefix.clone().filter(|o| self.stop.binary_search(o).is_err());

@@ -101,7 +101,12 @@ impl<'a> Context<'a> {
 
     /// Reports whether a group of one segment is so small that it is scanned without being cut.
     pub(super) fn is_scanned_whole(&self, docs: &DocSet) -> bool {
-        docs.len() <= self.search.thresholds.scanned_whole_max / self.segments.len().clamp(1, SEGMENTS_MAX) as u32
+        docs.len() <= self.scanned_whole_max()
+    }
+
+    /// Returns the number of documents of one segment that are scanned without being cut.
+    pub(super) fn scanned_whole_max(&self) -> u32 {
+        self.search.thresholds.scanned_whole_max / self.segments.len().clamp(1, SEGMENTS_MAX) as u32
     }
 }
 

@@ -6,7 +6,7 @@
 use lamina_segment::bits::DocSet;
 
 use crate::query::SegmentQuery;
-use crate::rank::bounds::{Cutting, cut_by_costs};
+use crate::rank::bounds::{cut_by_costs, separates_exact_words};
 use crate::rank::context::SegmentLevel;
 use crate::rank::groups::Groups;
 use crate::rank::key::{Key, KeyLayout};
@@ -49,8 +49,7 @@ fn cut<'a>(of: SegmentLevel<'a>, bound: Key, docs: &DocSet, layout: &'a KeyLayou
 fn by_exact_words(of: SegmentLevel<'_>, bound: Key, docs: &DocSet, layout: &KeyLayout) -> Vec<(Key, DocSet)> {
     let query: &SegmentQuery<'_> = of.query();
     match layout.slice(GraphRule::ExactWords) {
-        // Whether a word is there exactly is looked up in attributes that are not searched, too.
-        Some(words) if query.completes(of.level) && !query.options().is_restricted() => {
+        Some(words) if query.completes(of.level) && separates_exact_words(query, layout) => {
             let exact = query.exact_docs(of.level, docs);
             let rest = docs.and_not(&exact);
             // Words that no document holds have no part in how an attribute begins: without them, or with them alone, one
@@ -72,11 +71,6 @@ fn cut_further<'a>(
     layout: &'a KeyLayout,
     matched: Match,
 ) -> Groups<'a> {
-    let cutting = Cutting {
-        // The documents that lead an order are looked for in whole groups.
-        in_pieces: !of.context.has_sorts(),
-        postings_per_job: of.context.search.thresholds.postings_per_job,
-    };
     let groups = cut_by_word_pairs(of.query(), of.level, groups, layout, matched);
-    cut_by_costs(of, groups, layout, matched, cutting)
+    cut_by_costs(of, groups, layout, matched)
 }

@@ -1,6 +1,6 @@
 //! Whether a document can have an attribute that is the query, or begins with it: from a look at few of its tokens.
 
-use lamina_segment::segment::{BlockCodes, SegmentReader, Sequence, TokensOfDoc};
+use lamina_segment::segment::{SegmentReader, Sequence, TokensOfDoc};
 use lamina_text::id::{DocId, FieldId, TermOrdinal};
 
 use crate::query::SegmentQuery;
@@ -37,10 +37,7 @@ impl<'a> ExactFields<'a> {
             let sets = postings.field_sets();
             let mut seen = vec![false; sets.len()];
             let mut see = |code: u32| seen.get_mut(code as usize).into_iter().for_each(|seen| *seen = true);
-            postings.for_each_block(word, |block| match block.codes {
-                BlockCodes::All(code) => see(code),
-                BlockCodes::Each(codes) => codes.iter().copied().for_each(&mut see),
-            });
+            postings.for_each_code(word, &mut see);
             let held = |field| (0..).zip(&seen).any(|(code, &seen)| seen && sets.fields(code).contains(&field));
             (0..query.options().weights.len() as u32).map(|field| held(field as FieldId)).collect()
         });

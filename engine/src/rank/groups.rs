@@ -1,322 +1,433 @@
-//! Groups of documents with their smallest keys, best first, listed as they are asked for.
+//! Groups of documents with their smallest keys, best first, cut as they are asked for.
 //!
-//! The scan of a level mostly ends within the first few groups, so a group is a number per document until then, or a list
-//! that were not read.
+//! The scan of a level mostly ends within the first few groups, so documents are cut no further than the best group needs: by one
+//! rule after the other, and by the least cost first.
 
-use lamina_segment::bits::DocSet;
-use lamina_segment::bits::kernels::next_within;
-use lamina_segment::segment::PrefixUnion;
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::rc::Rc;
+
+use lamina_segment::bits::{BitsetBuilder, DocSet};
+use lamina_segment::segment::Groups as StoredGroups;
 use lamina_text::id::DocId;
 
 use crate::rank::key::Key;
-use crate::rank::packed_bounds::{PACKED_BITS, PackedBound, PackedBounds};
 
-/// Documents listed at the first pass over the documents, at least.
-const FIRST_LISTED: usize = 512;
-/// Each further pass lists so many times as many.
-const PASS_GROWTH: usize = 4;
+/// Maximum number of words whose sets of documents are combined. With more, the cost of each document is computed.
+const COMBINED_WORDS_MAX: usize = 3;
 
-/// Documents of a level, with the least of their keys.
-pub(crate) struct Base {
-    /// The smallest key of any of them.
-    pub(crate) bound: Key,
-    pub(crate) docs: DocSet,
-    /// The bits of a bound that count for them.
-    pub(crate) mask: PackedBound,
-}
+/// Documents of pieces are joined in a list when they are fewer than one in this many of the segment.
+const SHORT_SHARE: u64 = 64;
 
 /// Disjoint groups of the documents of a level, best first.
-pub(crate) enum Groups<'q> {
-    /// Listed already, worst first.
-    Whole(Vec<(Key, DocSet)>),
-    Packed(PackedGroups<'q>),
-    Union(UnionGroups<'q>),
+pub(crate) struct Groups<'q> {
+    stages: Vec<Stage<'q>>,
+    parts: BinaryHeap<Part>,
+    /// So many documents are not cut.
+    whole_max: u32,
+}
+
+/// Documents that are cut no further yet.
+struct Part {
+    /// The smallest key of any of them: `base` and the sum of the stage.
+    bound: Key,
+    /// A document that none of them comes before.
+    first: DocId,
+    base: Key,
+    /// The documents, including those with smaller sums, which were parts before.
+    docs: Rc<DocSet>,
+    /// Number of those that were in no part before.
+    left: u32,
+    /// The stage that cuts them next.
+    stage: usize,
+    /// The sum of that stage that is next.
+    sum: usize,
+    /// True if the stages of `exactness` cut them.
+    is_exact: bool,
+}
+
+impl Ord for Part {
+    /// The best part is the largest.
+    fn cmp(&self, other: &Part) -> Ordering {
+        (other.bound, other.first).cmp(&(self.bound, self.first))
+    }
+}
+
+impl PartialOrd for Part {
+    fn partial_cmp(&self, other: &Part) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Part {
+    fn eq(&self, other: &Part) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Part {}
+
+/// Documents of a level, with the smallest key of any of them.
+pub(crate) struct Base {
+    pub(crate) bound: Key,
+    pub(crate) docs: DocSet,
+    /// True if they can be cut by `exactness`.
+    pub(crate) is_exact: bool,
+    /// False if they are not cut at all.
+    pub(crate) is_cut: bool,
 }
 
 impl<'q> Groups<'q> {
-    /// The bases themselves, best first.
-    pub(crate) fn whole(mut bases: Vec<(Key, DocSet)>) -> Groups<'q> {
-        bases.sort_by_key(|base| std::cmp::Reverse(base.0));
-        Groups::Whole(bases)
+    /// The bases themselves.
+    pub(crate) fn whole(bases: Vec<(Key, DocSet)>) -> Groups<'q> {
+        let base = |(bound, docs)| Base { bound, docs, is_exact: false, is_cut: false };
+        Groups::cut(bases.into_iter().map(base).collect(), Vec::new(), 0)
     }
 
-    /// Each base cut by the bounds of its documents. `key`: what a bound adds to the key of a base; a larger one adds no
-    /// less. `in_pieces`: a group may come in several parts, documents ascending, so that not all of a large one has to be
-    /// listed. Cost: none per document, now.
-    pub(crate) fn cut(
-        bases: Vec<Base>,
-        bounds: PackedBounds,
-        in_pieces: bool,
-        key: impl Fn(PackedBound) -> Key + 'q,
-    ) -> Groups<'q> {
-        Groups::Packed(PackedGroups::new(bases, bounds, in_pieces, Box::new(key)))
-    }
-
-    /// Each base cut as the documents of a stored union are, which has all of them. `key`: the smallest key of the
-    /// documents of a base with a field set code and zone. Cost: none per document, now.
-    pub(crate) fn of_union(
-        bases: Vec<(Key, DocSet)>,
-        union: PrefixUnion<'q>,
-        key: impl Fn(Key, u32, u8) -> Key,
-    ) -> Groups<'q> {
-        let mut left = Vec::new();
-        for (base, (bound, docs)) in bases.iter().enumerate().filter(|(_, (_, docs))| !docs.is_empty()) {
-            let groups = union.groups().enumerate();
-            left.extend(groups.map(|(group, (code, zone))| (key(*bound, code, zone), base, group)));
-            debug_assert_eq!(docs.and_len(&union.docs()), docs.len(), "the union has all documents");
+    /// Each base cut by the stages, which are in the order of their rules, but for groups of at most `whole_max` documents. Cost: none
+    /// per document, now.
+    pub(crate) fn cut(bases: Vec<Base>, stages: Vec<Stage<'q>>, whole_max: u32) -> Groups<'q> {
+        let mut groups = Groups { stages, parts: BinaryHeap::new(), whole_max };
+        for Base { bound, docs, is_exact, is_cut } in bases {
+            let stage = if is_cut { 0 } else { groups.stages.len() };
+            groups.add(bound, docs, stage, is_exact);
         }
-        left.sort_by_key(|&(bound, ..)| std::cmp::Reverse(bound));
-        Groups::Union(UnionGroups { bases, union, left })
+        groups
+    }
+
+    /// Adds documents that `stage` cuts next.
+    fn add(&mut self, base: Key, docs: DocSet, mut stage: usize, is_exact: bool) {
+        while self.stages.get(stage).is_some_and(|stage| stage.is_of_exactness && !is_exact) {
+            stage += 1;
+        }
+        let docs = docs.shrunk();
+        let Some(first) = docs.first() else { return };
+        let left = docs.len();
+        self.push(Part { bound: base, first, base, docs: Rc::new(docs), left, stage, sum: 0, is_exact });
+    }
+
+    fn push(&mut self, part: Part) {
+        let least = self.stages.get(part.stage).map_or(0, |stage| stage.sums[part.sum]);
+        self.parts.push(Part { bound: part.base + least, ..part });
     }
 
     /// The smallest key of all documents that have not been taken, and a document that none of those with this key
     /// comes before.
     pub(crate) fn bound(&self) -> Option<(Key, DocId)> {
-        match self {
-            Groups::Whole(groups) => groups.last().map(|(bound, _)| (*bound, 0)),
-            Groups::Packed(groups) => groups.bound(),
-            Groups::Union(groups) => groups.left.last().map(|group| (group.0, 0)),
-        }
+        self.parts.peek().map(|part| (part.bound, part.first))
     }
 
-    /// Takes the best group; it may have no documents. `admits`: whether a smallest key is of interest, of which no
-    /// larger one is when a smaller one is not. What is not may not come at all, now or later.
-    pub(crate) fn take(&mut self, admits: impl Fn(Key) -> bool) -> Option<(Key, DocSet)> {
-        match self {
-            Groups::Whole(groups) => groups.pop(),
-            Groups::Packed(groups) => groups.take(admits),
-            Groups::Union(groups) => groups.take(),
-        }
-    }
-}
-
-/// Groups that a stored union has.
-pub(crate) struct UnionGroups<'q> {
-    bases: Vec<(Key, DocSet)>,
-    union: PrefixUnion<'q>,
-    /// Smallest key, base and group of the union, worst first.
-    left: Vec<(Key, usize, usize)>,
-}
-
-impl UnionGroups<'_> {
-    fn take(&mut self) -> Option<(Key, DocSet)> {
-        let (bound, base, group) = self.left.pop()?;
-        Some((bound, self.union.group_docs(group).and(&self.bases[base].1)))
-    }
-}
-
-/// Groups by a number per document.
-pub(crate) struct PackedGroups<'q> {
-    bases: Vec<Unlisted>,
-    bounds: PackedBounds,
-    key: Box<dyn Fn(PackedBound) -> Key + 'q>,
-    in_pieces: bool,
-    /// Groups that are listed already, worst first.
-    listed: Vec<(Key, DocSet)>,
-    wanted: usize,
-}
-
-/// A base and where the next pass over it begins; `None` when all of it has been listed.
-struct Unlisted {
-    base: Base,
-    next: Option<Start>,
-}
-
-/// Everything before this has been listed: smaller bounds, and with this bound the documents before this one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Start {
-    packed: PackedBound,
-    doc: DocId,
-}
-
-impl<'q> PackedGroups<'q> {
-    fn new(
-        bases: Vec<Base>,
-        bounds: PackedBounds,
-        in_pieces: bool,
-        key: Box<dyn Fn(PackedBound) -> Key + 'q>,
-    ) -> PackedGroups<'q> {
-        let bases = bases.into_iter().filter(|base| !base.docs.is_empty());
-        let bases = bases.map(|base| Unlisted { base, next: Some(Start { packed: 0, doc: 0 }) }).collect();
-        PackedGroups { bases, bounds, key, in_pieces, listed: Vec::new(), wanted: FIRST_LISTED }
-    }
-
-    /// The base whose unlisted documents may be best, with their bound.
-    fn best_unlisted(&self) -> Option<(Key, DocId, usize)> {
-        let next = |(index, unlisted): (usize, &Unlisted)| {
-            let Start { packed, doc } = unlisted.next?;
-            let key = (self.key)(packed);
-            // Nothing is known of the documents of other bounds with the same key.
-            let is_only = next_larger(packed, unlisted.base.mask).is_none_or(|larger| (self.key)(larger) > key);
-            Some((unlisted.base.bound + key, if is_only { doc } else { 0 }, index))
-        };
-        self.bases.iter().enumerate().filter_map(next).min()
-    }
-
-    fn bound(&self) -> Option<(Key, DocId)> {
-        let least = self.listed.last().map_or(0, |(bound, _)| *bound);
-        let best = self.listed.iter().rev().take_while(|(bound, _)| *bound == least);
-        let listed = best.map(|(bound, docs)| (*bound, docs.first().unwrap_or(0))).min();
-        let unlisted = self.best_unlisted().map(|(bound, doc, _)| (bound, doc));
-        listed.into_iter().chain(unlisted).min()
-    }
-
-    fn take(&mut self, admits: impl Fn(Key) -> bool) -> Option<(Key, DocSet)> {
-        while let Some((bound, _, base)) = self.best_unlisted()
-            && self.listed.last().is_none_or(|&(listed, _)| bound < listed)
-        {
-            self.list(base, &admits);
-        }
-        self.listed.pop()
-    }
-
-    /// Lists the best documents that are left of a base, in one pass over it.
-    fn list(&mut self, index: usize, admits: impl Fn(Key) -> bool) {
-        let Unlisted { base, next } = &mut self.bases[index];
-        let Some(start) = *next else { return };
-        let bound = base.bound;
-        if self.in_pieces {
-            let worst = largest(base.mask, |packed| admits(bound + (self.key)(packed)));
-            let Some(limit) = worst.filter(|&worst| worst >= start.packed) else {
-                *next = None;
-                return;
+    /// Takes the best group.
+    pub(crate) fn take(&mut self) -> Option<(Key, DocSet)> {
+        loop {
+            let part = self.parts.pop()?;
+            let Some(stage) = self.stages.get(part.stage) else {
+                return Some((part.bound, Rc::unwrap_or_clone(part.docs)));
             };
-            let mut best = Best::new(start, limit, self.wanted);
-            best.select(base, &self.bounds);
-            *next = best.left;
-            self.wanted *= PASS_GROWTH;
-            best.found.sort_by_key(|found| found.0);
-            debug_assert!(best.found.is_sorted_by_key(|found| (self.key)(found.0)), "bounds order like keys");
-            let groups = best.found.chunk_by(|a, b| a.0 == b.0).map(|group| {
-                let docs = group.iter().map(|found| found.1).collect();
-                (bound + (self.key)(group[0].0), DocSet::from_sorted(docs))
-            });
-            self.listed.extend(groups);
-        } else {
-            let (packed, docs) = least_group(base, &self.bounds, start.packed);
-            *next = next_larger(packed, base.mask).map(|packed| Start { packed, doc: 0 });
-            if !docs.is_empty() {
-                self.listed.push((bound + (self.key)(packed), docs));
+            match &*part.docs {
+                // To cut a few documents costs more than to read them.
+                docs if part.sum == 0 && docs.len() <= self.whole_max => {
+                    return Some((part.bound, Rc::unwrap_or_clone(part.docs)));
+                }
+                docs if stage.words.len() > COMBINED_WORDS_MAX => self.cut_list(&part, &docs.to_vec()),
+                _ => self.cut_set(part),
             }
         }
-        self.listed.sort_by_key(|group| std::cmp::Reverse(group.0));
+    }
+
+    /// Takes the documents with the next sum of a stage out of a part.
+    fn cut_set(&mut self, part: Part) {
+        let stage = &self.stages[part.stage];
+        let sum = stage.sums[part.sum];
+        let found = stage.with_sum(&part.docs, sum);
+        let Part { base, stage: number, is_exact, .. } = part;
+        let left = part.left.saturating_sub(found.len());
+        if left > 0 && part.sum + 1 < stage.sums.len() {
+            self.push(Part { left, sum: part.sum + 1, ..part });
+        }
+        self.add(base + sum, found, number + 1, is_exact);
+    }
+
+    /// Cuts a short list by all stages that are left: each document is looked at.
+    fn cut_list(&mut self, part: &Part, docs: &[DocId]) {
+        let mut keys = vec![part.base; docs.len()];
+        let stages = self.stages.iter().skip(part.stage);
+        for stage in stages.filter(|stage| part.is_exact || !stage.is_of_exactness) {
+            stage.add_sums(docs, &mut keys);
+        }
+        let mut by_key: BTreeMap<Key, Vec<DocId>> = BTreeMap::new();
+        keys.into_iter().zip(docs).for_each(|(key, &doc)| by_key.entry(key).or_default().push(doc));
+        let end = self.stages.len();
+        for (key, docs) in by_key {
+            self.add(key, DocSet::from_sorted(docs), end, part.is_exact);
+        }
     }
 }
 
-/// The next larger bound that has only bits of the mask.
-fn next_larger(packed: PackedBound, mask: PackedBound) -> Option<PackedBound> {
-    let larger = (packed | !mask).wrapping_add(1) & mask;
-    (larger > packed).then_some(larger)
+/// A rule, or several at once, by which documents are cut: the sum of the costs of the words.
+pub(crate) struct Stage<'q> {
+    words: Vec<Classes<'q>>,
+    /// All that can be, ascending.
+    sums: Vec<Key>,
+    is_of_exactness: bool,
+    /// The number that stands for all sums but 0, if there is one.
+    any: Option<Key>,
 }
 
-/// The largest bound within a mask that `is_within` accepts, if it accepts any; it accepts all smaller ones as well.
-fn largest(mask: PackedBound, is_within: impl Fn(PackedBound) -> bool) -> Option<PackedBound> {
-    if !is_within(0) {
-        return None;
+impl<'q> Stage<'q> {
+    pub(crate) fn new(words: Vec<Classes<'q>>) -> Stage<'q> {
+        let mut sums = BTreeSet::from([0]);
+        for word in &words {
+            sums = sums.iter().flat_map(|&sum| word.costs().map(move |cost| sum + cost)).collect();
+        }
+        Stage { words, sums: sums.into_iter().collect(), is_of_exactness: false, any: None }
     }
-    let bits = (0..PACKED_BITS).rev().map(|bit| 1 << bit & mask).filter(|&bit| bit != 0);
-    Some(bits.fold(0, |packed, bit| if is_within(packed | bit) { packed | bit } else { packed }))
+
+    /// A stage of `exactness`. `any`: see [`Stage::any`].
+    pub(crate) fn of_exactness(words: Vec<Classes<'q>>, any: Option<Key>) -> Stage<'q> {
+        let stage = Stage { is_of_exactness: true, any, ..Stage::new(words) };
+        match any {
+            None => stage,
+            Some(any) => Stage { sums: vec![0, any], ..stage },
+        }
+    }
+
+    /// The documents of a set whose words cost so much together.
+    fn with_sum(&self, docs: &DocSet, sum: Key) -> DocSet {
+        if self.any == Some(sum) {
+            return docs.and_not(&self.with_sum(docs, 0));
+        }
+        fn of(docs: &DocSet, words: &[Classes<'_>], left: Key) -> DocSet {
+            let Some((word, others)) = words.split_first() else { return DocSet::empty() };
+            if others.is_empty() {
+                return word.with_cost(docs, left);
+            }
+            let mut found = DocSet::empty();
+            for cost in word.costs().filter(|&cost| cost <= left) {
+                let docs = word.with_cost(docs, cost).shrunk();
+                if !docs.is_empty() {
+                    found.or_assign(&of(&docs, others, left - cost));
+                }
+            }
+            found
+        }
+        of(docs, &self.words, sum)
+    }
+
+    /// Adds to the key of each document what its words cost together.
+    fn add_sums(&self, docs: &[DocId], keys: &mut [Key]) {
+        let mut sums = vec![0; docs.len()];
+        self.words.iter().for_each(|word| word.add_costs(docs, &mut sums));
+        let sum = |sum: Key| self.any.filter(|_| sum > 0).unwrap_or(sum);
+        keys.iter_mut().zip(sums).for_each(|(key, costs)| *key += sum(costs));
+    }
 }
 
-/// Calls `f` with the bounds and documents of a base, ascending by document, that are not before `start` and at most the
-/// limit that the call before answered, first `limit`, and maybe with others; ends with an answer of `None`.
-fn for_each_within(
-    base: &Base,
-    bounds: &[PackedBound],
-    Start { packed: start, doc: first }: Start,
-    mut limit: PackedBound,
-    mut f: impl FnMut(PackedBound, DocId) -> Option<PackedBound>,
-) {
-    let packed = |doc: DocId| bounds.get(doc as usize).map_or(PackedBound::MAX, |packed| *packed) & base.mask;
-    let DocSet::Bitset { words, .. } = &base.docs else {
-        base.docs.iter().try_for_each(|doc| f(packed(doc), doc).map(|_| ()));
-        return;
+/// Documents that a form of a word has, with the costs of the word there.
+struct Piece {
+    source: PieceSource,
+    mark: PieceMark,
+}
+
+/// Information that postings have on the documents of a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PieceMark {
+    /// The least weight of their fields.
+    pub(crate) rank: u16,
+    pub(crate) zone: u8,
+}
+
+/// Source of the documents of a piece.
+enum PieceSource {
+    /// In a small group of stored groups: their number, and its place.
+    Group(usize, usize),
+    /// In the largest group.
+    Largest(usize),
+    Set(DocSet),
+}
+
+/// The postings of a word of the query and of the other forms that it may have.
+pub(crate) struct Pieces<'q> {
+    /// Documents of the segment.
+    doc_count: u32,
+    stored: Vec<StoredGroups<'q>>,
+    pieces: Vec<Piece>,
+    /// The piece of the largest group of all, whose documents are not looked up.
+    largest: Option<usize>,
+    /// Number of forms.
+    forms: usize,
+    /// The documents of the largest group, once they are looked up.
+    of_largest: OnceCell<DocSet>,
+}
+
+impl<'q> Pieces<'q> {
+    pub(crate) fn new(doc_count: u32) -> Pieces<'q> {
+        let (stored, pieces, of_largest) = (Vec::new(), Vec::new(), OnceCell::new());
+        Pieces { doc_count, stored, pieces, largest: None, forms: 0, of_largest }
+    }
+
+    /// Adds a form whose postings are grouped. `rank`: by field set code.
+    pub(crate) fn add_groups(&mut self, groups: StoredGroups<'q>, rank: impl Fn(u32) -> u16) {
+        let number = self.stored.len();
+        for (place, (code, zone, len)) in groups.heads().enumerate() {
+            let source = if place == 0 { PieceSource::Largest(number) } else { PieceSource::Group(number, place) };
+            if place == 0 && self.largest.is_none_or(|largest| self.len(largest) < len) {
+                self.largest = Some(self.pieces.len());
+            }
+            self.pieces.push(Piece { source, mark: PieceMark { rank: rank(code), zone } });
+        }
+        self.stored.push(groups);
+        self.forms += 1;
+    }
+
+    /// Adds documents of other forms; `forms`: how many.
+    pub(crate) fn add_sets(&mut self, sets: impl Iterator<Item = (PieceMark, DocSet)>, forms: usize) {
+        let piece = |(mark, docs)| Piece { source: PieceSource::Set(docs), mark };
+        self.pieces.extend(sets.map(piece));
+        self.forms += forms;
+    }
+
+    /// Reports whether each document is in one piece.
+    pub(crate) fn are_disjoint(&self) -> bool {
+        self.forms <= 1
+    }
+
+    fn len(&self, piece: usize) -> u32 {
+        let in_group = |number: usize, place: usize| self.stored[number].heads().nth(place).map_or(0, |head| head.2);
+        match &self.pieces[piece].source {
+            PieceSource::Set(docs) => docs.len(),
+            &PieceSource::Largest(number) => in_group(number, 0),
+            &PieceSource::Group(number, place) => in_group(number, place),
+        }
+    }
+
+    /// The documents of some pieces.
+    fn docs(&self, pieces: &[usize]) -> DocSet {
+        let set = |piece: usize| match &self.pieces[piece].source {
+            PieceSource::Set(set) => Cow::Borrowed(set),
+            PieceSource::Group(number, place) => Cow::Owned(self.stored[*number].small_group(*place)),
+            PieceSource::Largest(number) => Cow::Owned(self.stored[*number].largest_group()),
+        };
+        if let &[only] = pieces {
+            return set(only).into_owned();
+        }
+        let count: u64 = pieces.iter().map(|&piece| u64::from(self.len(piece))).sum();
+        if count * SHORT_SHARE < u64::from(self.doc_count) {
+            let mut docs: Vec<DocId> = Vec::with_capacity(count as usize);
+            pieces.iter().for_each(|&piece| docs.extend(set(piece).iter()));
+            docs.sort_unstable();
+            docs.dedup();
+            return DocSet::from_sorted(docs);
+        }
+        let mut docs = BitsetBuilder::new(self.doc_count);
+        for &piece in pieces {
+            match &self.pieces[piece].source {
+                PieceSource::Group(number, place) => self.stored[*number].add_small_group(*place, &mut docs),
+                _ => docs.insert_set(&set(piece)),
+            }
+        }
+        docs.finish()
+    }
+
+    fn of_largest(&self) -> Option<&DocSet> {
+        let largest = self.largest?;
+        Some(self.of_largest.get_or_init(|| self.docs(&[largest])))
+    }
+}
+
+/// The documents of a word in classes of the same cost; all have it.
+pub(crate) struct Classes<'q> {
+    pieces: Rc<Pieces<'q>>,
+    /// Ascending by cost.
+    classes: Vec<Class>,
+    /// Place of the class whose documents are those of no other one.
+    rest: usize,
+}
+
+struct Class {
+    cost: Key,
+    pieces: Vec<usize>,
+    docs: OnceCell<DocSet>,
+}
+
+impl<'q> Classes<'q> {
+    pub(crate) fn new(pieces: &Rc<Pieces<'q>>, cost: impl Fn(PieceMark) -> Key) -> Classes<'q> {
+        let mut by_cost: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
+        for (at, piece) in pieces.pieces.iter().enumerate() {
+            by_cost.entry(cost(piece.mark)).or_default().push(at);
+        }
+        let class = |(cost, pieces)| Class { cost, pieces, docs: OnceCell::new() };
+        let classes: Vec<Class> = by_cost.into_iter().map(class).collect();
+        let of_largest = |largest| classes.iter().position(|class: &Class| class.pieces.contains(&largest));
+        let rest = pieces.largest.and_then(of_largest).unwrap_or(classes.len().saturating_sub(1));
+        Classes { pieces: Rc::clone(pieces), classes, rest }
+    }
+
+    fn costs(&self) -> impl Iterator<Item = Key> + '_ {
+        self.classes.iter().map(|class| class.cost)
+    }
+
+    /// The documents of a class; of that of the rest, some.
+    fn docs(&self, place: usize) -> &DocSet {
+        let class = &self.classes[place];
+        class.docs.get_or_init(|| {
+            let known = class.pieces.iter().copied().filter(|&piece| Some(piece) != self.pieces.largest);
+            let mut docs = self.pieces.docs(&known.collect::<Vec<usize>>());
+            // A document may have several forms; the cheapest counts.
+            if !self.pieces.are_disjoint() {
+                (0..place).for_each(|cheaper| docs.and_not_assign(self.docs(cheaper)));
+                if place > self.rest
+                    && let Some(largest) = self.pieces.of_largest()
+                {
+                    docs.and_not_assign(largest);
+                }
+            }
+            docs
+        })
+    }
+
+    /// The documents of a set that cost so much.
+    fn with_cost(&self, docs: &DocSet, cost: Key) -> DocSet {
+        let Some(place) = self.classes.iter().position(|class| class.cost == cost) else { return DocSet::empty() };
+        if place != self.rest {
+            return docs.and(self.docs(place));
+        }
+        let mut left = docs.clone();
+        let others = (0..self.classes.len()).filter(|&other| other != self.rest);
+        others.for_each(|other| left.and_not_assign(self.docs(other)));
+        left
+    }
+
+    /// Adds the cost of each document.
+    fn add_costs(&self, docs: &[DocId], sums: &mut [Key]) {
+        let Some(rest) = self.classes.get(self.rest) else { return };
+        sums.iter_mut().for_each(|sum| *sum += rest.cost);
+        for place in (0..self.classes.len()).filter(|&place| place != self.rest) {
+            let cost = self.classes[place].cost;
+            for_each_common(docs, self.docs(place), |at| sums[at] = sums[at] - rest.cost + cost);
+        }
+    }
+}
+
+/// Calls `f` with the places of the documents that are in the set.
+fn for_each_common(docs: &[DocId], set: &DocSet, mut f: impl FnMut(usize)) {
+    let DocSet::Sorted(other) = set else {
+        return docs.iter().enumerate().filter(|(_, doc)| set.contains(**doc)).for_each(|(at, _)| f(at));
     };
-    // With a single bound left, what is before the first document was listed.
-    let mut at = if limit == start { (first / u64::BITS) as usize } else { 0 };
-    loop {
-        at = next_within(words, bounds, at, [base.mask, start, limit - start]);
-        let Some(&word) = words.get(at) else { return };
-        let mut bits = word;
-        while bits != 0 {
-            let doc = at as DocId * u64::BITS + bits.trailing_zeros();
-            bits &= bits - 1;
-            match f(packed(doc), doc) {
-                Some(lower) => limit = lower,
-                None => return,
-            }
+    let mut other = other.as_slice();
+    for (at, &doc) in docs.iter().enumerate() {
+        // Those before it, in steps that double.
+        let mut step = 1;
+        while other.get(step).is_some_and(|&next| next < doc) {
+            step *= 2;
         }
-        at += 1;
-    }
-}
-
-/// The least bound of a base from `start` on, and all documents that have it; the largest one without any.
-fn least_group(base: &Base, bounds: &[PackedBound], start: PackedBound) -> (PackedBound, DocSet) {
-    let mut least = base.mask;
-    let mut found = Vec::new();
-    for_each_within(base, bounds, Start { packed: start, doc: 0 }, PackedBound::MAX >> 1, |packed, doc| {
-        if (start..=least).contains(&packed) {
-            if packed < least {
-                found.clear();
-                least = packed;
-            }
-            found.push(doc);
+        let end = (step + 1).min(other.len());
+        other = &other[other[..end].partition_point(|&next| next < doc)..];
+        if other.first() == Some(&doc) {
+            f(at);
         }
-        Some(least)
-    });
-    // Whether a document belongs to a large group is asked often.
-    (least, DocSet::from_sorted(found).into_bitset(bounds.len() as u32))
-}
-
-/// The documents of the smallest bounds, found in one pass: as soon as there are enough, only better ones count, and later
-/// ones of the worst bound are left for another pass.
-struct Best {
-    start: Start,
-    wanted: usize,
-    /// Bounds and documents, ascending by document.
-    found: Vec<(PackedBound, DocId)>,
-    /// `found` is cut to the best when it gets this long: by then so many are better than the worst at the last cut that it
-    /// is the worst no more.
-    room: usize,
-    /// Bounds above this do not count any more.
-    limit: PackedBound,
-    /// Start of the documents that were left out.
-    left: Option<Start>,
-}
-
-impl Best {
-    /// `limit`: the worst bound that counts.
-    fn new(start: Start, limit: PackedBound, wanted: usize) -> Best {
-        Best { start, wanted, found: Vec::new(), room: 2 * wanted, limit, left: None }
-    }
-
-    /// Looks at the documents of a base from the start on.
-    fn select(&mut self, base: &Base, bounds: &[PackedBound]) {
-        for_each_within(base, bounds, self.start, self.limit, |packed, doc| self.offer(packed, doc));
-    }
-
-    /// Takes a document if it is among the best so far. Answers the worst bound that still counts, if any does.
-    #[inline]
-    fn offer(&mut self, packed: PackedBound, doc: DocId) -> Option<PackedBound> {
-        let is_listed = packed < self.start.packed || (packed == self.start.packed && doc < self.start.doc);
-        if packed <= self.limit && !is_listed {
-            self.found.push((packed, doc));
-            if self.found.len() >= self.room {
-                return self.cut(doc);
-            }
-        }
-        Some(self.limit)
-    }
-
-    /// Leaves out all but the best, after `last` was found. Answers the worst bound that still counts, if any does.
-    fn cut(&mut self, last: DocId) -> Option<PackedBound> {
-        let mut bounds: Vec<PackedBound> = self.found.iter().map(|found| found.0).collect();
-        let (_, &mut worst, _) = bounds.select_nth_unstable(self.wanted - 1);
-        self.found.retain(|found| found.0 <= worst);
-        self.room = self.found.len() + self.wanted;
-        self.left = Some(Start { packed: worst, doc: last + 1 });
-        self.limit = worst.checked_sub(1).filter(|&limit| limit >= self.start.packed)?;
-        Some(self.limit)
     }
 }
 
@@ -325,56 +436,73 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const DOCS: u32 = 3000;
+
+    /// Sets by mark, each document in some of them.
+    type Word = BTreeMap<(u16, u8), Vec<DocId>>;
+
+    fn word() -> impl Strategy<Value = Word> {
+        let docs = prop::collection::btree_set(0..DOCS, 0..600).prop_map(|docs| docs.into_iter().collect());
+        let every = (1u32..40).prop_map(|step| (0..DOCS).step_by(step as usize).collect());
+        prop::collection::btree_map((0u16..3, 0u8..3), prop_oneof![docs, every], 1..6)
+    }
+
+    fn pieces(word: &Word, forms: usize) -> Rc<Pieces<'static>> {
+        let mut pieces = Pieces::new(DOCS);
+        let set = |(&(rank, zone), docs): (&(u16, u8), &Vec<DocId>)| {
+            let set = DocSet::from_sorted(docs.clone());
+            let is_dense = docs.len() as u32 * 8 > DOCS;
+            (PieceMark { rank, zone }, if is_dense { set.into_bitset(DOCS) } else { set })
+        };
+        pieces.add_sets(word.iter().map(set), forms);
+        Rc::new(pieces)
+    }
+
+    /// The least cost of a document that has the word.
+    fn least(word: &Word, doc: DocId, cost: impl Fn(PieceMark) -> Key) -> Option<Key> {
+        let holding = word.iter().filter(|(_, docs)| docs.binary_search(&doc).is_ok());
+        holding.map(|(&(rank, zone), _)| cost(PieceMark { rank, zone })).min()
+    }
+
     proptest! {
         #[test]
-        fn every_document_comes_once_and_the_best_first(
-            bounds in prop::collection::vec(prop_oneof![0u16..4, 0u16..40, Just(PackedBound::MAX)], 1..6000),
-            (second, in_pieces) in any::<(bool, bool)>(),
-            (mask, stride) in (prop_oneof![Just(63u16), Just(62), Just(60), Just(45), Just(31), Just(28)], 1usize..3),
-            // Each group taken lowers the bar to so much above its key.
-            slack in prop_oneof![Just(Key::MAX), 0..40u128],
-            // So many bounds in a row have one key.
-            packed_per_key in 1..4u128,
+        fn groups_come_best_first_with_the_sums_of_the_least_costs(
+            words in prop::collection::vec(word(), 1..5),
+            is_exact in any::<bool>(),
         ) {
-            let key = move |packed: PackedBound| Key::from(packed) / packed_per_key;
-            let count = bounds.len() as u32;
-            let half = count / 2;
-            let bases = if second {
-                vec![(5, DocSet::from_sorted((0..half).collect())), (3, DocSet::from_sorted((half..count).step_by(stride).collect()))]
-            } else {
-                vec![(5, DocSet::full(count))]
+            let rank = |mark: PieceMark| Key::from(mark.rank) << 20;
+            let zone = |mark: PieceMark| Key::from(mark.zone) << 10;
+            let exactness = |mark: PieceMark| Key::from(mark.zone > 0);
+            let pieces: Vec<_> = words.iter().map(|word| pieces(word, 2)).collect();
+            let classes = |cost: fn(PieceMark) -> Key| pieces.iter().map(|of| Classes::new(of, cost)).collect::<Vec<_>>();
+            let stages = vec![
+                Stage::new(classes(|mark| Key::from(mark.rank) << 20)),
+                Stage::new(classes(|mark| Key::from(mark.zone) << 10)),
+                Stage::of_exactness(classes(|mark| Key::from(mark.zone > 0)), Some(7)),
+            ];
+            let key = |doc: DocId| {
+                let sum = |cost: &dyn Fn(PieceMark) -> Key| {
+                    words.iter().map(|word| least(word, doc, cost)).sum::<Option<Key>>()
+                };
+                let exactness = sum(&exactness)?;
+                Some(5 + sum(&rank)? + sum(&zone)? + if is_exact && exactness > 0 { 7 } else { 0 })
             };
-            let mut want: Vec<(Key, DocId)> = Vec::new();
-            for (bound, docs) in &bases {
-                want.extend(docs.iter().map(|doc| (bound + key(bounds[doc as usize] & mask), doc)));
-            }
-            want.sort_unstable();
-            let bases = bases.into_iter().map(|(bound, docs)| Base { bound, docs, mask }).collect();
-            let mut numbers = PackedBounds::filled(&std::sync::Arc::default(), bounds.len(), 0);
-            numbers.copy_from_slice(&bounds);
-            let mut groups = Groups::cut(bases, numbers, in_pieces, key);
-            let mut got = Vec::new();
-            let (mut last, mut bar) = (0, Key::MAX);
-            // By key: no document comes before this one any more.
-            let mut promised: std::collections::BTreeMap<Key, DocId> = std::collections::BTreeMap::new();
+            let expected: BTreeMap<DocId, Key> = (0..DOCS).filter_map(|doc| Some((doc, key(doc)?))).collect();
+            let docs: DocSet = expected.keys().copied().collect();
+            let base = Base { bound: 5, docs, is_exact, is_cut: true };
+            let mut groups = Groups::cut(vec![base], stages, 0);
+            let (mut found, mut last) = (BTreeMap::new(), 0);
             while let Some((bound, first)) = groups.bound() {
-                let Some((key, docs)) = groups.take(|key| key <= bar) else { break };
+                let Some((key, docs)) = groups.take() else { break };
                 prop_assert!(bound <= key);
-                prop_assert!(bound >= last);
-                prop_assert!(!docs.is_empty());
-                let promise = promised.entry(bound).or_default();
-                *promise = first.max(*promise);
-                prop_assert!(docs.first() >= promised.get(&key).copied());
-                last = bound;
-                bar = bar.min(key.saturating_add(slack));
-                got.extend(docs.to_vec().into_iter().map(|doc| (key, doc)));
+                prop_assert!(last <= key);
+                prop_assert!(bound < key || docs.first() >= Some(first));
+                last = key;
+                for doc in docs.iter() {
+                    prop_assert!(found.insert(doc, key).is_none());
+                }
             }
-            prop_assert!(groups.take(|key| key <= bar).is_none());
-            // What is worse than the bar comes or not.
-            let counts = |all: Vec<(Key, DocId)>| all.into_iter().filter(|&(key, _)| key <= bar).collect::<Vec<_>>();
-            prop_assert!(got.is_sorted_by(|a, b| a.0 <= b.0));
-            got.sort_unstable();
-            prop_assert_eq!(counts(got), counts(want));
+            prop_assert_eq!(found, expected);
         }
     }
 }

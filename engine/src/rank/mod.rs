@@ -21,7 +21,6 @@ pub(crate) mod keyword;
 pub(crate) mod matcher;
 pub(crate) mod merge;
 mod order;
-mod packed_bounds;
 pub(crate) mod path;
 pub(crate) mod plan;
 pub(crate) mod rules;

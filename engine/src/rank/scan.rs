@@ -21,6 +21,9 @@ use crate::rank::top_k::{Entry, KeyPart, TopK};
 use crate::rank::word_pairs::{NearestWords, WordPairs};
 use crate::sort::SortTarget;
 
+/// Each further list of the documents of a group is so many times as long.
+const SCANNED_GROWTH: usize = 4;
+
 /// Result of a scan.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scan {
@@ -127,7 +130,9 @@ impl<'a> LevelScan<'a> {
                     Some(Match::Exact) => leading_groups(self.of, bound, leading),
                     _ => Groups::whole(vec![(bound, leading.clone())]),
                 };
-                while let Some((bound, docs)) = groups.take(|bound| top.admits_any(bound, 0)) {
+                while groups.bound().is_some_and(|(bound, doc)| top.admits_any(bound, doc))
+                    && let Some((bound, docs)) = groups.take()
+                {
                     if self.docs(bound, &docs.to_vec(), top) == Scan::TimeIsUp {
                         return true;
                     }
@@ -141,12 +146,25 @@ impl<'a> LevelScan<'a> {
         let docs = others.as_ref().unwrap_or(docs);
         // Mostly the first documents settle it: no list is made of the others before that.
         let mut rest = docs.iter();
-        let first_len = self.of.context.search.thresholds.scanned_first[usize::from(self.scanned > 0)];
-        let first: Vec<DocId> = rest.by_ref().take(first_len).collect();
-        match self.docs(bound, &first, top) {
-            Scan::TimeIsUp => true,
-            Scan::NothingBetter => false,
-            Scan::Complete => self.lists(&[(bound, rest.collect())], top),
+        let mut len = self.of.context.search.thresholds.scanned_first[usize::from(self.scanned > 0)];
+        loop {
+            let next: Vec<DocId> = rest.by_ref().take(len).collect();
+            let Some(&first) = next.first() else { return false };
+            if !top.admits_any(bound, first) {
+                return false;
+            }
+            if next.len() >= self.of.context.search.thresholds.scanned_alone_max {
+                if self.lists(&[(bound, next)], top) {
+                    return true;
+                }
+            } else {
+                match self.docs(bound, &next, top) {
+                    Scan::TimeIsUp => return true,
+                    Scan::NothingBetter => return false,
+                    Scan::Complete => {}
+                }
+            }
+            len *= SCANNED_GROWTH;
         }
     }
 
@@ -168,7 +186,7 @@ impl<'a> LevelScan<'a> {
         let enough = if self.has_sorts || self.taken < taken_alone { 1 } else { self.taken.max(scanned_alone_max) };
         // The keys of all parts before the first sort ascend from group to group.
         while groups.bound().is_some_and(|(bound, doc)| top.admits_any(bound, doc))
-            && let Some((bound, docs)) = groups.take(|bound| top.admits_any(bound, 0))
+            && let Some((bound, docs)) = groups.take()
         {
             debug_assert!(bound >= self.least, "groups come best first: one that comes late may not come at all");
             self.least = bound;

@@ -8,8 +8,6 @@
 pub struct SearchThresholds {
     /// Groups of at most this many documents, in all segments together, are scanned without a look at the postings.
     pub scanned_whole_max: u32,
-    /// So many postings are worth another thread.
-    pub postings_per_job: u64,
     /// Maximum number of remaining documents of a larger group that one thread scans alone. More are scanned on two
     /// threads.
     pub scanned_alone_max: usize,
@@ -29,7 +27,6 @@ impl Default for SearchThresholds {
     fn default() -> SearchThresholds {
         SearchThresholds {
             scanned_whole_max: 1024,
-            postings_per_job: 1 << 15,
             scanned_alone_max: 768,
             scanned_first: [512, 64],
             taken_alone: 512,
@@ -44,7 +41,6 @@ impl SearchThresholds {
     /// For tests: some thousand documents are cut, shared out and taken together.
     pub const SMALL: SearchThresholds = SearchThresholds {
         scanned_whole_max: 16,
-        postings_per_job: 1 << 10,
         scanned_alone_max: 512,
         scanned_first: [128, 32],
         taken_alone: 128,

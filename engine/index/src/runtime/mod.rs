@@ -1,6 +1,5 @@
-//! What all indexes of a process share: threads in the background, what these give way to, and memory for searches.
+//! What all indexes of a process share: threads in the background, and what these give way to.
 
-mod array_pool;
 mod priority;
 mod small_writes;
 
@@ -11,7 +10,6 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use self::small_writes::SmallWrites;
 
-pub use array_pool::ArrayPool;
 pub(crate) use priority::{let_others_go, stay_behind};
 pub(crate) use small_writes::SmallWrite;
 
@@ -25,11 +23,10 @@ pub enum Urgency {
 }
 
 /// Resources that all indexes of a process share; see [`IndexOptions::runtime`](crate::index::IndexOptions::runtime).
-/// It starts one thread for each urgency at the first such job, and keeps at most 16 MiB of memory for searches.
+/// It starts one thread for each urgency at the first such job.
 #[derive(Debug, Default)]
 pub struct Runtime {
     small_writes: SmallWrites,
-    arrays: Arc<ArrayPool>,
     soon: Lane,
     sometime: Lane,
 }
@@ -40,7 +37,7 @@ pub struct Runtime {
 struct Lane(OnceLock<Option<ThreadPool>>);
 
 impl Runtime {
-    /// A runtime without threads or memory yet.
+    /// A runtime without threads yet.
     pub fn new() -> Arc<Runtime> {
         Arc::default()
     }
@@ -67,11 +64,6 @@ impl Runtime {
         const STEPS_MAX: usize = 20;
         let_others_go();
         (0..STEPS_MAX).take_while(|_| self.small_writes.go_on()).for_each(|_| std::thread::sleep(STEP));
-    }
-
-    /// Memory for a number per document.
-    pub fn arrays(&self) -> &Arc<ArrayPool> {
-        &self.arrays
     }
 }
 

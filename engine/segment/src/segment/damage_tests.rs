@@ -52,8 +52,8 @@ fn use_postings(segment: &SegmentReader, list: &DocSet) {
         segment.postings().docs_among(ordinal, list);
     }
     if let Some(union) = segment.postings().prefix_union(b"a") {
-        let groups = union.groups().count();
-        (0..=groups).for_each(|group| assert!(union.group_docs(group).iter().all(|doc| doc < docs)));
+        let groups = union.groups.heads().count();
+        (0..=groups).for_each(|group| assert!(union.groups.small_group(group).iter().all(|doc| doc < docs)));
     }
     segment.terms().prefix_range(b"a").for_each(|ordinal| segment.postings().add_to(ordinal, &mut set));
     assert!(set.finish().iter().all(|doc| doc < docs));
@@ -359,8 +359,8 @@ proptest! {
             }
             for prefix in segment.postings().union_prefixes() {
                 let Some(union) = segment.postings().prefix_union(prefix) else { continue };
-                let mut set = union.docs();
-                (0..=union.groups().count().min(40)).for_each(|group| set.or_assign(&union.group_docs(group)));
+                let mut set = union.groups.docs();
+                (0..=union.groups.heads().count().min(40)).for_each(|group| set.or_assign(&union.groups.small_group(group)));
                 prop_assert!(set.iter().all(|doc| doc < docs));
             }
         }
@@ -413,7 +413,8 @@ fn lists_of(segment: &SegmentReader) -> [BTreeMap<Vec<u8>, Vec<u32>>; LISTS.len(
     let of_pairs =
         word_pairs.words().iter().flat_map(|&left| word_pairs.words().iter().map(move |&right| [left, right]));
     let unions = segment.postings().union_prefixes();
-    let of_union = |prefix: &[u8]| Some((prefix.to_vec(), segment.postings().prefix_union(prefix)?.docs().to_vec()));
+    let of_union =
+        |prefix: &[u8]| Some((prefix.to_vec(), segment.postings().prefix_union(prefix)?.groups.docs().to_vec()));
     let of_triple = |words: [u32; 3]| {
         let known = word_pairs.in_a_row(words)?;
         if !known.complement {

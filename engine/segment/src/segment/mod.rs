@@ -83,8 +83,8 @@ pub use merge::{DocMap, MergeInput, MergeOptions, MergeStep, MergeWatch, Merged,
 pub use meta::{ColumnFileMeta, FileMeta, SegmentMeta, TextFields};
 pub use patches::{Layer, is_plain_number};
 pub use patches::{NewLayer, NewPatches, PatchValue, Patches};
-pub use postings::{BlockCodes, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
 pub use postings::{FieldSets, Postings};
+pub use postings::{Groups, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
 pub use reader::SegmentReader;
 pub use reader::store_bytes_of_file;
 pub use salvage::Salvage;

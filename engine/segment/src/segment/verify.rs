@@ -246,11 +246,11 @@ pub(super) fn unions_agree_with_postings(segment: &SegmentReader) -> Result<(), 
         let terms = segment.terms().prefix_range(prefix);
         let mut docs = BitsetBuilder::new(segment.doc_count());
         terms.clone().for_each(|ordinal| postings.add_to(ordinal, &mut docs));
-        let (docs, stored) = (docs.finish(), union.docs());
+        let (docs, stored) = (docs.finish(), union.groups.docs());
         if stored.len() != docs.len() || stored.and_len(&docs) != docs.len() {
             return Err(Damage("a union has other documents than the terms of its prefix"));
         }
-        union.for_each_group(|code, zone, docs| {
+        union.groups.for_each_group(|code, zone, docs| {
             docs.for_each(|doc| marks[doc as usize] = (code, zone));
         });
         // What is said of a document must hold for all its terms; fields may be unknown, and so may the zone of a posting.
@@ -258,7 +258,7 @@ pub(super) fn unions_agree_with_postings(segment: &SegmentReader) -> Result<(), 
         for ordinal in terms {
             postings.for_each_with_zone(ordinal, |doc, code, zone| {
                 let Some(&(union_code, union_zone)) = marks.get(doc as usize) else { return };
-                let all = union.field_sets().fields(union_code);
+                let all = union.field_sets.fields(union_code);
                 let fields = postings.field_sets().fields(code);
                 is_bound &= zone == 0 || union_zone <= zone;
                 is_bound &= all.is_empty() || fields.iter().all(|field| all.contains(field));

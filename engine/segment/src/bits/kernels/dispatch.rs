@@ -48,12 +48,6 @@ compiled_twice! {
     count_ones, count_ones_avx2, (words: &[u64]) -> u32
 }
 compiled_twice! {
-    /// The first word of `words`, from the one numbered `from`, that has a bit and beside which one of its 64 `slots` is
-    /// near enough: `slot & mask`, counted from `start`, is at most `limit`; a smaller one counts as large. `range`:
-    /// `mask`, `start` and `limit`, all below 2^15. The last slots, fewer than 64, always count as near.
-    next_within, next_within_avx2, (words: &[u64], slots: &[u16], from: usize, range: [u16; 3]) -> usize
-}
-compiled_twice! {
     /// Finds the keys whose groups may contain the value, and returns them as bits in the first result. There may be
     /// false positives, but no false negatives. `keys`: at most [`FIELD_KEYS_MAX`], whose groups follow each other in
     /// `bits` from bit `first` on, which is below 8. `starts`: receives the bit offset of each group. The second result

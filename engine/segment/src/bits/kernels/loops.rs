@@ -82,23 +82,6 @@ pub(super) fn nibble_dots(codes: &[u8], query: &[i8], out: &mut [i32]) {
     }
 }
 
-/// See [`super::next_within`].
-#[inline(always)]
-pub(crate) fn next_within(words: &[u64], slots: &[u16], from: usize, range: [u16; 3]) -> usize {
-    let [mask, start, limit] = range;
-    let (chunks, _) = slots.as_chunks::<64>();
-    for (at, (word, chunk)) in words.iter().zip(chunks).enumerate().skip(from) {
-        if *word == 0 {
-            continue;
-        }
-        let least = chunk.iter().fold(u16::MAX, |least, slot| least.min((slot & mask).wrapping_sub(start)));
-        if least <= limit {
-            return at;
-        }
-    }
-    from.max(chunks.len().min(words.len()))
-}
-
 /// See [`super::fields_holding`].
 #[inline(always)]
 pub(crate) fn fields_holding(

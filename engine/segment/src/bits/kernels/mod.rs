@@ -13,9 +13,7 @@ mod loops;
 pub(crate) use dispatch::CACHE_LINE;
 pub use dispatch::common_bits;
 pub use dispatch::fields_holding;
-pub use dispatch::{
-    add_where, differing_bits, dots, fetch, next_reaching, next_within, nibble_dots, share, share_each,
-};
+pub use dispatch::{add_where, differing_bits, dots, fetch, next_reaching, nibble_dots, share, share_each};
 pub use dispatch::{and_not_words, and_words, count_common, count_ones, or_words};
 pub use fields::{FIELD_KEYS_MAX, FieldTable};
 
@@ -102,18 +100,6 @@ mod tests {
             prop_assert_eq!(count_ones(&a), ones(&a));
             let common: Vec<u64> = a.iter().zip(&b).map(|(a, b)| a & b).collect();
             prop_assert_eq!(count_common(&a, &b), ones(&common));
-        }
-
-        #[test]
-        fn the_next_word_with_a_near_slot(
-            words in prop::collection::vec(prop_oneof![Just(0), any::<u64>()], 0..6),
-            slots in prop::collection::vec(prop_oneof![0u16..50, Just(u16::MAX)], 0..400),
-            (from, mask, start, limit) in (0usize..4, prop_oneof![Just(63u16), Just(60)], 0u16..40, 0u16..4),
-        ) {
-            let near = |slot: &u16| (slot & mask).checked_sub(start).is_some_and(|beyond| beyond <= limit);
-            let whole = (slots.len() / 64).min(words.len());
-            let expected = (from..whole).find(|&at| words[at] != 0 && slots[at * 64..][..64].iter().any(near));
-            prop_assert_eq!(next_within(&words, &slots, from, [mask, start, limit]), expected.unwrap_or(whole.max(from)));
         }
 
         #[test]

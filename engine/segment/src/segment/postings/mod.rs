@@ -7,12 +7,14 @@
 //!
 //! Some five bytes per term (the *term info*) hold the posting itself when there is only one, which is the case for most
 //! terms, or else the number of postings and where their list is. Lists are cut into blocks of 128, each packed at its
-//! own width; the first value of a block entry (the last document of the block) lets a search skip blocks. Lists with at
-//! least one document in eight are bitsets: no larger than packed and much faster to add to a set.
+//! own width; the first value of a block entry (the last document of the block) lets a search skip blocks. The postings of
+//! terms in one document of 64 are [`Groups`]: their documents as a set, and cut by field set and zone, so that a search reads the
+//! few documents that can be best.
 //!
 //! Good for filling a set of candidates. Bad for asking where in a document a term is: that is in the token column.
 
 mod field_sets;
+mod grouped;
 mod growing_sets;
 mod infos;
 mod list;
@@ -23,8 +25,8 @@ mod writer;
 
 pub use field_sets::FieldSets;
 pub(crate) use field_sets::read_field_list;
+pub use grouped::Groups;
 pub(crate) use growing_sets::{GrowingSets, GrownSets};
-pub use list::BlockCodes;
 pub(crate) use list::List;
 pub(crate) use list::put_plain_list;
 pub(crate) use posting::Mark;

@@ -2,10 +2,10 @@
 
 use lamina_text::id::{DocId, FIRST_TERM, TermOrdinal};
 
-use super::ZONE_COUNT;
 use super::field_sets::FieldSets;
+use super::grouped::{Groups, is_grouped};
 use super::infos::{TermInfo, TermInfos};
-use super::list::{BlockCodes, List, MarkNumbers, PostingBlock, put_list};
+use super::list::{List, put_list};
 use super::unions::{PrefixUnion, Unions};
 use crate::bits::{BitsetBuilder, DocSet};
 use crate::segment::error::Damage;
@@ -43,9 +43,25 @@ impl Postings {
         self.infos.get(ordinal.checked_sub(FIRST_TERM)?)
     }
 
-    fn list(&self, doc_freq: u32, offset: u64) -> List<'_> {
+    fn postings(&self, doc_freq: u32, offset: u64) -> TermPostings<'_> {
         let bytes = self.lists.as_slice().get(offset as usize..).unwrap_or_default();
-        List::new(bytes, doc_freq.min(self.doc_count), self.doc_count)
+        let doc_freq = doc_freq.min(self.doc_count);
+        if !is_grouped(doc_freq, self.doc_count) {
+            return TermPostings::List(List::new(bytes, doc_freq, self.doc_count));
+        }
+        // Only damaged ones cannot be opened: they have no documents.
+        Groups::open(bytes, doc_freq, self.doc_count).map_or(TermPostings::Damaged, TermPostings::Grouped)
+    }
+
+    /// The groups of a term, if its postings are grouped: those of frequent terms are.
+    pub fn groups(&self, ordinal: TermOrdinal) -> Option<Groups<'_>> {
+        match self.info(ordinal) {
+            Some(TermInfo::List { doc_freq, offset }) => match self.postings(doc_freq, offset) {
+                TermPostings::Grouped(groups) => Some(groups),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// Number of documents that hold the term; 0 for reserved and unknown ordinals. One load.
@@ -81,41 +97,28 @@ impl Postings {
 
     /// Calls `f(doc, field set code)` in ascending order of documents.
     pub fn for_each(&self, ordinal: TermOrdinal, mut f: impl FnMut(DocId, u32)) {
-        self.for_each_block(ordinal, |block| block.for_each(|doc, code, _| f(doc, code)));
+        self.for_each_with_zone(ordinal, |doc, code, _| f(doc, code));
     }
 
     /// Calls `f(doc, field set code, zone)` in ascending order of documents.
     pub fn for_each_with_zone(&self, ordinal: TermOrdinal, mut f: impl FnMut(DocId, u32, u8)) {
-        self.for_each_block(ordinal, |block| block.for_each(&mut f));
-    }
-
-    /// Calls `f` with the postings in ascending order of documents, up to 128 at a time.
-    pub fn for_each_block(&self, ordinal: TermOrdinal, mut f: impl FnMut(PostingBlock<'_>)) {
         match self.info(ordinal) {
             None => {}
             Some(TermInfo::Single { doc, .. }) if doc >= self.doc_count => {}
-            Some(TermInfo::Single { doc, code, zone }) => {
-                f(PostingBlock { docs: &[doc], codes: BlockCodes::All(code), zones: &[zone] });
-            }
-            Some(TermInfo::List { doc_freq, offset }) => self.list(doc_freq, offset).for_each_block(f),
+            Some(TermInfo::Single { doc, code, zone }) => f(doc, code, zone),
+            Some(TermInfo::List { doc_freq, offset }) => match self.postings(doc_freq, offset) {
+                TermPostings::List(list) => list.for_each(f),
+                TermPostings::Grouped(groups) => groups.for_each(f),
+                TermPostings::Damaged => {}
+            },
         }
     }
 
-    /// Calls `f` for each document that holds the term with its slot and the number that the table has for its posting.
-    pub fn for_each_number(
-        &self,
-        ordinal: TermOrdinal,
-        table: &MarkNumbers,
-        slots: &mut [u16],
-        f: impl Fn(&mut u16, u16),
-    ) {
-        match self.info(ordinal) {
-            None => {}
-            Some(TermInfo::Single { doc, code, zone }) => {
-                let number = table.get(code as usize).map_or(0, |row| row[usize::from(zone) % ZONE_COUNT]);
-                slots.get_mut(doc as usize).into_iter().for_each(|slot| f(slot, number));
-            }
-            Some(TermInfo::List { doc_freq, offset }) => self.list(doc_freq, offset).for_each_number(table, slots, f),
+    /// Calls `f` with the field set codes of the postings of a term, some of them more than once. Cost: a few for a frequent term.
+    pub fn for_each_code(&self, ordinal: TermOrdinal, mut f: impl FnMut(u32)) {
+        match self.groups(ordinal) {
+            Some(groups) => groups.heads().for_each(|(code, ..)| f(code)),
+            None => self.for_each(ordinal, |_, code| f(code)),
         }
     }
 
@@ -124,7 +127,9 @@ impl Postings {
         match self.info(ordinal) {
             None => {}
             Some(TermInfo::Single { doc, .. }) => set.insert(doc),
-            Some(TermInfo::List { doc_freq, offset }) => self.list(doc_freq, offset).add_to(set),
+            Some(TermInfo::List { doc_freq, offset }) => {
+                self.postings(doc_freq, offset).docs().into_iter().for_each(|list| list.add_to(set))
+            }
         }
     }
 
@@ -143,7 +148,9 @@ impl Postings {
             None => DocSet::empty(),
             Some(TermInfo::Single { doc, .. }) if doc < self.doc_count => DocSet::from_sorted(vec![doc]),
             Some(TermInfo::Single { .. }) => DocSet::empty(),
-            Some(TermInfo::List { doc_freq, offset }) => self.list(doc_freq, offset).to_set(),
+            Some(TermInfo::List { doc_freq, offset }) => {
+                self.postings(doc_freq, offset).docs().map_or_else(DocSet::empty, List::to_set)
+            }
         }
     }
 
@@ -152,7 +159,8 @@ impl Postings {
         match (self.info(ordinal), among) {
             (Some(TermInfo::List { doc_freq, offset }), DocSet::Sorted(wanted)) => {
                 let mut docs = Vec::with_capacity(wanted.len().min(doc_freq as usize));
-                self.list(doc_freq, offset).docs_among(wanted, &mut docs);
+                let list = self.postings(doc_freq, offset).docs();
+                list.into_iter().for_each(|list| list.docs_among(wanted, &mut docs));
                 DocSet::from_sorted(docs)
             }
             (Some(_), _) => self.docs(ordinal).and(among),
@@ -184,7 +192,7 @@ impl Postings {
                 None => false,
                 Some(TermInfo::Single { doc, code, .. }) => doc < self.doc_count && code < codes,
                 Some(TermInfo::List { doc_freq, offset }) => {
-                    doc_freq <= self.doc_count && doc_freq >= 2 && self.list(doc_freq, offset).is_valid(codes)
+                    doc_freq <= self.doc_count && doc_freq >= 2 && self.postings(doc_freq, offset).is_valid(codes)
                 }
             };
             if !valid {
@@ -192,6 +200,33 @@ impl Postings {
             }
         }
         if self.unions.is_valid() { Ok(()) } else { Err(Damage("a prefix union is cut, out of order or out of range")) }
+    }
+}
+
+/// The postings of a term in several documents.
+enum TermPostings<'a> {
+    List(List<'a>),
+    Grouped(Groups<'a>),
+    /// Groups that are cut.
+    Damaged,
+}
+
+impl<'a> TermPostings<'a> {
+    /// The list that has all documents.
+    fn docs(&self) -> Option<List<'a>> {
+        match self {
+            TermPostings::List(list) => Some(*list),
+            TermPostings::Grouped(groups) => Some(groups.list()),
+            TermPostings::Damaged => None,
+        }
+    }
+
+    fn is_valid(&self, code_count: u32) -> bool {
+        match self {
+            TermPostings::List(list) => list.is_valid(code_count),
+            TermPostings::Grouped(groups) => groups.is_valid(code_count),
+            TermPostings::Damaged => false,
+        }
     }
 }
 

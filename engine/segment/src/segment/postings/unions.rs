@@ -4,20 +4,16 @@
 //! takes longer than the rest of the query. For the prefixes of one to three characters that would be the dearest to
 //! join, the union is stored, in a share of the segment that is bounded by bytes per document.
 //!
-//! The documents of a union are kept by their fields and the first zone of all terms: a document that can be among the
-//! best is in one of a few groups, and the lists of the others, nearly all documents, need not be read. The largest group
-//! has no list: it is what the others leave.
+//! The documents of a union are [`Groups`] by their fields and the first zone of all terms.
 //!
 //! The layout is in `segment-format.md`.
 
 use lamina_text::id::DocId;
 
 use super::field_sets::FieldSets;
-use super::list::{List, put_plain_list};
+use super::grouped::{GroupWriter, Groups};
 use super::posting::{Mark, Posting};
 use super::writer::FieldSetTable;
-use super::{ZONE_COUNT, ZONE_MAX};
-use crate::bits::DocSet;
 use crate::bits::varint::{put_varint, read_varint};
 use crate::segment::ListThresholds;
 use crate::storage::OwnedBytes;
@@ -40,6 +36,7 @@ pub(crate) struct UnionsBuilder {
     spare: Vec<OpenPrefix>,
     done: Vec<Union>,
     done_bytes: u64,
+    groups: GroupWriter,
 }
 
 /// A prefix whose terms are being written. Its postings are a list with repeats until it proves to be crowded: most
@@ -100,6 +97,7 @@ impl UnionsBuilder {
             spare: Vec::new(),
             done: Vec::new(),
             done_bytes: 0,
+            groups: GroupWriter::default(),
         }
     }
 
@@ -130,7 +128,10 @@ impl UnionsBuilder {
         for open in self.open.drain(from..) {
             if open.cost >= self.cost_min {
                 let (prefix, cost) = (open.prefix.clone(), open.cost);
-                let (doc_freq, bytes) = put_union(&open.marks, self.field_sets.len());
+                let marked = |(doc, &mark): (DocId, &Mark)| (mark != Mark::NONE).then_some((doc, mark));
+                let (docs, marks): (Vec<DocId>, Vec<Mark>) = (0..).zip(&open.marks).filter_map(marked).unzip();
+                let (doc_freq, mut bytes) = (docs.len() as u32, Vec::new());
+                self.groups.put(&mut bytes, &docs, marks.into_iter(), self.doc_count);
                 self.done_bytes += bytes.len() as u64;
                 self.done.push(Union { prefix, cost, doc_freq, bytes });
             }
@@ -184,40 +185,6 @@ impl UnionsBuilder {
     }
 }
 
-/// The number of marked documents, and the bytes of their union. `set_count`: above all codes.
-fn put_union(marks: &[Mark], set_count: usize) -> (u32, Vec<u8>) {
-    const NOWHERE: u32 = u32::MAX;
-    let mut places = vec![NOWHERE; set_count * ZONE_COUNT];
-    let mut groups: Vec<(Mark, Vec<DocId>)> = Vec::new();
-    let mut docs = Vec::new();
-    for (doc, &mark) in (0..).zip(marks).filter(|&(_, &mark)| mark != Mark::NONE) {
-        docs.push(doc);
-        let place = &mut places[mark.0 as usize];
-        if *place == NOWHERE {
-            *place = groups.len() as u32;
-            groups.push((mark, Vec::new()));
-        }
-        groups[*place as usize].1.push(doc);
-    }
-    groups.sort_unstable_by_key(|(mark, docs)| (std::cmp::Reverse(docs.len()), mark.0));
-    let mut lists = Vec::new();
-    let mut put = |docs: &[DocId]| {
-        let start = lists.len();
-        put_plain_list(&mut lists, docs, marks.len() as u32);
-        (lists.len() - start) as u64
-    };
-    let mut out = Vec::new();
-    put_varint(&mut out, groups.len() as u64);
-    for (index, (mark, group)) in groups.iter().enumerate() {
-        put_varint(&mut out, u64::from(mark.code()));
-        out.push(mark.zone());
-        put_varint(&mut out, group.len() as u64);
-        put_varint(&mut out, if index == 0 { put(&docs) } else { put(group) });
-    }
-    out.extend_from_slice(&lists);
-    (docs.len() as u32, out)
-}
-
 /// Returns the end of each character of `term`. Terms are UTF-8; in anything else each byte counts as a character.
 fn char_ends(term: &[u8]) -> impl Iterator<Item = usize> + '_ {
     (1..=term.len()).filter(|&end| term.get(end).is_none_or(|&next| next & 0xc0 != 0x80))
@@ -255,7 +222,7 @@ impl Unions {
     fn union(&self, index: usize) -> Option<PrefixUnion<'_>> {
         let (_, doc_freq, offset) = self.entries[index];
         let bytes = self.bytes.get(self.lists_at.checked_add(offset)?..)?;
-        PrefixUnion::open(bytes, &self.field_sets, doc_freq, self.doc_count)
+        Some(PrefixUnion { groups: Groups::open(bytes, doc_freq, self.doc_count)?, field_sets: &self.field_sets })
     }
 
     pub(super) fn get(&self, prefix: &[u8]) -> Option<PrefixUnion<'_>> {
@@ -268,97 +235,15 @@ impl Unions {
     }
 
     pub(super) fn is_valid(&self) -> bool {
-        (0..self.entries.len()).all(|index| self.union(index).is_some_and(|union| union.is_valid()))
+        (0..self.entries.len())
+            .all(|index| self.union(index).is_some_and(|union| union.groups.is_valid(union.field_sets.len() as u32)))
     }
 }
 
 /// A stored union of the postings of all terms with a prefix.
 pub struct PrefixUnion<'a> {
-    docs: List<'a>,
-    /// The first one has the documents that are in no other.
-    groups: Vec<UnionGroup<'a>>,
-    field_sets: &'a FieldSets,
-}
-
-/// The documents of a union with the same fields and zone.
-struct UnionGroup<'a> {
-    code: u32,
-    zone: u8,
-    /// Posting list of the first group: all documents of the union.
-    list: List<'a>,
-}
-
-impl<'a> PrefixUnion<'a> {
-    fn open(bytes: &'a [u8], field_sets: &'a FieldSets, doc_freq: u32, doc_count: u32) -> Option<PrefixUnion<'a>> {
-        let mut at = 0;
-        let count = read_varint(bytes, &mut at)?;
-        let mut heads: Vec<((u32, u8), u32, usize)> = Vec::new();
-        let (mut end, mut left) = (0usize, doc_freq);
-        for _ in 0..count {
-            let code = u32::try_from(read_varint(bytes, &mut at)?).ok()?;
-            let zone = bytes.get(at).copied().filter(|&zone| zone <= ZONE_MAX)?;
-            at += 1;
-            let docs = u32::try_from(read_varint(bytes, &mut at)?).ok()?;
-            left = left.checked_sub(docs)?;
-            heads.push(((code, zone), docs, end));
-            end = end.checked_add(usize::try_from(read_varint(bytes, &mut at)?).ok()?)?;
-        }
-        let lists = bytes.get(at..).filter(|lists| left == 0 && !heads.is_empty() && end <= lists.len())?;
-        let group = |(index, ((code, zone), docs, start))| {
-            let docs = if index == 0 { doc_freq } else { docs };
-            UnionGroup { code, zone, list: List::plain(lists.get(start..).unwrap_or_default(), docs, doc_count) }
-        };
-        let groups: Vec<UnionGroup<'_>> = heads.into_iter().enumerate().map(group).collect();
-        Some(PrefixUnion { docs: groups.first()?.list, groups, field_sets })
-    }
-
-    /// All documents.
-    pub fn docs(&self) -> DocSet {
-        self.docs.to_set()
-    }
-
+    /// Cut by the fields and the first zone of all terms.
+    pub groups: Groups<'a>,
     /// All fields of a document that hold any of the terms, by code.
-    pub fn field_sets(&self) -> &'a FieldSets {
-        self.field_sets
-    }
-
-    /// Field set code and zone of each group; the zone is the first of all terms.
-    pub fn groups(&self) -> impl Iterator<Item = (u32, u8)> + '_ {
-        self.groups.iter().map(|group| (group.code, group.zone))
-    }
-
-    /// The documents of a group, which are in no other one.
-    pub fn group_docs(&self, group: usize) -> DocSet {
-        if group > 0 {
-            return self.groups.get(group).map_or_else(DocSet::empty, |group| group.list.to_set());
-        }
-        let mut docs = self.docs();
-        self.groups.iter().skip(1).for_each(|other| docs.and_not_assign(&other.list.to_set()));
-        docs
-    }
-
-    /// Calls `f(code, zone, documents)` with every group. Cost: every list is read, once.
-    pub fn for_each_group(&self, mut f: impl FnMut(u32, u8, &DocSet)) {
-        let mut rest = self.docs();
-        for UnionGroup { code, zone, list } in self.groups.iter().skip(1) {
-            let docs = list.to_set();
-            rest.and_not_assign(&docs);
-            f(*code, *zone, &docs);
-        }
-        self.groups.iter().take(1).for_each(|largest| f(largest.code, largest.zone, &rest));
-    }
-
-    fn is_valid(&self) -> bool {
-        let mut left = self.docs();
-        let mut valid = self.docs.is_valid(1);
-        for group in &self.groups {
-            valid &= (group.code as usize) < self.field_sets.len() && group.list.is_valid(1);
-        }
-        for group in self.groups.iter().skip(1) {
-            let docs = group.list.to_set();
-            valid &= docs.and_len(&left) == docs.len();
-            left.and_not_assign(&docs);
-        }
-        valid
-    }
+    pub field_sets: &'a FieldSets,
 }

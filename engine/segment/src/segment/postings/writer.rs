@@ -1,5 +1,6 @@
 //! Builds the postings sections from the posting lists of the terms, in order of the terms.
 
+use super::grouped::{GroupWriter, is_grouped};
 use super::infos::{TermInfo, put_infos};
 use super::list::put_list;
 use super::posting::Posting;
@@ -155,12 +156,20 @@ pub(crate) struct PostingsBuilder {
     docs: Vec<DocId>,
     codes: Vec<u32>,
     zones: Vec<u8>,
+    groups: GroupWriter,
 }
 
 impl PostingsBuilder {
     pub(crate) fn new(doc_count: u32, term_count: usize) -> PostingsBuilder {
-        let (docs, codes, zones) = (Vec::new(), Vec::new(), Vec::new());
-        PostingsBuilder { doc_count, infos: Vec::with_capacity(term_count), list: Vec::new(), docs, codes, zones }
+        PostingsBuilder {
+            doc_count,
+            infos: Vec::with_capacity(term_count),
+            list: Vec::new(),
+            docs: Vec::new(),
+            codes: Vec::new(),
+            zones: Vec::new(),
+            groups: GroupWriter::default(),
+        }
     }
 
     /// The postings of the next term, documents ascending; at least one. The postings section is open in `file`.
@@ -172,15 +181,19 @@ impl PostingsBuilder {
             if offset >= POSTINGS_BYTES_MAX {
                 return Err(SegmentError::Limit { what: "bytes of postings", limit: POSTINGS_BYTES_MAX });
             }
-            let PostingsBuilder { doc_count, list, docs, codes, zones, .. } = self;
+            let PostingsBuilder { doc_count, list, docs, codes, zones, groups, .. } = self;
             list.clear();
             docs.clear();
             codes.clear();
             zones.clear();
             docs.extend(postings.iter().map(|posting| posting.doc));
-            codes.extend(postings.iter().map(|posting| posting.mark.code()));
-            zones.extend(postings.iter().map(|posting| posting.mark.zone()));
-            put_list(list, docs, codes, zones, *doc_count);
+            if is_grouped(docs.len() as u32, *doc_count) {
+                groups.put(list, docs, postings.iter().map(|posting| posting.mark), *doc_count);
+            } else {
+                codes.extend(postings.iter().map(|posting| posting.mark.code()));
+                zones.extend(postings.iter().map(|posting| posting.mark.zone()));
+                put_list(list, docs, codes, zones, *doc_count);
+            }
             file.write(list)?;
             TermInfo::List { doc_freq: postings.len() as u32, offset }
         };

@@ -89,7 +89,7 @@ fn check_unions(segment: &SegmentReader, postings: &ByWord) {
         let union = union.finish();
         assert_eq!(union, expected.into_iter().collect());
         if let Some(stored) = segment.postings().prefix_union(prefix.as_bytes()) {
-            assert_eq!(stored.docs(), union);
+            assert_eq!(stored.groups.docs(), union);
         }
     }
 }

@@ -6,7 +6,7 @@ use super::codes::Codes;
 use super::{BLOCK_LEN, Block};
 
 /// Postings of a part of a list, documents ascending.
-pub struct PostingBlock<'a> {
+pub(crate) struct PostingBlock<'a> {
     pub docs: &'a [DocId],
     pub codes: BlockCodes<'a>,
     /// One for each document.
@@ -15,7 +15,7 @@ pub struct PostingBlock<'a> {
 
 /// The field set codes of a block.
 #[derive(Clone, Copy)]
-pub enum BlockCodes<'a> {
+pub(crate) enum BlockCodes<'a> {
     /// All documents have this one.
     All(u32),
     /// One for each document.

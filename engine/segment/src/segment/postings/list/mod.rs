@@ -7,16 +7,13 @@
 
 mod block;
 mod codes;
-mod numbers;
 mod reader;
 mod writer;
 
-pub use block::BlockCodes;
-pub(crate) use block::PostingBlock;
-pub(crate) use numbers::MarkNumbers;
 pub(crate) use reader::List;
 pub(super) use writer::put_list;
 pub(crate) use writer::put_plain_list;
+pub(super) use writer::put_set_list;
 
 use bitpacking::{BitPacker, BitPacker4x};
 
@@ -28,42 +25,43 @@ const ENTRY_BYTES: usize = 8;
 const DENSE: u8 = 255;
 /// Bits of a zone.
 const ZONE_BITS: u8 = 2;
-/// A list with one document in this many is a bitset.
-const DENSE_SHARE: u32 = 8;
-/// Divisor like [`DENSE_SHARE`], for lists of documents alone: with one document in this many, a list is a bitset. A
-/// bitset that is larger than the blocks would not pay.
+/// A list of documents that is a set with one document in this many is a bitset: that is larger than the blocks, and meets other
+/// sets without being read.
+const DENSE_SHARE_SET: u32 = 8;
+/// Divisor like [`DENSE_SHARE_SET`], for other lists of documents alone: a bitset that is larger than the blocks would not pay.
 const DENSE_SHARE_PLAIN: u32 = 5;
 /// Small segments never use bitsets: rounding up to 64 documents would cost more than it gains.
 const DENSE_DOCS_MIN: u32 = 1024;
 
-/// Segments with fewer documents keep the zones of all postings: whatever they are merged into has them then.
-const ZONES_FOR_ALL_DOCS_MAX: u32 = 1 << 16;
-/// In larger ones, lists with one document in this many keep them: shorter ones are cheap to rank without.
-const ZONES_SHARE: u32 = 64;
+/// Lists of segments with fewer documents have zones: whatever they are merged into has them then. In larger ones only grouped
+/// postings have them: other lists are cheap to rank without.
+const ZONES_DOCS_MAX: u32 = 1 << 16;
 
 /// One decoded block.
 type Block = [u32; BLOCK_LEN];
 
-/// Reports whether a posting list of `doc_freq` postings has zones.
-pub(super) fn has_zones(doc_freq: usize, doc_count: u32) -> bool {
-    doc_count < ZONES_FOR_ALL_DOCS_MAX || doc_freq as u64 * u64::from(ZONES_SHARE) >= u64::from(doc_count)
+/// Reports whether posting lists have zones.
+pub(super) fn has_zones(doc_count: u32) -> bool {
+    doc_count < ZONES_DOCS_MAX
 }
 
-/// Parts of a posting list besides documents and codes.
+/// Parts of a list besides documents.
 #[derive(Clone, Copy)]
 struct Form {
+    has_codes: bool,
     has_zones: bool,
     /// True if full blocks can be skipped.
     has_entries: bool,
-    /// With one document in this many it is a bitset.
+    /// With one document in this many it is a bitset; 0: never.
     dense_share: u32,
 }
 
 impl Form {
-    const PLAIN: Form = Form { has_zones: false, has_entries: false, dense_share: DENSE_SHARE_PLAIN };
+    const PLAIN: Form = Form { has_codes: false, has_zones: false, has_entries: false, dense_share: DENSE_SHARE_PLAIN };
+    const SET: Form = Form { has_entries: true, dense_share: DENSE_SHARE_SET, ..Form::PLAIN };
 
-    fn of(doc_freq: usize, doc_count: u32) -> Form {
-        Form { has_zones: has_zones(doc_freq, doc_count), has_entries: true, dense_share: DENSE_SHARE }
+    fn of(doc_count: u32) -> Form {
+        Form { has_codes: true, has_zones: has_zones(doc_count), has_entries: true, dense_share: 0 }
     }
 }
 
@@ -81,8 +79,7 @@ mod tests {
         let docs: Vec<u32> = postings.iter().map(|p| p.0).collect();
         let codes: Vec<u32> = postings.iter().map(|p| p.1).collect();
         let mut bytes = Vec::new();
-        let zone =
-            |doc: u32| if has_zones(docs.len(), doc_count) { (doc.wrapping_mul(0x9E37_79B1) >> 30) as u8 } else { 0 };
+        let zone = |doc: u32| if has_zones(doc_count) { (doc.wrapping_mul(0x9E37_79B1) >> 30) as u8 } else { 0 };
         let zones: Vec<u8> = docs.iter().map(|&doc| zone(doc)).collect();
         put_list(&mut bytes, &docs, &codes, &zones, doc_count);
         let list = List::new(&bytes, docs.len() as u32, doc_count);
@@ -91,12 +88,6 @@ mod tests {
         let want: Vec<_> = postings.iter().map(|&(doc, code)| (doc, code, zone(doc))).collect();
         assert_eq!(found, want);
         assert!(list.is_valid(u32::MAX));
-        let table: Vec<[u16; 4]> = (0..7).map(|code| [1, 2, 3, 4].map(|zone| code * 10 + zone)).collect();
-        let number = |code: u32, zone: u8| table.get(code as usize).map_or(0, |row| row[usize::from(zone)]);
-        let (mut slots, mut expected) = (vec![1; doc_count as usize], vec![1; doc_count as usize]);
-        want.iter().for_each(|&(doc, code, zone)| expected[doc as usize] += number(code, zone));
-        list.for_each_number(&table, &mut slots, |slot, number| *slot += number);
-        assert!(slots == expected, "{postings:?}");
         let mut all = Vec::new();
         list.docs(&mut all);
         assert_eq!(all, docs);
@@ -110,10 +101,26 @@ mod tests {
             let expected: Vec<u32> = docs.iter().copied().filter(|d| d % step as u32 == 0).collect();
             assert_eq!(among, expected, "every {step}th document");
         }
+        for (list, put) in [
+            (
+                List::plain as fn(&'static [u8], u32, u32) -> List<'static>,
+                put_plain_list as fn(&mut Vec<u8>, &[u32], u32),
+            ),
+            (List::set, put_set_list),
+        ] {
+            let mut bytes = Vec::new();
+            put(&mut bytes, &docs, doc_count);
+            let list = list(bytes.leak(), docs.len() as u32, doc_count);
+            assert!(list.is_valid(1));
+            assert_eq!(list.to_set().to_vec(), docs);
+            let (mut found, mut among) = (Vec::new(), Vec::new());
+            list.for_each(|doc, _, _| found.push(doc));
+            list.docs_among(&docs, &mut among);
+            assert_eq!((&found, &among), (&docs, &docs));
+        }
         for cut in 0..bytes.len().min(400) {
             let short = List::new(&bytes[..cut], docs.len() as u32, doc_count);
             short.for_each(|_, _, _| {});
-            short.for_each_number(&table, &mut slots, |slot, number| *slot = number);
         }
     }
 
@@ -147,7 +154,6 @@ mod tests {
             for doc_count in [100, 5000] {
                 let list = List::new(&bytes, doc_freq, doc_count);
                 list.for_each(|_, _, _| {});
-                list.for_each_number(&[[1; 4]; 3], &mut [0; 5000], |slot, number| *slot = number);
                 let mut set = BitsetBuilder::new(doc_count);
                 list.add_to(&mut set);
                 prop_assert!(set.finish().len() <= doc_count);

@@ -1,17 +1,13 @@
 //! Reads posting lists.
 
-use super::block::{PostingBlock, Unpacked, Zones};
+use super::block::{BlockCodes, PostingBlock, Unpacked, Zones};
 use super::codes::Codes;
-use super::numbers::{BlockNumbers, MarkNumbers};
 use super::{BLOCK_LEN, Block, DENSE, ENTRY_BYTES, Form, ZONE_BITS, bitset_bytes};
 use crate::bits::bitpack::{packed_bytes, unpack};
 use crate::bits::little_endian::read_u32;
 use crate::bits::{BitsetBuilder, DocSet};
 use bitpacking::{BitPacker, BitPacker4x};
 use lamina_text::id::DocId;
-
-/// Documents of a word of a bitset.
-const WORD_DOCS: usize = u64::BITS as usize;
 
 /// A posting list in the bytes of its section (`bytes` starts at the list and may reach beyond it).
 #[derive(Clone, Copy)]
@@ -34,7 +30,12 @@ struct Layout<'a> {
 
 impl<'a> List<'a> {
     pub(crate) fn new(bytes: &'a [u8], doc_freq: u32, doc_count: u32) -> List<'a> {
-        List { bytes, doc_freq: doc_freq as usize, doc_count, form: Form::of(doc_freq as usize, doc_count) }
+        List { bytes, doc_freq: doc_freq as usize, doc_count, form: Form::of(doc_count) }
+    }
+
+    /// A list that [`super::put_set_list`] wrote.
+    pub(crate) fn set(bytes: &'a [u8], doc_freq: u32, doc_count: u32) -> List<'a> {
+        List { form: Form::SET, ..List::plain(bytes, doc_freq, doc_count) }
     }
 
     /// A list that [`super::put_plain_list`] wrote.
@@ -48,7 +49,7 @@ impl<'a> List<'a> {
     }
 
     fn is_dense(&self) -> bool {
-        self.bytes.first() == Some(&DENSE)
+        self.form.dense_share > 0 && self.bytes.first() == Some(&DENSE)
     }
 
     fn full_blocks(&self) -> usize {
@@ -67,7 +68,7 @@ impl<'a> List<'a> {
             return None;
         }
         let mut at = at + 1;
-        let codes = Codes::read(bytes, &mut at)?;
+        let codes = if self.form.has_codes { Codes::read(bytes, &mut at)? } else { Codes::All(0) };
         let codes_at = at + packed_bytes(count, doc_width);
         let zones_at = codes_at + codes.bytes(count);
         let end = zones_at + self.zone_bytes(count);
@@ -143,48 +144,26 @@ impl<'a> List<'a> {
         bytes.get(..bitset_bytes(self.doc_count)).unwrap_or_default()
     }
 
-    /// The codes and zones of the block of a bitset that begins at `at`, where the next one does then.
-    fn dense_block(&self, at: &mut usize, count: usize) -> (Codes, &'a [u8], Zones<'a>) {
-        let codes = Codes::read(self.bytes, at).unwrap_or(Codes::All(0));
-        let code_bits = self.bytes.get(*at..).unwrap_or_default();
-        let zones_at = *at + codes.bytes(count);
-        *at = zones_at + self.zone_bytes(count);
-        (codes, code_bits, self.bytes.get(zones_at..*at).unwrap_or_default())
-    }
-
-    /// Calls `f` with the blocks of a bitset.
+    /// Calls `f` with the documents of a bitset in blocks.
     fn walk_dense(&self, mut f: impl FnMut(PostingBlock<'_>)) {
-        let mut at = 1 + bitset_bytes(self.doc_count);
-        let mut unpacked = Unpacked::new();
-        let mut block = |docs: &[DocId]| {
-            let (codes, code_bits, zones) = self.dense_block(&mut at, docs.len());
-            f(unpacked.block(docs, codes, code_bits, zones));
+        let mut docs = Vec::with_capacity(BLOCK_LEN);
+        let mut left = self.doc_freq;
+        let mut block = |docs: &mut Vec<DocId>| {
+            f(PostingBlock { docs, codes: BlockCodes::All(0), zones: &[0; BLOCK_LEN][..docs.len()] });
+            docs.clear();
         };
-        // Room for what a word adds to a block that is nearly full: nothing is asked for each bit.
-        let mut docs = [0; 2 * BLOCK_LEN];
-        let (mut used, mut left) = (0, self.doc_freq);
-        let mut first: DocId = 0;
-        for chunk in self.bitset().as_chunks::<8>().0 {
-            let mut word = u64::from_le_bytes(*chunk);
+        for_each_bit(self.bitset(), |doc| {
             // A damaged bitset may have more documents than were announced, or than there are.
-            while word.count_ones() as usize > left || (word != 0 && first + word.ilog2() >= self.doc_count) {
-                word &= !(1 << word.ilog2());
+            if left > 0 && doc < self.doc_count {
+                left -= 1;
+                docs.push(doc);
             }
-            left -= word.count_ones() as usize;
-            while word != 0 {
-                docs[used % (2 * BLOCK_LEN)] = first + word.trailing_zeros();
-                used += 1;
-                word &= word - 1;
+            if docs.len() == BLOCK_LEN {
+                block(&mut docs);
             }
-            if used >= BLOCK_LEN {
-                block(&docs[..BLOCK_LEN]);
-                docs.copy_within(BLOCK_LEN..2 * BLOCK_LEN, 0);
-                used -= BLOCK_LEN;
-            }
-            first += u64::BITS;
-        }
-        if used > 0 {
-            block(&docs[..used]);
+        });
+        if !docs.is_empty() {
+            block(&mut docs);
         }
     }
 
@@ -196,57 +175,6 @@ impl<'a> List<'a> {
         }
         let mut unpacked = Unpacked::new();
         self.walk(|_| false, |docs, layout| f(unpacked.block(docs, layout.codes, layout.code_bits, layout.zones)));
-    }
-
-    /// Calls `f` for each posting with the slot of its document and the number that the table has for it.
-    pub(crate) fn for_each_number(&self, table: &MarkNumbers, slots: &mut [u16], f: impl Fn(&mut u16, u16)) {
-        let mut block = BlockNumbers::new(table);
-        if self.is_dense() {
-            return self.for_each_number_of_bitset(block, slots, f);
-        }
-        self.walk(
-            |_| false,
-            |docs, layout| {
-                let numbers = block.of(docs.len(), layout.codes, layout.code_bits, layout.zones);
-                for (&doc, &number) in docs.iter().zip(numbers) {
-                    if let Some(slot) = slots.get_mut(doc as usize) {
-                        f(slot, number);
-                    }
-                }
-            },
-        );
-    }
-
-    fn for_each_number_of_bitset(&self, mut block: BlockNumbers<'_>, slots: &mut [u16], f: impl Fn(&mut u16, u16)) {
-        let (mut at, mut left) = (1 + bitset_bytes(self.doc_count), self.doc_freq);
-        // Those of a block and the last ones before it: always enough for a word, unless the list ends.
-        let mut numbers = [0; WORD_DOCS + BLOCK_LEN];
-        let (mut used, mut end) = (0, 0);
-        let (chunks, rest) = slots.as_chunks_mut::<WORD_DOCS>();
-        let mut last = [0; WORD_DOCS];
-        last[..rest.len()].copy_from_slice(rest);
-        let chunks = chunks.iter_mut().chain(std::iter::once(&mut last));
-        for (bits, slots) in self.bitset().as_chunks::<8>().0.iter().zip(chunks) {
-            if end - used < WORD_DOCS && left > 0 {
-                numbers.copy_within(used..end, 0);
-                (used, end) = (0, end - used);
-                let count = left.min(BLOCK_LEN);
-                let (codes, code_bits, zones) = self.dense_block(&mut at, count);
-                numbers[end..end + count].copy_from_slice(block.of(count, codes, code_bits, zones));
-                end += count;
-                left -= count;
-            }
-            let mut word = u64::from_le_bytes(*bits);
-            let mut rest = numbers[used..end].iter();
-            while word != 0
-                && let Some(&number) = rest.next()
-            {
-                f(&mut slots[word.trailing_zeros() as usize % WORD_DOCS], number);
-                word &= word - 1;
-            }
-            used = end - rest.len();
-        }
-        rest.copy_from_slice(&last[..rest.len()]);
     }
 
     /// Calls `f(doc, code, zone)` for each posting.

@@ -1,6 +1,8 @@
 //! Writes posting lists.
 
-use super::codes::{put_codes, put_codes_head};
+use std::ops::Range;
+
+use super::codes::{Codes, put_codes, put_codes_head};
 use super::{BLOCK_LEN, DENSE, DENSE_DOCS_MIN, ENTRY_BYTES, Form, ZONE_BITS, bitset_bytes};
 use crate::bits::bitpack::{bit_width, pack, packed_bytes};
 use bitpacking::{BitPacker, BitPacker4x};
@@ -8,47 +10,67 @@ use lamina_text::id::DocId;
 
 /// Appends the list of `docs` (strictly ascending, at least one) with their codes and zones.
 pub(crate) fn put_list(out: &mut Vec<u8>, docs: &[DocId], codes: &[u32], zones: &[u8], doc_count: u32) {
-    put(out, docs, codes, zones, doc_count, Form::of(docs.len(), doc_count));
+    put(out, docs, Marks { codes, zones }, doc_count, Form::of(doc_count));
 }
 
 /// Appends a list of documents alone, for [`super::List::plain`].
 pub(crate) fn put_plain_list(out: &mut Vec<u8>, docs: &[DocId], doc_count: u32) {
-    put(out, docs, &vec![0; docs.len()], &vec![0; docs.len()], doc_count, Form::PLAIN);
+    put(out, docs, Marks::NONE, doc_count, Form::PLAIN);
 }
 
-fn put(out: &mut Vec<u8>, docs: &[DocId], codes: &[u32], zones: &[u8], doc_count: u32, form: Form) {
-    debug_assert_eq!(docs.len(), codes.len());
-    debug_assert_eq!(docs.len(), zones.len());
+/// Appends a list of documents that is used as a set, for [`super::List::set`].
+pub(crate) fn put_set_list(out: &mut Vec<u8>, docs: &[DocId], doc_count: u32) {
+    put(out, docs, Marks::NONE, doc_count, Form::SET);
+}
+
+/// Codes and zones of the documents of a list; none where it has none.
+#[derive(Clone, Copy)]
+struct Marks<'a> {
+    codes: &'a [u32],
+    zones: &'a [u8],
+}
+
+impl Marks<'_> {
+    const NONE: Marks<'static> = Marks { codes: &[], zones: &[] };
+
+    fn part(&self, range: Range<usize>) -> Marks<'_> {
+        Marks {
+            codes: self.codes.get(range.clone()).unwrap_or_default(),
+            zones: self.zones.get(range).unwrap_or_default(),
+        }
+    }
+
+    fn put_head(&self, out: &mut Vec<u8>, form: Form) -> Codes {
+        if form.has_codes { put_codes_head(out, self.codes) } else { Codes::All(0) }
+    }
+
+    fn put(&self, out: &mut Vec<u8>, codes: Codes, form: Form) {
+        put_codes(out, self.codes, codes);
+        if form.has_zones {
+            pack(out, self.zones.iter().map(|&zone| u32::from(zone)), ZONE_BITS);
+        }
+    }
+}
+
+fn put(out: &mut Vec<u8>, docs: &[DocId], marks: Marks<'_>, doc_count: u32, form: Form) {
+    debug_assert!(!form.has_codes || (marks.codes.len(), marks.zones.len()) == (docs.len(), docs.len()));
     debug_assert!(!docs.is_empty());
     if doc_count >= DENSE_DOCS_MIN && docs.len() as u64 * u64::from(form.dense_share) >= u64::from(doc_count) {
         out.push(DENSE);
         put_bitset(out, docs, doc_count);
-        for (codes, zones) in codes.chunks(BLOCK_LEN).zip(zones.chunks(BLOCK_LEN)) {
-            let width = put_codes_head(out, codes);
-            put_codes(out, codes, width);
-            put_zones(out, zones, form);
-        }
         return;
     }
     let in_blocks = docs.len() / BLOCK_LEN * BLOCK_LEN;
     let (full, rest) = docs.split_at(in_blocks);
-    put_blocks(out, full, &codes[..in_blocks], &zones[..in_blocks], form);
+    put_blocks(out, full, marks, form);
     if !rest.is_empty() {
-        put_rest(out, full.last().copied(), rest, &codes[in_blocks..]);
-        put_zones(out, &zones[in_blocks..], form);
-    }
-}
-
-#[inline]
-fn put_zones(out: &mut Vec<u8>, zones: &[u8], form: Form) {
-    if form.has_zones {
-        pack(out, zones.iter().map(|&zone| u32::from(zone)), ZONE_BITS);
+        put_rest(out, full.last().copied(), rest, marks.part(in_blocks..docs.len()), form);
     }
 }
 
 /// Full blocks, behind where each of them ends if the form has that.
 #[inline]
-fn put_blocks(out: &mut Vec<u8>, docs: &[DocId], codes: &[u32], zones: &[u8], form: Form) {
+fn put_blocks(out: &mut Vec<u8>, docs: &[DocId], marks: Marks<'_>, form: Form) {
     if docs.is_empty() {
         return;
     }
@@ -59,16 +81,15 @@ fn put_blocks(out: &mut Vec<u8>, docs: &[DocId], codes: &[u32], zones: &[u8], fo
     let blocks_at = out.len();
     let packer = BitPacker4x::new();
     let mut previous = None;
-    let blocks = docs.chunks_exact(BLOCK_LEN).zip(codes.chunks_exact(BLOCK_LEN)).zip(zones.chunks_exact(BLOCK_LEN));
-    for (i, ((docs, codes), zones)) in blocks.enumerate() {
+    for (i, docs) in docs.chunks_exact(BLOCK_LEN).enumerate() {
+        let marks = marks.part(i * BLOCK_LEN..(i + 1) * BLOCK_LEN);
         let width = packer.num_bits_strictly_sorted(previous, docs);
         out.push(width);
-        let code_width = put_codes_head(out, codes);
+        let codes = marks.put_head(out, form);
         let at = out.len();
         out.resize(at + packed_bytes(BLOCK_LEN, width), 0);
         packer.compress_strictly_sorted(previous, docs, &mut out[at..], width);
-        put_codes(out, codes, code_width);
-        put_zones(out, zones, form);
+        marks.put(out, codes, form);
         previous = Some(docs[BLOCK_LEN - 1]);
         if !form.has_entries {
             continue;
@@ -80,9 +101,9 @@ fn put_blocks(out: &mut Vec<u8>, docs: &[DocId], codes: &[u32], zones: &[u8], fo
     }
 }
 
-/// Documents that fill no block, behind `previous`, with their codes.
+/// Documents that fill no block, behind `previous`, with their codes and zones.
 #[inline]
-fn put_rest(out: &mut Vec<u8>, previous: Option<DocId>, docs: &[DocId], codes: &[u32]) {
+fn put_rest(out: &mut Vec<u8>, previous: Option<DocId>, docs: &[DocId], marks: Marks<'_>, form: Form) {
     let gaps = || {
         let mut next = previous.map_or(0, |p| p + 1);
         docs.iter().map(move |&doc| {
@@ -93,9 +114,9 @@ fn put_rest(out: &mut Vec<u8>, previous: Option<DocId>, docs: &[DocId], codes: &
     };
     let width = bit_width(gaps().fold(0, |all, gap| all | gap));
     out.push(width);
-    let code_width = put_codes_head(out, codes);
+    let codes = marks.put_head(out, form);
     pack(out, gaps(), width);
-    put_codes(out, codes, code_width);
+    marks.put(out, codes, form);
 }
 
 fn put_bitset(out: &mut Vec<u8>, docs: &[DocId], doc_count: u32) {
