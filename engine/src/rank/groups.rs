@@ -17,6 +17,8 @@ use crate::rank::key::Key;
 
 /// Maximum number of words whose sets of documents are combined. With more, the cost of each document is computed.
 const COMBINED_WORDS_MAX: usize = 3;
+/// Maximum number of documents whose costs are computed where sets would have to be made for it.
+const LISTED_MAX: usize = 1 << 13;
 
 /// Documents of pieces are joined in a list when they are fewer than one in this many of the segment.
 const SHORT_SHARE: u64 = 64;
@@ -131,6 +133,7 @@ impl<'q> Groups<'q> {
                 docs if part.sum == 0 && docs.len() <= self.whole_max => {
                     return Some((part.bound, Rc::unwrap_or_clone(part.docs)));
                 }
+                DocSet::Sorted(docs) if docs.len() <= LISTED_MAX && !stage.is_of_pieces() => self.cut_list(&part, docs),
                 docs if stage.words.len() > COMBINED_WORDS_MAX => self.cut_list(&part, &docs.to_vec()),
                 _ => self.cut_set(part),
             }
@@ -150,18 +153,20 @@ impl<'q> Groups<'q> {
         self.add(base + sum, found, number + 1, is_exact);
     }
 
-    /// Cuts a short list by all stages that are left: each document is looked at.
+    /// Cuts a list by all stages that are left: the cost of each document is computed.
     fn cut_list(&mut self, part: &Part, docs: &[DocId]) {
         let mut keys = vec![part.base; docs.len()];
+        let mut known = Vec::new();
         let stages = self.stages.iter().skip(part.stage);
         for stage in stages.filter(|stage| part.is_exact || !stage.is_of_exactness) {
-            stage.add_sums(docs, &mut keys);
+            stage.add_sums(docs, &mut known, &mut keys);
         }
-        let mut by_key: BTreeMap<Key, Vec<DocId>> = BTreeMap::new();
-        keys.into_iter().zip(docs).for_each(|(key, &doc)| by_key.entry(key).or_default().push(doc));
+        let mut sorted: Vec<(Key, DocId)> = keys.into_iter().zip(docs.iter().copied()).collect();
+        sorted.sort_unstable();
         let end = self.stages.len();
-        for (key, docs) in by_key {
-            self.add(key, DocSet::from_sorted(docs), end, part.is_exact);
+        for group in sorted.chunk_by(|a, b| a.0 == b.0) {
+            let docs = group.iter().map(|one| one.1).collect();
+            self.add(group[0].0, DocSet::from_sorted(docs), end, part.is_exact);
         }
     }
 }
@@ -194,6 +199,11 @@ impl<'q> Stage<'q> {
         }
     }
 
+    /// Reports whether its documents are those of pieces: there is one word, and each document is in one piece.
+    fn is_of_pieces(&self) -> bool {
+        matches!(self.words.as_slice(), [word] if word.pieces.are_disjoint())
+    }
+
     /// The documents of a set whose words cost so much together.
     fn with_sum(&self, docs: &DocSet, sum: Key) -> DocSet {
         if self.any == Some(sum) {
@@ -216,14 +226,23 @@ impl<'q> Stage<'q> {
         of(docs, &self.words, sum)
     }
 
-    /// Adds to the key of each document what its words cost together.
-    fn add_sums(&self, docs: &[DocId], keys: &mut [Key]) {
+    /// Adds to the key of each document what its words cost together. `known`: places of pieces, by word.
+    fn add_sums(&self, docs: &[DocId], known: &mut Vec<(Rc<Pieces<'q>>, Places)>, keys: &mut [Key]) {
         let mut sums = vec![0; docs.len()];
-        self.words.iter().for_each(|word| word.add_costs(docs, &mut sums));
+        for word in &self.words {
+            let at = known.iter().position(|(pieces, _)| Rc::ptr_eq(pieces, &word.pieces)).unwrap_or_else(|| {
+                known.push((Rc::clone(&word.pieces), word.pieces.places(docs)));
+                known.len() - 1
+            });
+            word.add_costs(&known[at].1, &mut sums);
+        }
         let sum = |sum: Key| self.any.filter(|_| sum > 0).unwrap_or(sum);
         keys.iter_mut().zip(sums).for_each(|(key, costs)| *key += sum(costs));
     }
 }
+
+/// Places in a list of documents, by piece.
+type Places = Vec<Vec<u32>>;
 
 /// Documents that a form of a word has, with the costs of the word there.
 struct Piece {
@@ -331,6 +350,38 @@ impl<'q> Pieces<'q> {
         docs.finish()
     }
 
+    /// The places of the documents of each piece in a list; none of the largest piece where it has what no other one has.
+    fn places(&self, docs: &[DocId]) -> Places {
+        let mut places: Places = vec![Vec::new(); self.pieces.len()];
+        for (piece, places) in self.pieces.iter().zip(&mut places) {
+            let set = match &piece.source {
+                PieceSource::Set(set) => Cow::Borrowed(set),
+                PieceSource::Group(number, place) => Cow::Owned(self.stored[*number].small_group_among(*place, docs)),
+                PieceSource::Largest(_) => continue,
+            };
+            for_each_common(docs, &set, |at| places.push(at as u32));
+        }
+        for (number, groups) in self.stored.iter().enumerate().filter(|_| !self.are_disjoint()) {
+            // A document of a form that is in none of its other groups.
+            let mut left = vec![false; docs.len()];
+            for_each_common(docs, &groups.docs_among(docs), |at| left[at] = true);
+            let mut largest = None;
+            for (at, piece) in self.pieces.iter().enumerate() {
+                match piece.source {
+                    PieceSource::Group(of, _) if of == number => {
+                        places[at].iter().for_each(|&at| left[at as usize] = false)
+                    }
+                    PieceSource::Largest(of) if of == number => largest = Some(at),
+                    _ => {}
+                }
+            }
+            if let Some(largest) = largest {
+                places[largest] = (0..).zip(left).filter(|(_, is_left)| *is_left).map(|(at, _)| at).collect();
+            }
+        }
+        places
+    }
+
     fn of_largest(&self) -> Option<&DocSet> {
         let largest = self.largest?;
         Some(self.of_largest.get_or_init(|| self.docs(&[largest])))
@@ -394,20 +445,33 @@ impl<'q> Classes<'q> {
         if place != self.rest {
             return docs.and(self.docs(place));
         }
+        if !self.pieces.are_disjoint()
+            && let Some(largest) = self.pieces.of_largest()
+        {
+            // Only those of cheaper classes are among them.
+            let mut found = docs.and(largest);
+            found.or_assign(&docs.and(self.docs(place)));
+            (0..place).for_each(|cheaper| found.and_not_assign(self.docs(cheaper)));
+            return found;
+        }
         let mut left = docs.clone();
         let others = (0..self.classes.len()).filter(|&other| other != self.rest);
         others.for_each(|other| left.and_not_assign(self.docs(other)));
         left
     }
 
-    /// Adds the cost of each document.
-    fn add_costs(&self, docs: &[DocId], sums: &mut [Key]) {
+    /// Adds the cost of each document of a list: the least of its pieces.
+    fn add_costs(&self, places: &Places, sums: &mut [Key]) {
         let Some(rest) = self.classes.get(self.rest) else { return };
-        sums.iter_mut().for_each(|sum| *sum += rest.cost);
-        for place in (0..self.classes.len()).filter(|&place| place != self.rest) {
-            let cost = self.classes[place].cost;
-            for_each_common(docs, self.docs(place), |at| sums[at] = sums[at] - rest.cost + cost);
+        let mut costs = vec![Key::MAX; sums.len()];
+        for class in &self.classes {
+            for &at in class.pieces.iter().flat_map(|&piece| &places[piece]) {
+                let cost = &mut costs[at as usize];
+                *cost = class.cost.min(*cost);
+            }
         }
+        let known = |cost: Key| if cost == Key::MAX { rest.cost } else { cost };
+        sums.iter_mut().zip(costs).for_each(|(sum, cost)| *sum += known(cost));
     }
 }
 

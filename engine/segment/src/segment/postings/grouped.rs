@@ -148,6 +148,24 @@ impl<'a> Groups<'a> {
         self.groups.get(place).filter(|_| place > 0).map_or_else(DocSet::empty, |group| group.list.to_set())
     }
 
+    /// Returns those of some documents, ascending, that are in a group but the largest.
+    pub fn small_group_among(&self, place: usize, among: &[DocId]) -> DocSet {
+        let mut docs = Vec::new();
+        self.groups
+            .get(place)
+            .filter(|_| place > 0)
+            .into_iter()
+            .for_each(|group| group.list.docs_among(among, &mut docs));
+        DocSet::from_sorted(docs)
+    }
+
+    /// Returns those of some documents, ascending, that are in any group.
+    pub fn docs_among(&self, among: &[DocId]) -> DocSet {
+        let mut docs = Vec::new();
+        self.docs.docs_among(among, &mut docs);
+        DocSet::from_sorted(docs)
+    }
+
     /// The documents of the largest group. Cost: all lists are read.
     pub fn largest_group(&self) -> DocSet {
         self.docs().and_not(&self.outside_largest())
