@@ -134,10 +134,7 @@ impl Scrubber {
         closed.retain(|(_, folder, _)| !was_compared(compared.get(folder)));
         let any_due = !closed.is_empty();
         for (uid, folder, path) in closed.into_iter().take(CLOSED_AT_ONCE) {
-            if self.is_damaged(&uid, &path, pace) {
-                // Once it is open it is compared again, and marked.
-                drop(instance.index(&uid));
-            }
+            self.compare_files(instance, &uid, &path, pace);
             if self.is_stopped() {
                 break;
             }
@@ -147,15 +144,21 @@ impl Scrubber {
     }
 
     /// Compares the index in a folder that is not open.
-    fn is_damaged(&self, uid: &str, folder: &Path, pace: &mut Pace) -> bool {
+    fn compare_files(&self, instance: &Instance, uid: &str, folder: &Path, pace: &mut Pace) {
         // What cannot be read says so by itself, and may be about to be written or deleted.
-        let Ok(snapshot) = Snapshot::read(folder) else { return false };
-        let mut is_damaged = false;
+        let Ok(snapshot) = Snapshot::read(folder) else { return };
+        let mut found = Vec::new();
         while let Some(scrubbed) = snapshot.scrub_next(None, &mut |bytes| self.compared(pace, bytes)) {
-            is_damaged |= !scrubbed.found.is_empty();
-            self.report(uid, &scrubbed.found);
+            found.extend(scrubbed.found);
         }
-        is_damaged
+        if found.is_empty() {
+            return;
+        }
+        // Opened and marked before anyone hears of it: what is known to be damaged answers no search, and stays open.
+        if let Ok(index) = instance.index(uid) {
+            index.snapshot().mark_damage(&found);
+        }
+        self.report(uid, &found);
     }
 
     /// Sleeps for as long as the rate asks for; whether to go on.

@@ -54,6 +54,14 @@ impl Snapshot {
         scrub(self.due(since).next()?, pace)
     }
 
+    /// Marks the segments that have damage which was found in their files by another reader of them.
+    pub fn mark_damage(&self, found: &[SegmentError]) {
+        for (error, damaged) in found.iter().filter_map(|error| Some((error, Damaged::of(error)?))) {
+            let has_file = |segment: &&SegmentView| segment.reader.meta().files().any(|meta| meta.name == damaged.file);
+            self.segments.iter().filter(has_file).for_each(|segment| segment.reader.mark(error));
+        }
+    }
+
     /// Finds out what is wrong with a file in which a reader of all of it has met damage: `what`. Its segment is compared and
     /// marked as by [`Snapshot::scrub_next`], or only marked if bytes are missing (`is_cut`): there is nothing behind their
     /// addresses. The index refuses writes from now on, except [`Operation::Clear`](super::Operation::Clear). Nothing where a
