@@ -7,17 +7,18 @@
 
 use std::rc::Rc;
 
-use lamina_segment::bits::{BitsetBuilder, DocSet};
+use lamina_segment::bits::DocSet;
 use lamina_segment::segment::{
     FieldSets, Groups as StoredGroups, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS,
 };
-use lamina_text::id::{DocId, TermOrdinal};
+use lamina_text::id::TermOrdinal;
 
 use crate::query::SegmentQuery;
 use crate::query::graph::Node;
 use crate::query::vertex::CLASSES;
+use crate::rank::classes::{Classes, PieceMark, Pieces, SetBuilder};
 use crate::rank::context::SegmentLevel;
-use crate::rank::groups::{Base, Classes, Groups, PieceMark, Pieces, Stage};
+use crate::rank::groups::{Base, Groups, Stage};
 use crate::rank::key::{Key, KeyLayout, Slice};
 use crate::rank::path::{EXACT_POSITIONS, bucketed_position, position_cost};
 use crate::rank::rules::{EXACT_ATTRIBUTE_WORST, GraphRule, Match};
@@ -26,10 +27,8 @@ use crate::rank::rules::{EXACT_ATTRIBUTE_WORST, GraphRule, Match};
 const POSTINGS_PER_SCAN: u64 = 32;
 /// A prefix whose words have more postings than this many times the documents is not looked into.
 const PREFIX_POSTINGS_MAX: u64 = 8;
-/// So many words of a prefix are looked at for groups.
+/// Maximum number of words of a prefix whose groups are counted.
 const GROUPED_WORDS_MAX: usize = 64;
-/// Documents of other forms are collected in lists when they are fewer than one in this many of the segment.
-const LIST_SHARE: u64 = 64;
 
 /// Source from which a bound is read.
 struct Source<'q> {
@@ -61,8 +60,8 @@ impl Forms<'_> {
 /// `wordPosition`, and by whether an attribute can be, or begin with, the query.
 ///
 /// `groups`: disjoint sets with the smallest key of their documents. Those that can still be exact in the first step of
-/// `exactness` hold every word exactly. Cost: what is read of the postings of the level's words, when a group is taken that
-/// depends on it; nothing is cut when scanning the documents would be cheaper.
+/// `exactness` hold every word exactly. Cost: postings of the level's words that are not grouped are read now, groups when they
+/// decide which documents come next; nothing is cut when scanning the documents would be cheaper.
 pub(super) fn cut_by_costs<'q>(
     of: SegmentLevel<'q>,
     groups: Vec<(Key, DocSet)>,
@@ -172,8 +171,6 @@ fn pieces<'q>(query: &SegmentQuery<'q>, words: impl Iterator<Item = TermOrdinal>
             None => others.push(word),
         }
     }
-    let count: u64 = others.iter().map(|&word| u64::from(postings.doc_freq(word))).sum();
-    let is_short = count * LIST_SHARE < u64::from(reader.doc_count());
     // By mark.
     let mut sets: Vec<Option<SetBuilder>> = Vec::new();
     for &word in &others {
@@ -182,7 +179,7 @@ fn pieces<'q>(query: &SegmentQuery<'q>, words: impl Iterator<Item = TermOrdinal>
             if at >= sets.len() {
                 sets.resize_with(at + 1, || None);
             }
-            sets[at].get_or_insert_with(|| SetBuilder::new(is_short, reader.doc_count())).insert(doc);
+            sets[at].get_or_insert_with(|| SetBuilder::new(reader.doc_count())).insert(doc);
         });
     }
     let mark = |at: usize| PieceMark { rank: (at / ZONE_COUNT) as u16, zone: (at % ZONE_COUNT) as u8 };
@@ -191,40 +188,9 @@ fn pieces<'q>(query: &SegmentQuery<'q>, words: impl Iterator<Item = TermOrdinal>
     all
 }
 
-/// Documents in any order, some more than once.
-enum SetBuilder {
-    List(Vec<DocId>),
-    Bits(BitsetBuilder),
-}
-
-impl SetBuilder {
-    fn new(is_short: bool, doc_count: u32) -> SetBuilder {
-        if is_short { SetBuilder::List(Vec::new()) } else { SetBuilder::Bits(BitsetBuilder::new(doc_count)) }
-    }
-
-    #[inline]
-    fn insert(&mut self, doc: DocId) {
-        match self {
-            SetBuilder::List(docs) => docs.push(doc),
-            SetBuilder::Bits(docs) => docs.insert(doc),
-        }
-    }
-
-    fn finish(self) -> DocSet {
-        match self {
-            SetBuilder::List(mut docs) => {
-                docs.sort_unstable();
-                docs.dedup();
-                DocSet::from_sorted(docs)
-            }
-            SetBuilder::Bits(docs) => docs.finish(),
-        }
-    }
-}
-
 /// The rules that cut documents, in their order. `is_alone`: the level has one word.
 fn stages<'q>(words: &[Word<'q>], layout: &KeyLayout, is_alone: bool) -> Vec<Stage<'q>> {
-    let mut stages: Vec<(Key, Stage<'q>)> = Vec::new();
+    let mut stages: Vec<(Key, Option<Stage<'q>>)> = Vec::new();
     let rank = layout.slice(GraphRule::AttributeRank);
     let position = layout.slice(GraphRule::WordPosition);
     let ranks = |slice: Slice| move |mark: PieceMark| slice.put(mark.rank.into());
@@ -264,13 +230,11 @@ fn stages<'q>(words: &[Word<'q>], layout: &KeyLayout, is_alone: bool) -> Vec<Sta
             Some(Classes::new(exact, |mark| slice.put(cost(usize::from(mark.zone) % ZONE_COUNT))))
         };
         let words: Vec<Classes<'q>> = words.iter().filter_map(classes).collect();
-        if !words.is_empty() {
-            let any = (!is_alone).then(|| slice.put(EXACT_ATTRIBUTE_WORST));
-            stages.push((slice.mask(), Stage::of_exactness(words, any)));
-        }
+        let any = (!is_alone).then(|| slice.put(EXACT_ATTRIBUTE_WORST));
+        stages.push((slice.mask(), Stage::of_exactness(words, any)));
     }
     stages.sort_by_key(|stage| std::cmp::Reverse(stage.0));
-    stages.into_iter().map(|stage| stage.1).collect()
+    stages.into_iter().filter_map(|stage| stage.1).collect()
 }
 
 /// The least weight of the fields of a set.

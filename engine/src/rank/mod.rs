@@ -1,12 +1,13 @@
 //! The order of hits: ranking rules, keys, the best documents, and scores.
 //!
 //! Files use each other downwards: `rules` and `key` (the costs of a rule, packed) | `matcher`, `path` (the costs of one document) |
-//! `context` (the immutable parts of a search) | `bounds`, `word_pairs`, `groups` (least costs of many documents) | `cut` (a level into
+//! `context` (the immutable parts of a search) | `classes`, `groups` (documents by their least costs) | `bounds`, `word_pairs` (what decides them) | `cut` (a level into
 //! groups, best first) | `scan` (a group into the top k) | `details` (the result of each rule for a hit) | `keyword` (one level after
 //! another).
 
 pub(crate) mod bm25;
 mod bounds;
+mod classes;
 mod compare;
 pub(crate) mod context;
 mod cut;

@@ -1,4 +1,4 @@
-//! What all indexes of a process share: threads in the background, and what these give way to.
+//! Threads in the background that all indexes of a process share, and what these give way to.
 
 mod priority;
 mod small_writes;

@@ -1,7 +1,6 @@
 //! The documents of a frequent term, or of all terms of a prefix, grouped by fields and zone.
 //!
-//! What a ranking makes of a posting depends on its fields and zone, so a document that can be among the best is in one of a few
-//! groups, and the lists of the others need not be read. The largest group, often nine documents of ten, has no list: it is what
+//! Fields and zone decide what a posting is worth in a ranking, so a document that can be among the best is in one of a few groups, and the lists of the others need not be read. The largest group, often nine documents of ten, has no list: it is what
 //! the others leave.
 //!
 //! The layout is in `segment-format.md`.

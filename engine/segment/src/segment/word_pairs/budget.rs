@@ -1,4 +1,4 @@
-//! How much room lists of word pairs have.
+//! Budget of bytes for lists of word pairs.
 //!
 //! Near pairs and followers would fill any room: there are more pairs and cells than documents to spare. So each kind has
 //! the same room, which no other kind takes from it, and within a kind the lists come first that spare most for their size.

@@ -40,7 +40,7 @@ impl FacetMeasure {
     /// Reads a list of names, and of objects that ask for more.
     pub(in crate::wire) fn read_list(at: At<'_>) -> ApiResult<(Vec<String>, Vec<FacetMeasure>)> {
         let (mut names, mut measures) = (Vec::new(), Vec::new());
-        at.at_most(NAMES_MAX + MEASURES_MAX)?.list(|entry| {
+        at.list(|entry| {
             match entry.value() {
                 Value::Object(_) => measures.push(FacetMeasure::read(entry)?),
                 _ => names.push(entry.string()?),
