@@ -53,6 +53,6 @@ The server keeps running (process $server, data in $data, log in $log). Try next
   1. the page:  $url/
   2. search:    $lamina search --url $url --index films godfater
   3. your data: $lamina import --url $url --index mine your-file.ndjson
-  4. stop it:   kill $server        (docs/guide.md has the rest)
+  4. stop it:   kill $server        (docs/start/first-search.md has the rest)
 For more than a try, build it with all optimisations: cargo build --release --bin lamina
 END

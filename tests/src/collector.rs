@@ -1,6 +1,6 @@
 //! A collector of telemetry that every server of the tests sends to, and that reads every word of it.
 //!
-//! Events must be made of what `docs/telemetry.md` lists: known names, numbers and switches, and words of a short list.
+//! Events must be made of what `docs/reference/telemetry.md` lists: known names, numbers and switches, and words of a short list.
 //! Besides, nothing that the server was sent may stand in them: no text of a body, no path, no key.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! The table of `docs/languages.md`: what it says is found, is found, and what it says is not, is not.
+//! The table of `docs/reference/languages.md`: what it says is found, is found, and what it says is not, is not.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ struct Row {
 }
 
 fn rows() -> Vec<Row> {
-    let page = include_str!("../../docs/languages.md");
+    let page = include_str!("../../docs/reference/languages.md");
     let lines = page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| language "));
     let row = |line: &str| {
         let cells: Vec<String> = line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();

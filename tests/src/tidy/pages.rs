@@ -130,15 +130,15 @@ fn pages_are_no_diaries() {
     if changes > 40 {
         violations.push(format!("CHANGELOG.md: {changes} lines; 40 say what a version is"));
     }
-    let figures = page("docs/performance.md");
+    let figures = page("docs/explanation/performance.md");
     let tables = figures.lines().filter(|line| line.starts_with("|---")).count();
     if tables != 1 {
-        violations.push(format!("docs/performance.md: {tables} tables; earlier figures belong into decisions"));
+        violations.push(format!("docs/explanation/performance.md: {tables} tables; earlier figures belong into decisions"));
     }
     for (number, line) in
         (1..).zip(figures.lines()).filter(|(_, line)| !line.starts_with('|') && line.chars().count() > 150)
     {
-        violations.push(format!("docs/performance.md:{number}: {} characters", line.chars().count()));
+        violations.push(format!("docs/explanation/performance.md:{number}: {} characters", line.chars().count()));
     }
     none(violations);
 }

@@ -1,5 +1,5 @@
 //! Anonymous usage figures, for an operator who wants to share them: counts and switches, never what is stored, asked
-//! for, or who asks. Off unless `--telemetry-url` names a collector. What is gathered is listed in `docs/telemetry.md`.
+//! for, or who asks. Off unless `--telemetry-url` names a collector. What is gathered is listed in `docs/reference/telemetry.md`.
 //!
 //! Routes report [`Facts`] beside their answers; the front passes them on with what every request has. They are added up
 //! as they come, so memory does not grow with the number of requests. `usage_report` sends them.

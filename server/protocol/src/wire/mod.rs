@@ -43,3 +43,10 @@ pub use locale::accepted as locale_codes;
 /// Names the limits that an answer met. Those that the protocol's answers say nothing of stand here, so that bodies
 /// have the keys that clients know.
 pub const LIMITS_HEADER: &str = "lamina-limits";
+
+/// Returns the text with a capital at its beginning, for pages of the reference.
+#[cfg(test)]
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

@@ -44,7 +44,7 @@ fn viewer() -> String {
 }
 
 fn error_codes() -> String {
-    let text = errors::html(include_str!("../../../../docs/errors.md"));
+    let text = errors::html(include_str!("../../../../docs/reference/errors.md"));
     format!(
         "{HEAD}<title>Lamina: errors</title>\n<style>{STYLE}</style>\n</head>\n<body class=\"text\">\n<main>\n\
          <p><a href=\"../docs\">HTTP interface</a></p>\n{text}</main>\n</body>\n</html>\n"

@@ -1,7 +1,7 @@
 //! The one table of public codes, with their type and HTTP status.
 //!
 //! Codes are a closed list: client libraries and people's programs match on them, so a code is never renamed and a
-//! new one is added here (and to `docs/errors.md`) or nowhere.
+//! new one is added here (and to `docs/reference/errors.md`) or nowhere.
 
 use std::fmt;
 

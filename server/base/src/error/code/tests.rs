@@ -70,7 +70,7 @@ fn types_follow_the_protocol() {
 /// The page that links lead to says the same as the table, in the same order.
 #[test]
 fn every_code_is_documented() {
-    let page = include_str!("../../../../../docs/errors.md");
+    let page = include_str!("../../../../../docs/reference/errors.md");
     let documented: Vec<(&str, &str)> =
         page.split("\n### ").skip(1).map(|section| section.split_once("\n\n").expect("a heading, then text")).collect();
     let mut in_table = Code::ALL.iter();

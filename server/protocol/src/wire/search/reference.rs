@@ -1,43 +1,44 @@
-//! The table of `docs/search-parameters.md`, made from the table of parameters.
+//! The sections of `docs/reference/search-parameters.md`, made from the table of parameters.
 
 use serde_json::{Value, json};
 
 use super::SearchQuery;
 use super::parameters::SearchParameter;
+use crate::wire::capitalised;
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/search-parameters.md");
-const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/search-parameters.md");
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference");
 const START: &str = "<!-- made from the table of parameters -->\n";
 const END: &str = "<!-- until here -->\n";
 /// Read behind a switch, or only refused: an example of theirs is no search of its own.
 const WITHOUT_EXAMPLE: [&str; 2] = ["personalize", "pointInTime"];
 
-fn table() -> String {
-    let mut table =
-        "| parameter | type | default | example | what it does | cost |\n|---|---|---|---|---|---|\n".to_owned();
+/// Returns a section for each parameter, whose heading is its name.
+fn sections() -> String {
+    let mut sections = String::new();
     let default = SearchQuery::default();
     for parameter in SearchParameter::all() {
         let Some(reference) = parameter.reference else { continue };
-        table.push_str(&format!(
-            "| `{}` | {} | `{}` | `{}` | {} | {} |\n",
+        sections.push_str(&format!(
+            "\n### {}\n\n{}.\n\n| | |\n|---|---|\n| Type | {} |\n| Default | `{}` |\n| Example | `{}` |\n| Cost | {} |\n",
             parameter.name,
+            capitalised(reference.purpose),
             parameter.kind(),
             parameter.written(&default),
             reference.example,
-            reference.purpose,
             reference.cost,
         ));
     }
-    table
+    sections
 }
 
-/// Run with UPDATE=1 to write the table again.
+/// Run with UPDATE=1 to write the sections again.
 #[test]
 fn the_page_of_search_parameters_has_all_of_them() {
     let page = std::fs::read_to_string(PAGE).unwrap();
-    let (head, rest) = page.split_once(START).expect("the start of the table");
-    let (_, tail) = rest.split_once(END).expect("the end of the table");
-    let expected = format!("{head}{START}{}{END}{tail}", table());
+    let (head, rest) = page.split_once(START).expect("the start of the sections");
+    let (_, tail) = rest.split_once(END).expect("the end of the sections");
+    let expected = format!("{head}{START}{}{END}{tail}", sections());
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(PAGE, &expected).unwrap();
     }
@@ -48,7 +49,7 @@ fn the_page_of_search_parameters_has_all_of_them() {
     );
 }
 
-/// A parameter that is not in the table is explained on another page.
+/// A parameter that has no section is explained on another page.
 #[test]
 fn every_parameter_is_explained() {
     let pages = std::fs::read_dir(FOLDER).unwrap().map(|entry| entry.unwrap().path());

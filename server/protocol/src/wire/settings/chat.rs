@@ -50,7 +50,7 @@ pub(super) const CHAT: SettingKind = SettingKind {
         FIELDS,
         &[],
         [
-            "for [conversations](guide.md#conversations): the `description` of the index that the model reads, \
+            "for [conversations](../how-to/conversations.md): the `description` of the index that the model reads, \
              the text of each document, and the parameters of its searches; needs the experimental feature \
              `chatCompletions`",
             "object: `description`, `documentTemplate`, `documentTemplateMaxBytes` (400), `searchParameters` (`hybrid`, `limit`, \

@@ -431,7 +431,7 @@ fn default_of(field: &str, source: Source, stored: &Map<String, Value>) -> Optio
     }
 }
 
-/// Returns the schema. The source determines the permitted fields; `docs/semantic-search.md` has the table.
+/// Returns the schema. The source determines the permitted fields; `docs/reference/embedders.md` has the table.
 pub fn schema() -> Value {
     Shape::Fields(&FIELDS).schema()
 }

@@ -48,7 +48,7 @@ pub(super) const EMBEDDERS: SettingKind = SettingKind {
             }),
         ],
         [
-            "by name, the embedders that turn texts into vectors, see [semantic search](semantic-search.md)",
+            "by name, the embedders that turn texts into vectors, see [semantic search](embedders.md)",
             "object of objects",
             r#"{"own": {"source": "userProvided", "dimensions": 3}}"#,
         ],

@@ -356,7 +356,7 @@ const SETTINGS: &[SettingKind; SettingId::ALL.len()] = &[
         &[],
         [
             "whether earlier queries are suggested as completions (`fromQueries`, false), and how often they \
-             must have been sent (`minCount`, 3), see [relevance](relevance.md#suggestions)",
+             must have been sent (`minCount`, 3), see [relevance](../how-to/autocomplete.md)",
             "object: `fromQueries`, `minCount` (1 to 1,000,000)",
             r#"{"fromQueries": true, "minCount": 10}"#,
         ],

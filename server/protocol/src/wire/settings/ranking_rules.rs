@@ -48,7 +48,7 @@ pub(super) const RANKING_RULES: SettingKind = SettingKind {
         ],
         [
             "the order of hits: each rule orders the hits that the rules before it leave equal",
-            "array: names of rules, `attribute:asc`, `attribute:desc`, and [boosts](relevance.md#boosts), which are objects",
+            "array: names of rules, `attribute:asc`, `attribute:desc`, and [boosts](../how-to/popularity.md), which are objects",
             r#"["words", "typo", "proximity", "sort", "exactness", "year:desc"]"#,
         ],
     )

@@ -1,4 +1,4 @@
-//! The table of `docs/settings.md`, written from the list of settings.
+//! The sections of `docs/reference/settings.md`, written from the list of settings.
 
 use lamina_engine::index::Settings;
 use lamina_engine::index::settings::SettingId;
@@ -6,39 +6,40 @@ use serde_json::Value;
 
 use super::kind::{SettingKind, WriteVerb};
 use super::{merged, read};
+use crate::wire::capitalised;
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/settings.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/settings.md");
 const START: &str = "<!-- made from the list of settings -->\n";
 const END: &str = "<!-- until here -->\n";
 
-fn table() -> String {
-    let mut table =
-        "| setting, route | for | type | default | example | cost of a change |\n|---|---|---|---|---|---|\n"
-            .to_owned();
+/// Returns a section for each setting, whose heading is its name.
+fn sections() -> String {
+    let mut sections = String::new();
     let default = Settings::default();
     for kind in SettingKind::all() {
         let verb = if kind.verb() == WriteVerb::Put { "PUT" } else { "PATCH" };
         let value = (kind.shown)(kind.written(&default));
-        table.push_str(&format!(
-            "| `{}`, `{verb} …/{}` | {} | {} | `{value}` | `{}` | {} |\n",
+        sections.push_str(&format!(
+            "\n### {}\n\n{}.\n\n| | |\n|---|---|\n| Type | {} |\n| Default | `{value}` |\n| Example | `{}` |\n\
+             | Route | `{verb} /indexes/{{uid}}/settings/{}` |\n| Cost of a change | {} |\n",
             kind.key,
-            kind.route,
-            kind.reference.purpose,
+            capitalised(kind.reference.purpose),
             kind.reference.value,
             kind.reference.example,
+            kind.route,
             kind.cost(),
         ));
     }
-    table
+    sections
 }
 
-/// Run with UPDATE=1 to write the table anew.
+/// Run with UPDATE=1 to write the sections again.
 #[test]
 fn the_page_of_settings_has_all_of_them() {
     let page = std::fs::read_to_string(PAGE).unwrap();
-    let (head, rest) = page.split_once(START).expect("the start of the table");
-    let (_, tail) = rest.split_once(END).expect("the end of the table");
-    let expected = format!("{head}{START}{}{END}{tail}", table());
+    let (head, rest) = page.split_once(START).expect("the start of the sections");
+    let (_, tail) = rest.split_once(END).expect("the end of the sections");
+    let expected = format!("{head}{START}{}{END}{tail}", sections());
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(PAGE, &expected).unwrap();
     }

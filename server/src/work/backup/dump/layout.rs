@@ -1,4 +1,4 @@
-//! Names and shapes of what a dump holds; `docs/dumps.md` explains them.
+//! Names and shapes of what a dump holds; `docs/reference/dumps.md` explains them.
 
 use lamina_base::error::{ApiError, Code, ErrorBody};
 use lamina_base::timestamp::Timestamp;

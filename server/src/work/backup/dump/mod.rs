@@ -1,4 +1,4 @@
-//! Dumps: everything as JSON in one archive, for other versions and other programs. The layout is in `docs/dumps.md`.
+//! Dumps: everything as JSON in one archive, for other versions and other programs. The layout is in `docs/reference/dumps.md`.
 
 mod archive;
 mod embedders;

@@ -17,7 +17,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         cached: Cached::Never,
         reference: Some(Reference {
             example: "true",
-            purpose: "searches all servers of the [network](guide.md#search-several-servers-at-once)",
+            purpose: "searches all servers of the [network](../how-to/several-servers.md)",
             cost: "one request to each server",
         }),
         ..SearchParameter::new(
@@ -42,7 +42,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         reference: Some(Reference {
             example: r#""genre = Horror AND year > 1980""#,
             purpose: "only documents that meet the condition; inner arrays mean OR \
-                      ([filters](guide.md#sort-and-filter))",
+                      ([filters](filters.md))",
             cost: "below a millisecond for most; fields must be in `filterableAttributes`",
         }),
         ..SearchParameter::new(

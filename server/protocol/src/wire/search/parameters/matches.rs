@@ -53,7 +53,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         reference: Some(Reference {
             example: r#""any""#,
             purpose: "which words a hit may lack; `null` means the setting of the index, or `last` \
-                      ([questions](guide.md#ask-questions))",
+                      ([questions](../how-to/questions.md))",
             cost: "`all` is the fastest, `any` ranks more documents",
         }),
         ..SearchParameter::new(

@@ -1,5 +1,5 @@
 //! The parameters of a search, each with all that is known of it but for what it does. Bodies, query strings, what other
-//! servers and the response cache get, `/openapi.json`, telemetry and `docs/search-parameters.md` follow from here.
+//! servers and the response cache get, `/openapi.json`, telemetry and `docs/reference/search-parameters.md` follow from here.
 //!
 //! A new parameter is an entry at the end of [`own`], a field of [`SearchQuery`], and the code that acts on it.
 

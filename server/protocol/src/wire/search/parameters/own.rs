@@ -40,7 +40,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         cached: Cached::Never,
         reference: Some(Reference {
             example: r#"{"documentId": "17"}"#,
-            purpose: "explains why hits match, or why a document is not a hit ([ask why](guide.md#ask-why))",
+            purpose: "explains why hits match, or why a document is not a hit ([ask why](explanations.md))",
             cost: "a look at each hit",
         }),
         ..SearchParameter::new(
@@ -69,7 +69,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         })],
         reference: Some(Reference {
             example: "null",
-            purpose: "searches a state of the index that an earlier search holds ([guide](guide.md#sort-and-filter))",
+            purpose: "searches a state of the index that an earlier search holds ([paging](../how-to/paging.md))",
             cost: "the files of that state stay on disk",
         }),
         ..SearchParameter::new(
@@ -110,7 +110,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         in_query_strings: InQueryStrings::Read(text::boosts, schema::text),
         reference: Some(Reference {
             example: r#"[{"boost": {"field": "popularity"}}]"#,
-            purpose: "boosts that replace those of the index ([boosts](relevance.md#boosts))",
+            purpose: "boosts that replace those of the index ([boosts](../how-to/popularity.md))",
             cost: "reads the values of each ranked hit",
         }),
         ..SearchParameter::new(
@@ -136,7 +136,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         merged: Merged::OfList,
         reference: Some(Reference {
             example: "3",
-            purpose: "hits for each value of `distinct` ([groups](relevance.md#groups)); the response has \
+            purpose: "hits for each value of `distinct` ([groups](../how-to/variants.md)); the response has \
                       `totalGroups`",
             cost: "as `distinct`",
         }),
@@ -159,7 +159,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         merged: Merged::OfList,
         reference: Some(Reference {
             example: "true",
-            purpose: "suggests a query with more or better hits ([suggestions](relevance.md#suggestions))",
+            purpose: "suggests a query with more or better hits ([suggestions](../how-to/autocomplete.md))",
             cost: "a second search if a word is misspelt",
         }),
         ..SearchParameter::new(
@@ -175,7 +175,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         cached: Cached::Never,
         reference: Some(Reference {
             example: r#"{"reranker": "cross"}"#,
-            purpose: "a model reorders the first hits ([relevance](relevance.md#another-order-for-the-first-hits))",
+            purpose: "a model reorders the first hits ([relevance](../how-to/rerank.md))",
             cost: "one call of the model, and a second search",
         }),
         ..SearchParameter::new(

@@ -94,7 +94,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         ],
         reference: Some(Reference {
             example: r#"{"embedder": "own", "semanticRatio": 0.7}"#,
-            purpose: "hybrid or semantic search ([semantic search](semantic-search.md))",
+            purpose: "hybrid or semantic search ([semantic search](embedders.md))",
             cost: "one call of the embedder; below a millisecond for 1,000,000 vectors",
         }),
         ..SearchParameter::new(
