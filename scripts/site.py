@@ -243,7 +243,8 @@ def finish(site_folder, folder):
         text, kind = source.read_text(), kind_of.get(inside, "")
         parts = sections(text)
         shutil.copy(source, path.with_suffix(".md"))
-        made = path.read_text()
+        # mdbook adds a second, larger copy of each picture.
+        made = re.sub(r'<label class="checkbox-label"><input[^>]*>(<img [^>]*>)<span class="img-wrapper">.*?</span></label>', r"\1", path.read_text())
         for name, value in {
             "lead": html.escape(lead_of(text)[:160]),
             "class": "home" if inside == "index.md" else "",

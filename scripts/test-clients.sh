@@ -27,5 +27,4 @@ export LAMINA_KEY=clients-master-key
 scripts/with-server.sh --master-key "$LAMINA_KEY" --experimental-allowed-ip-networks 127.0.0.0/8 -- \
   bash -euc "'$work/python/bin/python' tests/clients/python/client.py; '$work/python/bin/python' tests/clients/python/walk.py
     node '$work/js/client.mjs'; node '$work/js/walk.mjs'; node '$work/js/instant.mjs'"
-LAMINA_NODE=$work/js scripts/with-server.sh -- \
-  "$work/python/bin/python" tests/clients/guide.py docs/guide.md docs/dumps.md docs/relevance.md
+"$work/python/bin/python" tests/clients/pages.py "${CARGO_TARGET_DIR:-target}/debug/lamina" "$work/js" docs/start/*.md docs/how-to/*.md docs/reference/{filters,tasks}.md

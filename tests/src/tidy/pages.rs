@@ -133,7 +133,8 @@ fn pages_are_no_diaries() {
     let figures = page("docs/explanation/performance.md");
     let tables = figures.lines().filter(|line| line.starts_with("|---")).count();
     if tables != 1 {
-        violations.push(format!("docs/explanation/performance.md: {tables} tables; earlier figures belong into decisions"));
+        violations
+            .push(format!("docs/explanation/performance.md: {tables} tables; earlier figures belong into decisions"));
     }
     for (number, line) in
         (1..).zip(figures.lines()).filter(|(_, line)| !line.starts_with('|') && line.chars().count() > 150)
