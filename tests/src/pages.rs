@@ -21,6 +21,9 @@ fn pages_of(folder: &str) -> Vec<PathBuf> {
     pages
 }
 
+/// Folders of the manual, one for each kind of page.
+const MANUAL: [&str; 4] = ["docs/start", "docs/how-to", "docs/reference", "docs/explanation"];
+
 /// Text without blocks of code, in which brackets are no links.
 fn prose(text: &str) -> String {
     let outside = text.split("```").step_by(2).collect::<String>();
@@ -61,7 +64,8 @@ fn anchors(text: &str) -> BTreeSet<String> {
 fn links_lead_to_headings_that_are_there() {
     let root =
         ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "segment-format.md", "database-format.md"];
-    let pages = root.iter().map(PathBuf::from).chain(pages_of("docs")).chain(pages_of("docs/decisions"));
+    let pages =
+        root.iter().map(PathBuf::from).chain(MANUAL.into_iter().chain(["docs", "docs/decisions"]).flat_map(pages_of));
     let mut wrong = Vec::new();
     let mut checked = 0;
     for page in pages {
@@ -81,23 +85,12 @@ fn links_lead_to_headings_that_are_there() {
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
 }
 
-/// The contents of the book, and what programs that read for people are given; a chapter of another page may have a page of its
-/// own, which that one links.
 #[test]
 fn all_pages_are_in_the_contents() {
     let contents = read(Path::new("docs/SUMMARY.md"));
-    let for_programs = read(Path::new("docs/llms.txt"));
-    let pages = pages_of("docs");
-    let is_linked = |name: &str, from: &PathBuf| {
-        !from.ends_with(name) && links(&read(from)).iter().any(|link| link.split('#').next() == Some(name))
-    };
-    for page in &pages {
-        let name = page.file_name().unwrap().to_str().unwrap();
-        let is_chapter = pages.iter().any(|from| !from.ends_with("SUMMARY.md") && is_linked(name, from));
-        if name != "SUMMARY.md" && !is_chapter {
-            assert!(contents.contains(&format!("]({name})")), "docs/SUMMARY.md has no {name}");
-            assert!(for_programs.contains(&format!("]({name})")), "docs/llms.txt has no {name}");
-        }
+    for page in MANUAL.into_iter().flat_map(pages_of) {
+        let name = page.strip_prefix("docs").unwrap().to_str().unwrap();
+        assert!(contents.contains(&format!("]({name})")), "docs/SUMMARY.md has no {name}");
     }
 }
 
@@ -111,7 +104,7 @@ fn anchors_are_those_of_renderers() {
 #[test]
 fn pages_use_words_of_the_field() {
     let root = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"].map(PathBuf::from);
-    let pages = root.into_iter().chain(pages_of("docs")).chain(pages_of("docs/decisions"));
+    let pages = root.into_iter().chain(MANUAL.into_iter().chain(["docs", "docs/decisions"]).flat_map(pages_of));
     let mut found = Vec::new();
     for page in pages {
         for (number, line) in (1..).zip(read(&page).lines()) {
