@@ -65,6 +65,8 @@ step "Packaging"
 scripts/test-packaging.sh
 step "The page"
 scripts/test-page.sh
+step "The search page of the manual"
+scripts/test-search-page.sh
 step "The site"
 if command -v mdbook target/mdbook/bin/mdbook >/dev/null; then scripts/docs.sh; else echo "SKIPPED: there is no mdbook, and pip has none for this system"; fi
 report
