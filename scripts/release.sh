@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes what people install, in target/release-files: a stripped binary with its line tables in a file apart, what it is made of
-# (an SBOM), a .deb and a .rpm (where dpkg-deb and rpmbuild are), checksums.
+# (an SBOM), a wheel and an npm package, a .deb and a .rpm (where dpkg-deb and rpmbuild are), checksums.
 # usage: scripts/release.sh [BINARY]     (a binary that is built already; else it is built, with all optimisations)
 # LAMINA_DOCS_URL=https://…/ says where the documentation will be: links of errors lead there.
 set -euo pipefail
@@ -35,6 +35,7 @@ chmod 644 "$files/$name.debug"
 gzip -6 "$files/$name.debug"
 
 scripts/sbom.py >"$files/$name.cdx.json"
+scripts/pack.py "$lamina" "$version" "$files"
 
 # A package needs no more than an archive of files and a few lines about them.
 root=$(mktemp -d)
