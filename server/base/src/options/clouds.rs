@@ -31,7 +31,7 @@ pub struct CloudOptions {
     #[arg(long, value_name = "KEY", hide_env_values = true, conflicts_with = "azure_sas_token")]
     pub azure_access_key: Option<String>,
 
-    /// Shared access signature, in the place of a key. Without it, what `AZURE_STORAGE_SAS_TOKEN` says.
+    /// Shared access signature, instead of a key. Without it, what `AZURE_STORAGE_SAS_TOKEN` says.
     #[arg(long, value_name = "TOKEN", hide_env_values = true)]
     pub azure_sas_token: Option<String>,
 }

@@ -13,14 +13,14 @@ pub(in crate::api) const MODELS: &str = "Models";
 pub(in crate::api) const SERVER: &str = "Server";
 
 const TAGS: [(&str, &str); 9] = [
-    (SEARCH, "Find documents: by words, by meaning, by both; complete words; count values."),
+    (SEARCH, "Find documents by words, by vectors, or by both; complete words; count values."),
     (
         DOCUMENTS,
         "Add, change, read and remove documents. Writes answer with a task; `?wait=searchable` waits for its end.",
     ),
     (SETTINGS, "What is searched, filtered and sorted, and how hits are ranked. Each setting has a route of its own."),
     (INDEXES, "Create, rename, exchange, copy and remove indexes; aliases; states that are kept."),
-    (TASKS, "What became of writes: tasks, and the batches that carried them out."),
+    (TASKS, "The results of writes: tasks, and the batches that carried them out."),
     (KEYS, "API keys: who may do what on which indexes."),
     (WEBHOOKS, "Addresses that are notified of finished batches."),
     (MODELS, "Tools for language models, conversations, templates."),
