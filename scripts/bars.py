@@ -1,13 +1,8 @@
-#!/usr/bin/env python3
-"""Draws docs/pictures/bars.svg and bars-dark.svg from the figures in docs/pictures/bars.json.
-
-usage: scripts/bars.py [--check]     (--check fails if the pictures are not those of the figures)
-"""
+"""Draws docs/pictures/bars.svg and bars-dark.svg from the figures in docs/pictures/bars.json; scripts/reference.py writes them."""
 
 import html
 import json
 import pathlib
-import sys
 
 PICTURES = pathlib.Path(__file__).resolve().parent.parent / "docs/pictures"
 COLOURS = {
@@ -37,17 +32,7 @@ def draw(figures, colours):
             f'<title>{html.escape(figures["about"])}</title>\n<style>{style}</style>\n' + "\n".join(rows) + "\n</svg>\n")
 
 
-def main():
+def pictures():
+    """Text of each picture, by its path."""
     figures = json.loads((PICTURES / "bars.json").read_text())
-    stale = []
-    for name, colours in COLOURS.items():
-        made, path = draw(figures, colours), PICTURES / name
-        if "--check" not in sys.argv:
-            path.write_text(made)
-        elif not path.exists() or path.read_text() != made:
-            stale.append(f"docs/pictures/{name} is out of date: run scripts/bars.py")
-    print("\n".join(stale) or "bars: passed")
-    return 1 if stale else 0
-
-
-sys.exit(main())
+    return {PICTURES / name: draw(figures, colours) for name, colours in COLOURS.items()}

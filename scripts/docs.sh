@@ -11,7 +11,6 @@ site=$PWD/target/docs source=$PWD/target/docs-source packages=$PWD/target/docs-p
 
 scripts/site.py lengths
 scripts/reference.py --check
-scripts/bars.py --check
 rm -rf "$site"
 scripts/site.py prepare "$source"
 mdbook build --dest-dir "$site" "$source/manual"

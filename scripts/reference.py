@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Writes the pages of the reference that follow from definitions elsewhere: options of the server from packaging/config.toml,
-routes from tests/golden/openapi.json (tests keep both in step with the server).
+routes from tests/golden/openapi.json (tests keep both in step with the server), and the pictures that follow from figures.
 
-usage: scripts/reference.py            (writes docs/reference/options.md and docs/reference/http-api.md)
-       scripts/reference.py --check    (fails if they are out of date)
+usage: scripts/reference.py            (writes docs/reference/options.md, docs/reference/http-api.md and docs/pictures/bars*.svg)
+       scripts/reference.py --check    (fails if one is out of date)
 """
 
 import json
 import pathlib
 import re
 import sys
+
+import bars
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs/reference"
@@ -83,12 +85,11 @@ def routes():
 
 def main():
     stale = []
-    for name, text in (("options.md", options()), ("http-api.md", routes())):
-        path = PAGES / name
+    for path, text in {PAGES / "options.md": options(), PAGES / "http-api.md": routes(), **bars.pictures()}.items():
         if "--check" not in sys.argv:
             path.write_text(text)
         elif not path.exists() or path.read_text() != text:
-            stale.append(f"docs/reference/{name} is out of date: run scripts/reference.py")
+            stale.append(f"{path.relative_to(ROOT)} is out of date: run scripts/reference.py")
     print("\n".join(stale) or "reference: passed")
     return 1 if stale else 0
 

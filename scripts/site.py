@@ -264,8 +264,6 @@ def finish(site_folder, folder):
             where = path.relative_to(site_folder).as_posix() + ("#" + anchor if anchor else "")
             found.append({"url": where, "page": title_of(text) if not anchor else "", "title": title if anchor else title_of(text),
                           "also": also if not anchor else "", "text": plain(words), "kind": kind, "lead": (plain(re.sub(r"```.*?```", " ", words, flags=re.DOTALL)) or lead_of(text))[:140]})
-    for entry in found:  # The page of a part is shown, but its words count once.
-        entry["shown"] = entry["page"]
     (site_folder / "sections.json").write_text(json.dumps(found))
     write_llms(site_folder, pages, folder)
     for name in ("site.css", "site.js", "find.js", "mark.svg"):

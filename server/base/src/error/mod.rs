@@ -13,6 +13,9 @@ pub use code::{Code, ErrorType};
 pub use message::excerpt;
 pub use panics::panic_text;
 
+/// Page of the error codes in the documentation, without the end of its name.
+const ERRORS_PAGE: &str = "reference/errors";
+
 /// Base address of the documentation of the error codes. The link of a code is `<base>#<code>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorDocs(Arc<str>);
@@ -21,7 +24,7 @@ impl ErrorDocs {
     /// The page of errors in the documentation that a build belongs to, if it names one in `LAMINA_DOCS_URL`.
     pub fn of_build() -> Option<ErrorDocs> {
         let documentation = option_env!("LAMINA_DOCS_URL").filter(|address| !address.is_empty())?;
-        Some(ErrorDocs::new(&format!("{}/errors.html", documentation.trim_end_matches('/'))))
+        Some(ErrorDocs::new(&format!("{}/{ERRORS_PAGE}.html", documentation.trim_end_matches('/'))))
     }
 
     /// The page that a server has itself; `address` is its own, as clients reach it.
@@ -183,6 +186,12 @@ mod tests {
             body,
             r#"{"message":"Index `x` not found.","code":"index_not_found","type":"invalid_request","link":"https://example.org/errors#index_not_found"}"#
         );
+    }
+
+    #[test]
+    fn the_page_of_errors_is_where_links_lead() {
+        let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(ERRORS_PAGE);
+        assert!(page.with_extension("md").exists(), "{}", page.display());
     }
 
     #[test]
