@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use lamina_segment::bits::DocSet;
 use lamina_segment::segment::{
-    FieldSets, Groups as StoredGroups, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS,
+    FieldSets, GROUPED_ZONE_MAX, Groups as StoredGroups, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS,
 };
 use lamina_text::id::TermOrdinal;
 
@@ -27,6 +27,8 @@ use crate::rank::rules::{EXACT_ATTRIBUTE_WORST, GraphRule, Match};
 const POSTINGS_PER_SCAN: u64 = 32;
 /// A prefix whose words have more postings than this many times the documents is not looked into.
 const PREFIX_POSTINGS_MAX: u64 = 8;
+/// Zones of more postings are told apart no further than those of groups.
+const FINE_POSTINGS_MAX: u64 = 4096;
 /// Maximum number of words of a prefix whose groups are counted.
 const GROUPED_WORDS_MAX: usize = 64;
 
@@ -127,29 +129,31 @@ fn holding(of: SegmentLevel<'_>, nodes: &[usize], docs: DocSet, matched: Match) 
 struct Word<'q> {
     node: &'q Node,
     pieces: Rc<Pieces<'q>>,
-    /// The postings of the word itself, which alone can be in its place.
-    exact: Option<Rc<Pieces<'q>>>,
+    /// The postings of the word itself, which alone can be in its place; of a phrase, those of its rarest word, with its place there.
+    exact: Option<(Rc<Pieces<'q>>, u32)>,
 }
 
 impl<'q> Word<'q> {
     /// `with_exactness`: whether it matters in what place the word itself is.
     fn new(query: &'q SegmentQuery<'q>, node: usize, source: Source<'q>, with_exactness: bool) -> Word<'q> {
         let e = &query.expansions()[node];
-        let exact = || e.exact.map(|word| Rc::new(pieces(query, std::iter::once(word))));
+        let rarest = |words: &Vec<Option<TermOrdinal>>| {
+            let known = (0..).zip(words).filter_map(|(place, &word)| Some((place, word?)));
+            known.min_by_key(|&(_, word)| query.reader().postings().doc_freq(word))
+        };
+        let exact = || {
+            let (place, word) = e.exact.map(|word| (0, word)).or_else(|| e.phrase.as_ref().and_then(rarest))?;
+            Some((Rc::new(pieces(query, std::iter::once(word), None)), place))
+        };
         let node = &query.graph().nodes[node];
         let words = source.forms.iter().filter(|word| query.stop().binary_search(word).is_err());
         let mut words: Vec<TermOrdinal> = words.collect();
         words.sort_unstable();
         words.dedup();
-        let is_itself =
-            source.union.is_none() && (e.phrase.is_some() || words.iter().all(|&word| Some(word) == e.exact));
-        let mut all = pieces(query, words.into_iter());
-        if let Some(union) = source.union {
-            all.add_groups(union.groups, |code| rank(query, union.field_sets, code));
-        }
-        let pieces = Rc::new(all);
+        let is_itself = source.union.is_none() && words.iter().all(|&word| Some(word) == e.exact);
+        let pieces = Rc::new(pieces(query, words.into_iter(), source.union));
         let exact = match with_exactness {
-            true if is_itself => Some(Rc::clone(&pieces)),
+            true if is_itself => Some((Rc::clone(&pieces), 0)),
             true => exact(),
             false => None,
         };
@@ -157,8 +161,12 @@ impl<'q> Word<'q> {
     }
 }
 
-/// The postings of some words.
-fn pieces<'q>(query: &SegmentQuery<'q>, words: impl Iterator<Item = TermOrdinal>) -> Pieces<'q> {
+/// The postings of some words and of a prefix.
+fn pieces<'q>(
+    query: &SegmentQuery<'q>,
+    words: impl Iterator<Item = TermOrdinal>,
+    union: Option<PrefixUnion<'q>>,
+) -> Pieces<'q> {
     let reader = query.reader();
     let postings = reader.postings();
     let ranks: Vec<u16> =
@@ -171,11 +179,24 @@ fn pieces<'q>(query: &SegmentQuery<'q>, words: impl Iterator<Item = TermOrdinal>
             None => others.push(word),
         }
     }
+    let count: u64 = others.iter().map(|&word| u64::from(postings.doc_freq(word))).sum();
+    if let Some(union) = union {
+        all.add_groups(union.groups, |code| self::rank(query, union.field_sets, code));
+    }
+    let is_coarse = all.has_groups() || count > FINE_POSTINGS_MAX;
+    let zone_max = if is_coarse { GROUPED_ZONE_MAX } else { u8::MAX };
+    // Most documents of many have what costs most, which need not be named.
+    let costing_most = ranks.iter().max().map(|&rank| usize::from(rank) * ZONE_COUNT + usize::from(zone_max));
     // By mark.
     let mut sets: Vec<Option<SetBuilder>> = Vec::new();
+    let mut costs_most = false;
     for &word in &others {
         postings.for_each_with_zone(word, |doc, code, zone| {
-            let at = usize::from(rank(code)) * ZONE_COUNT + usize::from(zone);
+            let at = usize::from(rank(code)) * ZONE_COUNT + usize::from(zone.min(zone_max));
+            if Some(at) == costing_most {
+                costs_most = true;
+                return;
+            }
             if at >= sets.len() {
                 sets.resize_with(at + 1, || None);
             }
@@ -184,7 +205,8 @@ fn pieces<'q>(query: &SegmentQuery<'q>, words: impl Iterator<Item = TermOrdinal>
     }
     let mark = |at: usize| PieceMark { rank: (at / ZONE_COUNT) as u16, zone: (at % ZONE_COUNT) as u8 };
     let sets = sets.into_iter().enumerate().filter_map(|(at, set)| Some((mark(at), set?.finish())));
-    all.add_sets(sets, others.len());
+    let unnamed = costing_most.filter(|_| costs_most).map(|at| (mark(at), DocSet::empty()));
+    all.add_sets(sets.chain(unnamed), others.len());
     all
 }
 
@@ -195,7 +217,7 @@ fn stages<'q>(words: &[Word<'q>], layout: &KeyLayout, is_alone: bool) -> Vec<Sta
     let position = layout.slice(GraphRule::WordPosition);
     let ranks = |slice: Slice| move |mark: PieceMark| slice.put(mark.rank.into());
     let positions = |slice: Slice, word: &Word<'q>| {
-        let costs = position_costs(word.node);
+        let costs = position_costs(word.node, 0);
         move |mark: PieceMark| slice.put(costs[usize::from(mark.zone) % ZONE_COUNT])
     };
     match (rank, position, words) {
@@ -218,15 +240,15 @@ fn stages<'q>(words: &[Word<'q>], layout: &KeyLayout, is_alone: bool) -> Vec<Sta
     }
     if let Some(slice) = layout.slice(GraphRule::ExactAttribute) {
         let classes = |word: &Word<'q>| {
-            let positions = position_costs(word.node);
-            // Of a longer phrase the posting is that of its first word alone.
+            let (exact, place) = word.exact.as_ref()?;
+            let positions = position_costs(word.node, *place);
+            // Of a longer phrase the posting is that of one word alone.
             let is_word = word.node.first_position == word.node.last_position;
             let cost = |zone: usize| match (is_alone, positions[zone]) {
                 (true, 0) => u32::from(zone >= ZONE_NOT_ALONE && is_word),
                 (_, 0) => 0,
                 _ => EXACT_ATTRIBUTE_WORST,
             };
-            let exact = word.exact.as_ref()?;
             Some(Classes::new(exact, |mark| slice.put(cost(usize::from(mark.zone) % ZONE_COUNT))))
         };
         let words: Vec<Classes<'q>> = words.iter().filter_map(classes).collect();
@@ -244,12 +266,12 @@ fn rank(query: &SegmentQuery<'_>, sets: &FieldSets, code: u32) -> u16 {
     weights.min().unwrap_or(0).min(query.options().max_weight)
 }
 
-/// The least cost of `wordPosition` by zone.
-fn position_costs(node: &Node) -> [u32; ZONE_COUNT] {
+/// The least cost of `wordPosition` by zone of the word at this place of a node.
+fn position_costs(node: &Node, place: u32) -> [u32; ZONE_COUNT] {
     let first = u32::from(node.first_position);
     ZONE_STARTS.map(|start| {
         // A word that comes first before its place in the query may come again right there.
-        let start = bucketed_position(start);
+        let start = bucketed_position(start.saturating_sub(place));
         if start <= first { 0 } else { position_cost(start - first) }
     })
 }
@@ -266,7 +288,8 @@ fn source<'q>(query: &'q SegmentQuery<'q>, node: usize, matched: Match) -> Optio
     if let Some(words) = &e.phrase {
         let first = (*words.first()?)?;
         let forms = Forms { words: first..first + 1, misspelt: [&[], &[]], first: Vec::new() };
-        return Some(Source { union: None, forms, postings: u64::from(postings.doc_freq(first)) });
+        let listed = postings.groups(first).map_or(u64::from(postings.doc_freq(first)), |of| outside_largest(&of));
+        return Some(Source { union: None, forms, postings: listed });
     }
     let synonyms = e.synonyms.iter().filter_map(|words| *words.first()?);
     let others = e.forms_as_words(query.options()).iter().copied();

@@ -26,7 +26,7 @@ struct Piece {
     mark: PieceMark,
 }
 
-/// Information that postings have on the documents of a piece.
+/// Information that postings have on the documents of a piece. A document of a piece with a larger rank and zone costs no less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PieceMark {
     /// The least weight of their fields.
@@ -49,39 +49,37 @@ pub(crate) struct Pieces<'q> {
     doc_count: u32,
     stored: Vec<StoredGroups<'q>>,
     pieces: Vec<Piece>,
-    /// The piece of the largest group of all, whose documents are not looked up.
-    largest: Option<usize>,
     /// Number of forms.
     forms: usize,
-    /// The documents of the largest group, once they are looked up.
-    of_largest: OnceCell<DocSet>,
 }
 
 impl<'q> Pieces<'q> {
     pub(crate) fn new(doc_count: u32) -> Pieces<'q> {
-        let (stored, pieces, of_largest) = (Vec::new(), Vec::new(), OnceCell::new());
-        Pieces { doc_count, stored, pieces, largest: None, forms: 0, of_largest }
+        Pieces { doc_count, stored: Vec::new(), pieces: Vec::new(), forms: 0 }
     }
 
     /// Adds a form whose postings are grouped. `rank`: by field set code.
     pub(crate) fn add_groups(&mut self, groups: StoredGroups<'q>, rank: impl Fn(u32) -> u16) {
         let number = self.stored.len();
-        for (place, (code, zone, len)) in groups.heads().enumerate() {
+        for (place, (code, zone, _)) in groups.heads().enumerate() {
             let source = if place == 0 { PieceSource::Largest(number) } else { PieceSource::Group(number, place) };
-            if place == 0 && self.largest.is_none_or(|largest| self.len(largest) < len) {
-                self.largest = Some(self.pieces.len());
-            }
             self.pieces.push(Piece { source, mark: PieceMark { rank: rank(code), zone } });
         }
         self.stored.push(groups);
         self.forms += 1;
     }
 
-    /// Adds documents of other forms; `forms`: how many.
+    /// Adds documents of other forms; `forms`: how many. Of a piece that has both the largest rank and the largest zone of all, no
+    /// document need be named.
     pub(crate) fn add_sets(&mut self, sets: impl Iterator<Item = (PieceMark, DocSet)>, forms: usize) {
         let piece = |(mark, docs)| Piece { source: PieceSource::Set(docs), mark };
         self.pieces.extend(sets.map(piece));
         self.forms += forms;
+    }
+
+    /// Reports whether the postings of a form are grouped.
+    pub(crate) fn has_groups(&self) -> bool {
+        !self.stored.is_empty()
     }
 
     /// Reports whether each document is in one piece.
@@ -126,9 +124,13 @@ impl<'q> Pieces<'q> {
         docs.finish()
     }
 
-    /// The places of the documents of each piece in a list; none of the largest piece where it has what no other one has.
+    /// The places of the documents of each piece in a list; none of the piece whose documents cost most.
     pub(super) fn places(&self, docs: &[DocId]) -> Places {
         let mut places: Places = vec![Vec::new(); self.pieces.len()];
+        let marks = || self.pieces.iter().map(|piece| piece.mark);
+        let rank = marks().map(|mark| mark.rank).max().unwrap_or(0);
+        let zone = marks().map(|mark| mark.zone).max().unwrap_or(0);
+        let costs_most = |mark: PieceMark| (mark.rank, mark.zone) == (rank, zone);
         for (piece, places) in self.pieces.iter().zip(&mut places) {
             let set = match &piece.source {
                 PieceSource::Set(set) => Cow::Borrowed(set),
@@ -137,40 +139,32 @@ impl<'q> Pieces<'q> {
             };
             for_each_common(docs, &set, |at| places.push(at as u32));
         }
-        for (number, groups) in self.stored.iter().enumerate().filter(|_| !self.are_disjoint()) {
+        for (largest, piece) in self.pieces.iter().enumerate() {
+            let PieceSource::Largest(number) = piece.source else { continue };
+            if costs_most(piece.mark) {
+                continue;
+            }
             // A document of a form that is in none of its other groups.
-            let mut left = vec![false; docs.len()];
-            for_each_common(docs, &groups.docs_among(docs), |at| left[at] = true);
-            let mut largest = None;
-            for (at, piece) in self.pieces.iter().enumerate() {
-                match piece.source {
-                    PieceSource::Group(of, _) if of == number => {
-                        places[at].iter().for_each(|&at| left[at as usize] = false)
-                    }
-                    PieceSource::Largest(of) if of == number => largest = Some(at),
-                    _ => {}
+            let mut left = vec![self.are_disjoint(); docs.len()];
+            if !self.are_disjoint() {
+                for_each_common(docs, &self.stored[number].docs_among(docs), |at| left[at] = true);
+            }
+            for (piece, places) in self.pieces.iter().zip(&places) {
+                if matches!(piece.source, PieceSource::Group(of, _) if of == number) {
+                    places.iter().for_each(|&at| left[at as usize] = false);
                 }
             }
-            if let Some(largest) = largest {
-                places[largest] = (0..).zip(left).filter(|(_, is_left)| *is_left).map(|(at, _)| at).collect();
-            }
+            places[largest] = (0..).zip(left).filter(|(_, is_left)| *is_left).map(|(at, _)| at).collect();
         }
         places
-    }
-
-    fn of_largest(&self) -> Option<&DocSet> {
-        let largest = self.largest?;
-        Some(self.of_largest.get_or_init(|| self.docs(&[largest])))
     }
 }
 
 /// The documents of a word in classes of the same cost; all have it.
 pub(crate) struct Classes<'q> {
     pieces: Rc<Pieces<'q>>,
-    /// Ascending by cost.
+    /// Ascending by cost. The documents of the last one are those of no other one.
     classes: Vec<Class>,
-    /// Place of the class whose documents are those of no other one.
-    rest: usize,
 }
 
 struct Class {
@@ -180,16 +174,14 @@ struct Class {
 }
 
 impl<'q> Classes<'q> {
+    /// `cost`: no less for a larger rank or zone.
     pub(crate) fn new(pieces: &Rc<Pieces<'q>>, cost: impl Fn(PieceMark) -> Key) -> Classes<'q> {
         let mut by_cost: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
         for (at, piece) in pieces.pieces.iter().enumerate() {
             by_cost.entry(cost(piece.mark)).or_default().push(at);
         }
         let class = |(cost, pieces)| Class { cost, pieces, docs: OnceCell::new() };
-        let classes: Vec<Class> = by_cost.into_iter().map(class).collect();
-        let of_largest = |largest| classes.iter().position(|class: &Class| class.pieces.contains(&largest));
-        let rest = pieces.largest.and_then(of_largest).unwrap_or(classes.len().saturating_sub(1));
-        Classes { pieces: Rc::clone(pieces), classes, rest }
+        Classes { pieces: Rc::clone(pieces), classes: by_cost.into_iter().map(class).collect() }
     }
 
     pub(super) fn pieces(&self) -> &Rc<Pieces<'q>> {
@@ -200,20 +192,14 @@ impl<'q> Classes<'q> {
         self.classes.iter().map(|class| class.cost)
     }
 
-    /// The documents of a class; of that of the rest, some.
+    /// The documents of a class but the last.
     fn docs(&self, place: usize) -> &DocSet {
         let class = &self.classes[place];
         class.docs.get_or_init(|| {
-            let known = class.pieces.iter().copied().filter(|&piece| Some(piece) != self.pieces.largest);
-            let mut docs = self.pieces.docs(&known.collect::<Vec<usize>>());
+            let mut docs = self.pieces.docs(&class.pieces);
             // A document may have several forms; the cheapest counts.
             if !self.pieces.are_disjoint() {
                 (0..place).for_each(|cheaper| docs.and_not_assign(self.docs(cheaper)));
-                if place > self.rest
-                    && let Some(largest) = self.pieces.of_largest()
-                {
-                    docs.and_not_assign(largest);
-                }
             }
             docs
         })
@@ -222,27 +208,17 @@ impl<'q> Classes<'q> {
     /// The documents of a set that cost so much.
     pub(super) fn with_cost(&self, docs: &DocSet, cost: Key) -> DocSet {
         let Some(place) = self.classes.iter().position(|class| class.cost == cost) else { return DocSet::empty() };
-        if place != self.rest {
+        if place + 1 < self.classes.len() {
             return docs.and(self.docs(place));
         }
-        if !self.pieces.are_disjoint()
-            && let Some(largest) = self.pieces.of_largest()
-        {
-            // Only those of cheaper classes are among them.
-            let mut found = docs.and(largest);
-            found.or_assign(&docs.and(self.docs(place)));
-            (0..place).for_each(|cheaper| found.and_not_assign(self.docs(cheaper)));
-            return found;
-        }
         let mut left = docs.clone();
-        let others = (0..self.classes.len()).filter(|&other| other != self.rest);
-        others.for_each(|other| left.and_not_assign(self.docs(other)));
+        (0..place).for_each(|cheaper| left.and_not_assign(self.docs(cheaper)));
         left
     }
 
     /// Adds the cost of each document of a list: the least of its pieces.
     pub(super) fn add_costs(&self, places: &Places, sums: &mut [Key]) {
-        let Some(rest) = self.classes.get(self.rest) else { return };
+        let Some(last) = self.classes.last() else { return };
         let mut costs = vec![Key::MAX; sums.len()];
         for class in &self.classes {
             for &at in class.pieces.iter().flat_map(|&piece| &places[piece]) {
@@ -250,7 +226,7 @@ impl<'q> Classes<'q> {
                 *cost = class.cost.min(*cost);
             }
         }
-        let known = |cost: Key| if cost == Key::MAX { rest.cost } else { cost };
+        let known = |cost: Key| if cost == Key::MAX { last.cost } else { cost };
         sums.iter_mut().zip(costs).for_each(|(sum, cost)| *sum += known(cost));
     }
 }

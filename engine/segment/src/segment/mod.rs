@@ -22,7 +22,7 @@
 //! first insertion, so breaking ties needs no column.
 //!
 //! Words used here: an *ordinal* is the number of a term, or of a column's value, in the sorted order of its segment. A *field set* is the
-//! set of fields in which a term occurs in a document. The *zone* of a posting says how early the term occurs in the field (0 to 3). A
+//! set of fields in which a term occurs in a document. The *zone* of a posting says how early the term occurs in the field (0 to 7). A
 //! *union* is the documents of all terms with a crowded prefix. A *cell* is a range of terms, mostly those that begin with the same
 //! letters; *followers* are, by frequent word and cell, the documents in which a term of the cell comes right after the word. *Skip data*
 //! is the last document and the end of each block of a list. *Health* is the known damage of an open segment.
@@ -84,7 +84,7 @@ pub use meta::{ColumnFileMeta, FileMeta, SegmentMeta, TextFields};
 pub use patches::{Layer, is_plain_number};
 pub use patches::{NewLayer, NewPatches, PatchValue, Patches};
 pub use postings::{FieldSets, Postings};
-pub use postings::{Groups, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
+pub use postings::{GROUPED_ZONE_MAX, Groups, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
 pub use reader::SegmentReader;
 pub use reader::store_bytes_of_file;
 pub use salvage::Salvage;

@@ -253,14 +253,14 @@ pub(super) fn unions_agree_with_postings(segment: &SegmentReader) -> Result<(), 
         union.groups.for_each_group(|code, zone, docs| {
             docs.for_each(|doc| marks[doc as usize] = (code, zone));
         });
-        // What is said of a document must hold for all its terms; fields may be unknown, and so may the zone of a posting.
+        // What is said of a document must hold for all its terms; fields may be unknown.
         let mut is_bound = true;
         for ordinal in terms {
             postings.for_each_with_zone(ordinal, |doc, code, zone| {
                 let Some(&(union_code, union_zone)) = marks.get(doc as usize) else { return };
                 let all = union.field_sets.fields(union_code);
                 let fields = postings.field_sets().fields(code);
-                is_bound &= zone == 0 || union_zone <= zone;
+                is_bound &= union_zone <= zone;
                 is_bound &= all.is_empty() || fields.iter().all(|field| all.contains(field));
             });
         }

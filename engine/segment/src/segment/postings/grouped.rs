@@ -7,7 +7,7 @@
 
 use lamina_text::id::DocId;
 
-use super::list::{List, put_plain_list, put_set_list};
+use super::list::{List, put_set_list};
 use super::posting::Mark;
 use super::{ZONE_COUNT, ZONE_MAX};
 use crate::bits::varint::{put_varint, read_varint};
@@ -17,6 +17,9 @@ use crate::bits::{BitsetBuilder, DocSet};
 const SHARE: u32 = 64;
 /// ... from this many documents on: fewer are one block of a list.
 const DOCS_MIN: u32 = 128;
+
+/// The last zone that groups tell from those before it: of a frequent term, enough documents have it further in front.
+pub const GROUPED_ZONE_MAX: u8 = 4;
 
 /// Reports whether the postings of a term in `doc_freq` documents are grouped.
 pub(super) fn is_grouped(doc_freq: u32, doc_count: u32) -> bool {
@@ -39,7 +42,8 @@ impl GroupWriter {
 
     /// Appends the groups of `docs`, strictly ascending and at least one, with a mark each.
     pub(super) fn put(&mut self, out: &mut Vec<u8>, docs: &[DocId], marks: impl Iterator<Item = Mark>, doc_count: u32) {
-        for (&doc, mark) in docs.iter().zip(marks) {
+        let grouped = |mark: Mark| Mark::new(mark.code(), mark.zone().min(GROUPED_ZONE_MAX));
+        for (&doc, mark) in docs.iter().zip(marks.map(grouped)) {
             let at = mark.code() as usize * ZONE_COUNT + usize::from(mark.zone());
             if at >= self.places.len() {
                 self.places.resize(at + 1, GroupWriter::NOWHERE);
@@ -59,10 +63,7 @@ impl GroupWriter {
         put_varint(out, self.groups.len() as u64);
         for (index, (mark, group)) in self.groups.iter().enumerate() {
             let start = self.lists.len();
-            match index {
-                0 => put_set_list(&mut self.lists, docs, doc_count),
-                _ => put_plain_list(&mut self.lists, group, doc_count),
-            }
+            put_set_list(&mut self.lists, if index == 0 { docs } else { group }, doc_count);
             put_varint(out, u64::from(mark.code()));
             out.push(mark.zone());
             put_varint(out, group.len() as u64);
@@ -112,10 +113,7 @@ impl<'a> Groups<'a> {
         let lists = bytes.get(at..).filter(|lists| left == 0 && !heads.is_empty() && end <= lists.len())?;
         let group = |(index, ((code, zone), len, start)): (usize, ((u32, u8), u32, usize))| {
             let bytes = lists.get(start..).unwrap_or_default();
-            let list = match index {
-                0 => List::set(bytes, doc_freq, doc_count),
-                _ => List::plain(bytes, len, doc_count),
-            };
+            let list = List::set(bytes, if index == 0 { doc_freq } else { len }, doc_count);
             Group { code, zone, len, list }
         };
         let groups: Vec<Group<'_>> = heads.into_iter().enumerate().map(group).collect();
@@ -226,7 +224,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn groups_come_back(postings in prop::collection::btree_map(0u32..5000, (0u32..5, 0u8..4), 1..900)) {
+        fn groups_come_back(postings in prop::collection::btree_map(0u32..5000, (0u32..5, 0..=GROUPED_ZONE_MAX), 1..900)) {
             let docs: Vec<DocId> = postings.keys().copied().collect();
             let mut writer = GroupWriter::default();
             for _ in 0..2 {

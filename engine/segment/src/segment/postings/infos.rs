@@ -2,7 +2,7 @@
 //!
 //! All infos of a segment have the same width, the least that its numbers fit into, so any of them is one load away.
 
-use super::ZONE_MAX;
+use super::ZONE_BITS;
 use crate::bits::bitpack::{bit_width, bit_width_u64};
 use crate::bits::little_endian::read_u64_padded;
 use crate::segment::format::{DOCS_MAX, POSTINGS_BYTES_MAX};
@@ -19,7 +19,6 @@ pub(super) enum TermInfo {
 
 const DOC_BITS: u8 = bit_width(DOCS_MAX);
 const OFFSET_BITS: u8 = bit_width_u64(POSTINGS_BYTES_MAX - 1);
-const ZONE_BITS: u8 = bit_width(ZONE_MAX as u32);
 /// Wider infos take 64 bits, so that each is within one load.
 const WIDTH_MAX: u8 = 57;
 /// Widths of documents, codes, numbers of postings, offsets.

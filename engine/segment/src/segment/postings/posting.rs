@@ -2,7 +2,7 @@
 
 use lamina_text::id::DocId;
 
-use super::ZONE_COUNT;
+use super::ZONE_BITS;
 
 /// One document of a term, or of all terms of a prefix.
 #[derive(Clone, Copy, Debug)]
@@ -11,7 +11,7 @@ pub(crate) struct Posting {
     pub mark: Mark,
 }
 
-/// Fields and zone of one document in a register: the code of the fields times [`ZONE_COUNT`] plus the zone. (A table of field
+/// Fields and zone of one document in a register: the zone in the lowest bits, then the code of the fields. (A table of field
 /// sets that leaves no room for the zone fits in no memory.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark(pub(super) u32);
@@ -21,16 +21,16 @@ impl Mark {
 
     #[inline]
     pub(crate) fn new(code: u32, zone: u8) -> Mark {
-        Mark(code * ZONE_COUNT as u32 + u32::from(zone))
+        Mark(code << ZONE_BITS | u32::from(zone))
     }
 
     #[inline]
     pub(crate) fn code(self) -> u32 {
-        self.0 / ZONE_COUNT as u32
+        self.0 >> ZONE_BITS
     }
 
     #[inline]
     pub(crate) fn zone(self) -> u8 {
-        (self.0 % ZONE_COUNT as u32) as u8
+        (self.0 & ((1 << ZONE_BITS) - 1)) as u8
     }
 }

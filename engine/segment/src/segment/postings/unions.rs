@@ -23,7 +23,7 @@ const PREFIX_CHARS_MAX: usize = 3;
 /// Cost of joining one term into a union, in postings.
 const TERM_COST: u64 = 16;
 /// All unions together take at most this many bytes per document.
-const BYTES_PER_DOC_MAX: u64 = 16;
+const BYTES_PER_DOC_MAX: u64 = 24;
 
 /// Collects the unions while terms are written in order: at any time there is one open prefix per length.
 pub(crate) struct UnionsBuilder {

@@ -2,6 +2,7 @@
 
 use lamina_text::id::DocId;
 
+use super::super::{ZONE_BITS, ZONE_MAX};
 use super::codes::Codes;
 use super::{BLOCK_LEN, Block};
 
@@ -68,9 +69,10 @@ impl Unpacked {
 /// The packed zones of a block; nothing when the list has none.
 pub(super) type Zones<'a> = &'a [u8];
 
-/// Unpacks the zones of a block: four to a byte.
+/// Unpacks the zones of a block: eight to three bytes.
 fn unpack_zones(zones: Zones<'_>, out: &mut [u8; BLOCK_LEN]) {
-    for (four, &bits) in out.as_chunks_mut::<4>().0.iter_mut().zip(zones) {
-        *four = [bits & 3, bits >> 2 & 3, bits >> 4 & 3, bits >> 6];
+    for (eight, bytes) in out.as_chunks_mut::<8>().0.iter_mut().zip(zones.chunks(usize::from(ZONE_BITS))) {
+        let bits = bytes.iter().rev().fold(0, |bits, &byte| bits << 8 | u32::from(byte));
+        *eight = std::array::from_fn(|place| (bits >> (place as u32 * u32::from(ZONE_BITS))) as u8 & ZONE_MAX);
     }
 }

@@ -23,8 +23,6 @@ const _: () = assert!(BLOCK_LEN == 128);
 const ENTRY_BYTES: usize = 8;
 /// First byte of a list that is a bitset.
 const DENSE: u8 = 255;
-/// Bits of a zone.
-const ZONE_BITS: u8 = 2;
 /// A list of documents that is a set with one document in this many is a bitset: that is larger than the blocks, and meets other
 /// sets without being read.
 const DENSE_SHARE_SET: u32 = 8;
@@ -33,23 +31,14 @@ const DENSE_SHARE_PLAIN: u32 = 5;
 /// Small segments never use bitsets: rounding up to 64 documents would cost more than it gains.
 const DENSE_DOCS_MIN: u32 = 1024;
 
-/// Lists of segments with fewer documents have zones: whatever they are merged into has them then. In larger ones only grouped
-/// postings have them: other lists are cheap to rank without.
-const ZONES_DOCS_MAX: u32 = 1 << 16;
-
 /// One decoded block.
 type Block = [u32; BLOCK_LEN];
-
-/// Reports whether posting lists have zones.
-pub(super) fn has_zones(doc_count: u32) -> bool {
-    doc_count < ZONES_DOCS_MAX
-}
 
 /// Parts of a list besides documents.
 #[derive(Clone, Copy)]
 struct Form {
-    has_codes: bool,
-    has_zones: bool,
+    /// True if postings have codes and zones.
+    has_marks: bool,
     /// True if full blocks can be skipped.
     has_entries: bool,
     /// With one document in this many it is a bitset; 0: never.
@@ -57,12 +46,9 @@ struct Form {
 }
 
 impl Form {
-    const PLAIN: Form = Form { has_codes: false, has_zones: false, has_entries: false, dense_share: DENSE_SHARE_PLAIN };
+    const MARKED: Form = Form { has_marks: true, has_entries: true, dense_share: 0 };
+    const PLAIN: Form = Form { has_marks: false, has_entries: false, dense_share: DENSE_SHARE_PLAIN };
     const SET: Form = Form { has_entries: true, dense_share: DENSE_SHARE_SET, ..Form::PLAIN };
-
-    fn of(doc_count: u32) -> Form {
-        Form { has_codes: true, has_zones: has_zones(doc_count), has_entries: true, dense_share: 0 }
-    }
 }
 
 fn bitset_bytes(doc_count: u32) -> usize {
@@ -79,7 +65,7 @@ mod tests {
         let docs: Vec<u32> = postings.iter().map(|p| p.0).collect();
         let codes: Vec<u32> = postings.iter().map(|p| p.1).collect();
         let mut bytes = Vec::new();
-        let zone = |doc: u32| if has_zones(doc_count) { (doc.wrapping_mul(0x9E37_79B1) >> 30) as u8 } else { 0 };
+        let zone = |doc: u32| (doc.wrapping_mul(0x9E37_79B1) >> 29) as u8;
         let zones: Vec<u8> = docs.iter().map(|&doc| zone(doc)).collect();
         put_list(&mut bytes, &docs, &codes, &zones, doc_count);
         let list = List::new(&bytes, docs.len() as u32, doc_count);

@@ -2,7 +2,8 @@
 
 use super::block::{BlockCodes, PostingBlock, Unpacked, Zones};
 use super::codes::Codes;
-use super::{BLOCK_LEN, Block, DENSE, ENTRY_BYTES, Form, ZONE_BITS, bitset_bytes};
+use super::super::ZONE_BITS;
+use super::{BLOCK_LEN, Block, DENSE, ENTRY_BYTES, Form, bitset_bytes};
 use crate::bits::bitpack::{packed_bytes, unpack};
 use crate::bits::little_endian::read_u32;
 use crate::bits::{BitsetBuilder, DocSet};
@@ -30,7 +31,7 @@ struct Layout<'a> {
 
 impl<'a> List<'a> {
     pub(crate) fn new(bytes: &'a [u8], doc_freq: u32, doc_count: u32) -> List<'a> {
-        List { bytes, doc_freq: doc_freq as usize, doc_count, form: Form::of(doc_count) }
+        List { bytes, doc_freq: doc_freq as usize, doc_count, form: Form::MARKED }
     }
 
     /// A list that [`super::put_set_list`] wrote.
@@ -68,7 +69,7 @@ impl<'a> List<'a> {
             return None;
         }
         let mut at = at + 1;
-        let codes = if self.form.has_codes { Codes::read(bytes, &mut at)? } else { Codes::All(0) };
+        let codes = if self.form.has_marks { Codes::read(bytes, &mut at)? } else { Codes::All(0) };
         let codes_at = at + packed_bytes(count, doc_width);
         let zones_at = codes_at + codes.bytes(count);
         let end = zones_at + self.zone_bytes(count);
@@ -83,7 +84,7 @@ impl<'a> List<'a> {
     }
 
     fn zone_bytes(&self, count: usize) -> usize {
-        if self.form.has_zones { packed_bytes(count, ZONE_BITS) } else { 0 }
+        if self.form.has_marks { packed_bytes(count, ZONE_BITS) } else { 0 }
     }
 
     /// Calls `f` with the documents of each block and where the rest of it is. `skip` says whether a full block with this

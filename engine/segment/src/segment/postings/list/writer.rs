@@ -3,14 +3,15 @@
 use std::ops::Range;
 
 use super::codes::{Codes, put_codes, put_codes_head};
-use super::{BLOCK_LEN, DENSE, DENSE_DOCS_MIN, ENTRY_BYTES, Form, ZONE_BITS, bitset_bytes};
+use super::super::ZONE_BITS;
+use super::{BLOCK_LEN, DENSE, DENSE_DOCS_MIN, ENTRY_BYTES, Form, bitset_bytes};
 use crate::bits::bitpack::{bit_width, pack, packed_bytes};
 use bitpacking::{BitPacker, BitPacker4x};
 use lamina_text::id::DocId;
 
 /// Appends the list of `docs` (strictly ascending, at least one) with their codes and zones.
 pub(crate) fn put_list(out: &mut Vec<u8>, docs: &[DocId], codes: &[u32], zones: &[u8], doc_count: u32) {
-    put(out, docs, Marks { codes, zones }, doc_count, Form::of(doc_count));
+    put(out, docs, Marks { codes, zones }, doc_count, Form::MARKED);
 }
 
 /// Appends a list of documents alone, for [`super::List::plain`].
@@ -41,19 +42,19 @@ impl Marks<'_> {
     }
 
     fn put_head(&self, out: &mut Vec<u8>, form: Form) -> Codes {
-        if form.has_codes { put_codes_head(out, self.codes) } else { Codes::All(0) }
+        if form.has_marks { put_codes_head(out, self.codes) } else { Codes::All(0) }
     }
 
     fn put(&self, out: &mut Vec<u8>, codes: Codes, form: Form) {
         put_codes(out, self.codes, codes);
-        if form.has_zones {
+        if form.has_marks {
             pack(out, self.zones.iter().map(|&zone| u32::from(zone)), ZONE_BITS);
         }
     }
 }
 
 fn put(out: &mut Vec<u8>, docs: &[DocId], marks: Marks<'_>, doc_count: u32, form: Form) {
-    debug_assert!(!form.has_codes || (marks.codes.len(), marks.zones.len()) == (docs.len(), docs.len()));
+    debug_assert!(!form.has_marks || (marks.codes.len(), marks.zones.len()) == (docs.len(), docs.len()));
     debug_assert!(!docs.is_empty());
     if doc_count >= DENSE_DOCS_MIN && docs.len() as u64 * u64::from(form.dense_share) >= u64::from(doc_count) {
         out.push(DENSE);
