@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use lamina_segment::bits::DocSet;
 use lamina_segment::segment::{
-    FieldSets, GROUPED_ZONE_MAX, Groups as StoredGroups, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS,
+    FieldSets, GROUPED_ZONE_MAX, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS,
 };
 use lamina_text::id::TermOrdinal;
 
@@ -29,8 +29,6 @@ const POSTINGS_PER_SCAN: u64 = 32;
 const PREFIX_POSTINGS_MAX: u64 = 8;
 /// Zones of more postings are told apart no further than those of groups.
 const FINE_POSTINGS_MAX: u64 = 4096;
-/// Maximum number of words of a prefix whose groups are counted.
-const GROUPED_WORDS_MAX: usize = 64;
 
 /// Source from which a bound is read.
 struct Source<'q> {
@@ -38,7 +36,7 @@ struct Source<'q> {
     union: Option<PrefixUnion<'q>>,
     /// Words that are in no union.
     forms: Forms<'q>,
-    /// Postings to read.
+    /// Postings that are not grouped: they are read as a whole.
     postings: u64,
 }
 
@@ -288,8 +286,7 @@ fn source<'q>(query: &'q SegmentQuery<'q>, node: usize, matched: Match) -> Optio
     if let Some(words) = &e.phrase {
         let first = (*words.first()?)?;
         let forms = Forms { words: first..first + 1, misspelt: [&[], &[]], first: Vec::new() };
-        let listed = postings.groups(first).map_or(u64::from(postings.doc_freq(first)), |of| outside_largest(&of));
-        return Some(Source { union: None, forms, postings: listed });
+        return Some(Source { union: None, forms, postings: postings.listed_sum(first..first + 1, u64::MAX) });
     }
     let synonyms = e.synonyms.iter().filter_map(|words| *words.first()?);
     let others = e.forms_as_words(query.options()).iter().copied();
@@ -300,21 +297,9 @@ fn source<'q>(query: &'q SegmentQuery<'q>, node: usize, matched: Match) -> Optio
     let words = if union.is_some() { 0..0 } else { words };
     let limit = PREFIX_POSTINGS_MAX * u64::from(query.reader().doc_count());
     let mut forms = Forms { words: 0..0, misspelt, first };
-    let of_others = forms.iter().map(|word| u64::from(postings.doc_freq(word)));
-    let sum = postings.doc_freq_sum(words.clone(), limit) + of_others.sum::<u64>();
+    let of_others = forms.iter().map(|word| postings.listed_sum(word..word + 1, limit));
+    let sum = postings.listed_sum(words.clone(), limit) + of_others.sum::<u64>();
     forms.words = words;
-    if (sum == 0 && union.is_none()) || sum >= limit {
-        return None;
-    }
-    // Of frequent words less is read.
-    let spared =
-        |word| postings.groups(word).map_or(0, |groups| u64::from(postings.doc_freq(word)) - outside_largest(&groups));
-    let spared = forms.iter().take(GROUPED_WORDS_MAX).map(spared).max().unwrap_or(0);
-    let of_union = union.as_ref().map_or(0, |union| outside_largest(&union.groups));
-    Some(Source { union, forms, postings: sum - spared + of_union })
-}
-
-/// Number of documents that are in lists of groups.
-fn outside_largest(groups: &StoredGroups<'_>) -> u64 {
-    groups.heads().skip(1).map(|(.., len)| u64::from(len)).sum()
+    let is_known = union.is_some() || forms.iter().next().is_some();
+    (is_known && sum < limit).then_some(Source { union, forms, postings: sum })
 }

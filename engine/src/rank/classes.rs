@@ -14,8 +14,8 @@ use crate::rank::key::Key;
 
 /// Documents are joined in a list when they are fewer than one in this many of the segment.
 const SHORT_SHARE: u64 = 64;
-/// A list of documents becomes a bitset when one document in this many is in it: from there on that is smaller.
-const LIST_SHARE: u32 = 32;
+/// A list of documents becomes a bitset when one document in this many is in it: to sort more takes longer than to pass over all bits.
+const LIST_SHARE: u32 = 256;
 
 /// Places in a list of documents, by piece.
 pub(super) type Places = Vec<Vec<u32>>;
@@ -251,7 +251,7 @@ fn for_each_common(docs: &[DocId], set: &DocSet, mut f: impl FnMut(usize)) {
     }
 }
 
-/// Collects documents in any order, some more than once: in a list, then in a bitset. Memory: at most four bytes a call.
+/// Collects documents in any order, some more than once: in a list, then in a bitset. Memory: at most 32 bytes a call.
 pub(super) struct SetBuilder {
     list: Vec<DocId>,
     bits: Option<BitsetBuilder>,

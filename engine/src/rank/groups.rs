@@ -15,8 +15,6 @@ use crate::rank::key::Key;
 
 /// Maximum number of words whose sets of documents are combined. With more, the cost of each document is computed.
 const COMBINED_WORDS_MAX: usize = 3;
-/// Maximum number of documents whose costs are computed where sets would have to be made for it.
-const LISTED_MAX: usize = 1 << 13;
 /// Maximum number of sums of a stage times costs of the next word: words in thousands of fields are not cut by them.
 const SUMS_MAX: usize = 1 << 14;
 
@@ -130,7 +128,6 @@ impl<'q> Groups<'q> {
                 docs if part.sum == 0 && docs.len() <= self.whole_max => {
                     return Some((part.bound, Rc::unwrap_or_clone(part.docs)));
                 }
-                DocSet::Sorted(docs) if docs.len() <= LISTED_MAX && !stage.is_of_pieces() => self.cut_list(&part, docs),
                 docs if stage.words.len() > COMBINED_WORDS_MAX => self.cut_list(&part, &docs.to_vec()),
                 _ => self.cut_set(part),
             }
@@ -199,11 +196,6 @@ impl<'q> Stage<'q> {
             None => stage,
             Some(any) => Stage { sums: vec![0, any], ..stage },
         })
-    }
-
-    /// Reports whether its documents are those of pieces: there is one word, and each document is in one piece.
-    fn is_of_pieces(&self) -> bool {
-        matches!(self.words.as_slice(), [word] if word.pieces().are_disjoint())
     }
 
     /// The documents of a set whose words cost so much together.

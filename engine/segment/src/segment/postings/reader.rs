@@ -74,11 +74,12 @@ impl Postings {
         }
     }
 
-    /// Sum of [`Postings::doc_freq`] over a range, cut short once it reaches `stop_at`.
-    pub fn doc_freq_sum(&self, range: Range<TermOrdinal>, stop_at: u64) -> u64 {
+    /// Sum of [`Postings::doc_freq`] over the terms of a range whose postings are not grouped, cut short once it reaches `stop_at`.
+    pub fn listed_sum(&self, range: Range<TermOrdinal>, stop_at: u64) -> u64 {
         let mut sum = 0;
         for ordinal in range {
-            sum += u64::from(self.doc_freq(ordinal));
+            let doc_freq = self.doc_freq(ordinal);
+            sum += if is_grouped(doc_freq, self.doc_count) { 0 } else { u64::from(doc_freq) };
             if sum >= stop_at {
                 break;
             }
