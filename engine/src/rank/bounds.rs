@@ -8,9 +8,7 @@
 use std::rc::Rc;
 
 use lamina_segment::bits::DocSet;
-use lamina_segment::segment::{
-    FieldSets, GROUPED_ZONE_MAX, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS,
-};
+use lamina_segment::segment::{FieldSets, GROUPED_ZONE_MAX, PrefixUnion, ZONE_COUNT, ZONE_NOT_ALONE, ZONE_STARTS};
 use lamina_text::id::TermOrdinal;
 
 use crate::query::SegmentQuery;

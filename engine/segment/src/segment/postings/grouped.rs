@@ -14,7 +14,7 @@ use crate::bits::varint::{put_varint, read_varint};
 use crate::bits::{BitsetBuilder, DocSet};
 
 /// Terms in one document of this many are grouped, ...
-const SHARE: u32 = 512;
+const SHARE: u32 = 2048;
 /// ... from this many documents on: fewer are one block of a list.
 const DOCS_MIN: u32 = 128;
 

@@ -142,6 +142,7 @@ impl TermInfos {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ZONE_MAX;
     use super::*;
     use proptest::prelude::*;
 

@@ -1,8 +1,8 @@
 //! Reads posting lists.
 
+use super::super::ZONE_BITS;
 use super::block::{BlockCodes, PostingBlock, Unpacked, Zones};
 use super::codes::Codes;
-use super::super::ZONE_BITS;
 use super::{BLOCK_LEN, Block, DENSE, ENTRY_BYTES, Form, bitset_bytes};
 use crate::bits::bitpack::{packed_bytes, unpack};
 use crate::bits::little_endian::read_u32;

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::codes::{Codes, put_codes, put_codes_head};
 use super::super::ZONE_BITS;
+use super::codes::{Codes, put_codes, put_codes_head};
 use super::{BLOCK_LEN, DENSE, DENSE_DOCS_MIN, ENTRY_BYTES, Form, bitset_bytes};
 use crate::bits::bitpack::{bit_width, pack, packed_bytes};
 use bitpacking::{BitPacker, BitPacker4x};
