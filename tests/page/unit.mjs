@@ -108,24 +108,27 @@ test('names stand in paths as they are', () => {
   assert.equal(route('indexes', 'a/b c', 'search'), '/indexes/a%2Fb%20c/search');
 });
 
-// The same numbers as `lamina evaluate` has: server/client/src/evaluate/measure.rs.
-test('measures are those of the command', () => {
+// `lamina evaluate` reads the same cases.
+const cases = JSON.parse(readFileSync(new URL('../golden/measures.json', import.meta.url), 'utf8'));
+
+test('measures are those worked out by hand', () => {
   const { measuresOf } = page();
-  const found = plain(measuresOf([0, 3, 1], [3, 1, 2]));
-  const gain = grades => grades.reduce((all, grade, place) => all + (2 ** grade - 1) / Math.log2(place + 2), 0);
-  assert.ok(Math.abs(found['nDCG@10'] - gain([0, 3, 1]) / gain([3, 2, 1])) < 1e-12);
-  assert.equal(found.MRR, 0.5);
-  assert.equal(found['recall@10'], 2 / 3);
-  assert.equal(found['P@10'], 0.2);
-  assert.deepEqual(plain(measuresOf([], [])), { 'nDCG@10': 0, MRR: 0, 'recall@10': 0, 'P@10': 0 });
+  for (const one of cases.measures) {
+    const grade = id => one.relevant[id] ?? 0;
+    const found = measuresOf(one.hits.map(grade), Object.keys(one.relevant).map(grade), one.depth);
+    for (const [name, field] of [['nDCG@10', 'ndcg'], ['MRR', 'mrr'], ['recall@10', 'recall'], ['P@10', 'precision']]) {
+      assert.ok(Math.abs(found[name] - one[field]) < 1e-6, `${one.name}, ${name}: ${found[name]}, not ${one[field]}`);
+    }
+  }
 });
 
 test('judged queries say which line is wrong', () => {
   const { readJudged } = page();
-  const [one] = readJudged('\n{"q": "lamp", "relevant": ["1", 2]}\n');
-  assert.deepEqual(plain([...one.grades]), [['1', 1], ['2', 1]]);
-  for (const [text, reason] of [['{', 'line 1'], ['\n{"q": 1}', 'line 2: "q" must be a string'], ['{"q": "a"}', '"relevant" must be']]) {
-    assert.throws(() => readJudged(text), error => error.message.includes(reason));
+  for (const { text, relevant } of cases.read) {
+    assert.deepEqual(plain(readJudged(text).map(one => [...one.grades])), [Object.entries(relevant)]);
+  }
+  for (const { text, error: expected } of cases.refused) {
+    assert.throws(() => readJudged(text), error => error.message.startsWith('Judged queries, ' + expected), text);
   }
 });
 

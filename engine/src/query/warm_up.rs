@@ -121,6 +121,7 @@ mod tests {
         let patience = Instant::now() + Duration::from_secs(60);
         while !segments[0].1.cuts.contains("sunflower") {
             assert!(Instant::now() < patience, "no thread works");
+            // Between looks.
             std::thread::sleep(Duration::from_millis(5));
         }
     }

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{ApiError, Code};
 use crate::timestamp::Timestamp;
 
@@ -10,7 +12,8 @@ use crate::timestamp::Timestamp;
 pub type AliasMoves = BTreeMap<String, Option<String>>;
 
 /// Target of an alias.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Alias {
     /// The one that requests for the alias reach.
     pub index_uid: String,
@@ -29,7 +32,7 @@ pub struct IndexName {
 }
 
 /// All aliases, by name.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Aliases(BTreeMap<String, Alias>);
 
 impl Aliases {

@@ -16,6 +16,7 @@
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod aliases;
+pub mod backoff;
 pub mod budget;
 pub mod bus_error;
 pub mod cancellation;

@@ -214,7 +214,8 @@ fn collect() {
     FREE.is_collecting.store(false, Ordering::Release);
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests {
     use std::time::Instant;
 

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lamina_base::backoff::FOLLOWER;
 use lamina_base::error::ApiError;
 use lamina_base::options::{Options, StoreAddress};
 use lamina_base::outbound::Outbound;
 use lamina_base::stored_names::FolderName;
-use lamina_data::access::KeyLine;
+use lamina_data::access::ApiKey;
 use lamina_data::instance::{Instance, PendingIndexes};
 use lamina_data::tasks::{StoreError, TaskQueue};
 
@@ -25,9 +26,6 @@ use super::staging::Staging;
 use super::store::{ObjectError, ObjectStore, blocking};
 use super::{Notify, Replication, Worker};
 
-/// Between two looks at the store: the first after something new, longer each time there is nothing, at most the last.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
-
 /// Follows while it lives.
 #[derive(Debug)]
 pub struct Follower {
@@ -44,7 +42,7 @@ pub struct Following {
     /// Holds the names of indexes.
     pub queue: Arc<TaskQueue>,
     /// Takes the keys of the publisher.
-    pub replace_keys: Box<dyn Fn(Vec<KeyLine>) -> Result<(), StoreError> + Send>,
+    pub replace_keys: Box<dyn Fn(&[ApiKey]) -> Result<(), StoreError> + Send>,
     /// Mark that is compared with that of the writer.
     pub master_key_mark: String,
     /// Takes what is carried, but for aliases and rules.
@@ -130,7 +128,7 @@ struct Standby {
 
 impl Run {
     fn run(mut self) {
-        let mut pause = PAUSES.0;
+        let mut pauses = FOLLOWER;
         loop {
             let found = self.look();
             if self.bell.is_stopped() {
@@ -152,12 +150,15 @@ impl Run {
                 Ok(false) => {}
                 Err(error) => self.following.replication.fails(error.to_string()),
             }
-            pause = match found {
-                Ok(true) => PAUSES.0,
-                Ok(false) => (pause * 3 / 2).min(self.pause_max()),
+            let pause = match found {
+                Ok(true) => {
+                    pauses = FOLLOWER;
+                    pauses.next_pause()
+                }
+                Ok(false) => pauses.next_pause().min(self.pause_max()),
                 Err(error) => {
                     self.following.replication.fails(error.to_string());
-                    (pause * 3 / 2).min(PAUSES.1)
+                    pauses.next_pause()
                 }
             };
             self.signing.sign(&self.following.replication);
@@ -169,7 +170,7 @@ impl Run {
 
     fn pause_max(&self) -> Duration {
         let after = self.last.as_ref().and_then(Root::takeover_after).filter(|_| self.standby.is_some());
-        after.map_or(PAUSES.1, |after| heartbeat_interval(after).min(PAUSES.1))
+        after.map_or(Duration::MAX, heartbeat_interval)
     }
 
     /// Takes over, if the writer is silent or this server is the writer already. Whether this one is the writer now.
@@ -285,7 +286,7 @@ impl Run {
         // a replica that takes over gives no uid twice.
         self.following.queue.store().settle_loss(&[], root.next_task, root.next_batch)?;
         // Keys that were deleted open nothing here from now on, whatever else fails.
-        (self.following.replace_keys)(root.keys.clone())?;
+        (self.following.replace_keys)(&root.keys)?;
         let (carried, lost) = match self.carried(root) {
             Ok(carried) => (carried, None),
             Err(error) => (None, Some(error)),

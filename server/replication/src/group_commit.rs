@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lamina_base::backoff::JOURNAL;
 use lamina_base::error::{ApiError, Code};
 use lamina_base::stored_names::PayloadName;
 use lamina_base::timestamp::Timestamp;
@@ -16,8 +17,6 @@ use super::fenced::step_down;
 use super::journal::{Appended, Journal, Ledger, payload_key};
 use super::store::{Checksum, Content, ObjectError, ObjectStore, WrittenFile, blocking};
 
-/// Before a record is tried again.
-const PAUSE: Duration = Duration::from_millis(50);
 /// Documents of tasks that go together.
 const GROUP_BYTES: usize = 8 << 20;
 /// Tasks that go together.
@@ -268,17 +267,19 @@ impl GroupCommit {
     }
 
     fn append(&self, journal: &mut Journal<ObjectStore>, bytes: &[u8], deadline: Instant) -> Result<Appended, Refusal> {
+        let mut pauses = JOURNAL;
         loop {
+            let pause = pauses.next_pause();
             match blocking(journal.append(bytes)) {
                 Ok(appended) => return Ok(appended),
                 Err(Setback::TakenOver) => {
                     step_down(&self.store, &self.replication, self.begins_again);
                     return Err(Refusal::TakenOver);
                 }
-                Err(Setback::Object(error)) if Instant::now() + PAUSE >= deadline => {
+                Err(Setback::Object(error)) if Instant::now() + pause >= deadline => {
                     return Err(Refusal::Unknown(error.to_string()));
                 }
-                Err(Setback::Object(_)) => std::thread::sleep(PAUSE),
+                Err(Setback::Object(_)) => std::thread::sleep(pause),
             }
         }
     }
@@ -290,13 +291,15 @@ impl GroupCommit {
         let path = self.payloads.join(name);
         let checksum = Checksum::Xxh3(upsert.payload_checksum);
         let documents = WrittenFile { path: &path, bytes: upsert.payload_bytes, checksum };
+        let mut pauses = JOURNAL;
         loop {
+            let pause = pauses.next_pause();
             match store.create(&payload_key(name), Content::File(documents)) {
                 // Names are given once.
                 Ok(()) | Err(ObjectError::Exists(_)) => return Ok(()),
                 Err(error @ ObjectError::DamagedFile { .. }) => return Err(Refusal::Undone(error.to_string())),
-                Err(error) if Instant::now() + PAUSE >= deadline => return Err(Refusal::Undone(error.to_string())),
-                Err(_) => std::thread::sleep(PAUSE),
+                Err(error) if Instant::now() + pause >= deadline => return Err(Refusal::Undone(error.to_string())),
+                Err(_) => std::thread::sleep(pause),
             }
         }
     }

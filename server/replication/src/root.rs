@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lamina_base::stored_names::FolderName;
-use lamina_data::access::KeyLine;
+use lamina_data::access::ApiKey;
 use lamina_engine::index::NamedFile;
 use lamina_protocol::wire::identifier::check_index_uid;
 use serde::{Deserialize, Serialize};
@@ -61,7 +61,7 @@ pub(super) struct Root {
     /// Above every uid of a batch that an index here has applied.
     pub(super) next_batch: u32,
     pub(super) indexes: Vec<PublishedIndex>,
-    pub(super) keys: Vec<KeyLine>,
+    pub(super) keys: Vec<ApiKey>,
     /// Mark by which servers see whether they have the same master key as that process:
     /// [`KeyStore::master_key_mark`](lamina_data::access::KeyStore::master_key_mark).
     /// `None` in the root of `lamina build`.

@@ -4,11 +4,10 @@
 //! i/carried/<XXH3-128 of the content, 32 digits>[-<addition>]
 //! ```
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use lamina_base::aliases::{Alias, Aliases};
-use lamina_base::timestamp::Timestamp;
+use lamina_base::aliases::Aliases;
 use lamina_data::rules::Rule;
 use lamina_data::tasks::RuleChange;
 use lamina_data::webhooks::WebhookFile;
@@ -23,7 +22,7 @@ use super::store::ObjectError;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SharedState {
-    pub aliases: BTreeMap<String, SharedAlias>,
+    pub aliases: Aliases,
     /// In the order in which they were made.
     pub rules: Vec<Arc<Rule>>,
     /// The switches that are on or off, by name.
@@ -36,30 +35,13 @@ pub struct SharedState {
     pub chats: Value,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SharedAlias {
-    index_uid: String,
-    updated_at: Timestamp,
-}
-
 impl SharedState {
-    /// Returns a state with these aliases, and nothing else.
-    pub fn with_aliases(aliases: &Aliases) -> SharedState {
-        let carried = |alias: &Alias| SharedAlias { index_uid: alias.index_uid.clone(), updated_at: alias.updated_at };
-        SharedState {
-            aliases: aliases.iter().map(|(name, alias)| (name.clone(), carried(alias))).collect(),
-            ..SharedState::default()
-        }
-    }
-
     /// The aliases. What can be none is left out.
     pub(super) fn aliases(&self) -> Aliases {
         let mut aliases = Aliases::default();
-        for (name, alias) in &self.aliases {
+        for (name, alias) in self.aliases.iter() {
             if check_index_uid(name).is_ok() && check_index_uid(&alias.index_uid).is_ok() {
-                let alias = Alias { index_uid: alias.index_uid.clone(), updated_at: alias.updated_at };
-                aliases.insert(name.clone(), alias);
+                aliases.insert(name.clone(), alias.clone());
             }
         }
         aliases
@@ -116,6 +98,9 @@ pub(super) fn shared_state_key(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use lamina_base::aliases::Alias;
+    use lamina_base::timestamp::Timestamp;
+
     use super::*;
 
     fn rule(uid: &str, precedence: u64) -> Arc<Rule> {
@@ -134,7 +119,8 @@ mod tests {
             aliases
         };
         let aliases = with(&[("films", "films-1"), ("no name", "films-1"), ("bad", "../x")]);
-        let bytes = SharedState { rules: vec![rule("a", 1)], ..SharedState::with_aliases(&aliases) }.to_bytes();
+        let bytes =
+            SharedState { aliases: aliases.clone(), rules: vec![rule("a", 1)], ..SharedState::default() }.to_bytes();
         let name = shared_state_name(&bytes);
         let read = SharedState::read(&name, &bytes).unwrap();
         assert_eq!((read.aliases(), read.rules), (with(&[("films", "films-1")]), vec![rule("a", 1)]));

@@ -297,6 +297,7 @@ mod tests {
         hold("films", ask(Some(held.id), 0)).expect("the last use");
         assert_eq!(hold("films", ask(Some(held.id), 60_000)).unwrap_err().code, Code::PointInTimeNotFound);
         let short = hold("films", ask(None, 1)).unwrap();
+        // Longer than it is kept.
         std::thread::sleep(Duration::from_millis(5));
         assert_eq!(hold("films", ask(Some(short.id), 60_000)).unwrap_err().code, Code::PointInTimeNotFound);
         assert!(points.is_empty());

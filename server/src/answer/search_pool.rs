@@ -263,6 +263,7 @@ mod tests {
         let running = is_ready(&mut Box::pin(slots.acquire())).unwrap().unwrap();
         let mut late = Box::pin(slots.acquire());
         assert!(is_ready(&mut late).is_none());
+        // The time of its patience, which is none.
         std::thread::sleep(Duration::from_millis(2));
         drop(running);
         assert!(is_ready(&mut late).unwrap().is_err());

@@ -171,6 +171,5 @@ async fn swap(request: Request) -> ApiResult<Response> {
         rights.check_index(uid)?;
         rights.check_own(uid)?;
     }
-    let swaps = swaps.into_iter().map(Into::into).collect();
     enqueue(&state, NewTask::global(Content::SwapIndexes { swaps })).await
 }

@@ -10,11 +10,9 @@ use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_base::timestamp::Timestamp;
 use lamina_data::access::{Action, Rights};
 use lamina_data::features::Feature;
-use lamina_data::tasks::{
-    Follower, LiveBatch, Mark, Missed, Page, RecordedEvent, Status, Task, TaskEvent, TaskFilter, blocking,
-};
+use lamina_data::tasks::{Follower, LiveBatch, Mark, Missed, Page, RecordedEvent, Status, Task, TaskEvent, blocking};
 use lamina_protocol::events::{RETRY, STILL_HERE, event};
-use lamina_protocol::wire::tasks::{Bounds, Paging};
+use lamina_protocol::wire::tasks::{Bounds, Paging, TaskFilter};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 use warp::reply::Response;

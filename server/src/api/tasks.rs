@@ -12,11 +12,11 @@ use lamina_base::options::human_size;
 use lamina_data::access::Action;
 use lamina_data::features::Feature;
 use lamina_data::tasks::{
-    Content, NewTask, Page, PayloadDamage, PayloadPlace, Status, Task, TaskFilter, TaskView, UidSet, batch_not_found,
-    blocking, check_inline_payload, check_payload_file, task_not_found,
+    Content, NewTask, Page, PayloadDamage, PayloadPlace, Status, Task, TaskView, UidSet, batch_not_found, blocking,
+    check_inline_payload, check_payload_file, task_not_found,
 };
 use lamina_protocol::wire::documents::CUSTOM_METADATA;
-use lamina_protocol::wire::tasks::{FILTERS, LIST, TaskSelection, list_parameters, selecting_parameters, uid_in_path};
+use lamina_protocol::wire::tasks::{FILTERS, LIST, TaskFilter, list_parameters, selecting_parameters, uid_in_path};
 use serde::Serialize;
 use serde_json::json;
 use warp::Reply;
@@ -193,11 +193,11 @@ async fn delete_tasks(request: Request) -> ApiResult<Response> {
 }
 
 /// The tasks that a request names, of those that its key may know of.
-fn visible(mut asked: TaskSelection, request: &Request) -> TaskFilter {
+fn visible(mut asked: TaskFilter, request: &Request) -> TaskFilter {
     for uid in asked.index_uids.iter_mut().flatten() {
         request.rights().target(uid).to_owned().clone_into(uid);
     }
-    TaskFilter { visible: request.rights().visible().map(<[String]>::to_vec), ..asked.into() }
+    TaskFilter { visible: request.rights().visible().map(<[String]>::to_vec), ..asked }
 }
 
 /// The query string as it came, and the tasks that match now.

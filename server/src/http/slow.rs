@@ -204,6 +204,7 @@ mod tests {
         let reader = tokio::spawn(async move {
             let (mut total, mut buffer) = (0, [0; 10]);
             while total < 300 {
+                // Slowly: the whole takes longer than the silence that is allowed.
                 tokio::time::sleep(Duration::from_millis(5)).await;
                 total += theirs.read(&mut buffer).await.unwrap();
             }
@@ -236,6 +237,7 @@ mod tests {
         let pings = tokio::spawn(async move {
             // Type 6, without end.
             while theirs.write_all(&[0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]).await.is_ok() {
+                // More often than the silence that is allowed.
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         });

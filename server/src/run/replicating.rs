@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lamina_base::aliases::Aliases;
 use lamina_base::error::ApiError;
 use lamina_base::options::{Options, StoreAddress};
-use lamina_data::access::{key_lines, replace_keys};
+use lamina_data::access::ApiKey;
 use lamina_data::chats::Workspaces;
 use lamina_data::network::Topology;
 use lamina_data::tasks::{Store, StoreError};
@@ -64,7 +64,7 @@ pub(super) fn replicate(state: &Arc<AppState>, prepared: Option<Prepared>) -> Re
     let master_key_mark = state.access.keys().master_key_mark();
     let Some(address) = address(options) else { return Ok(Replicating::default()) };
     if let Some(prepared) = prepared {
-        let keys = Box::new(move || key_lines(of_keys.access.keys()));
+        let keys = Box::new(move || of_keys.access.keys().all());
         let mut carrying = Carrying { state: Arc::clone(state), last: None };
         let carried = Box::new(move |aliases: &Arc<Aliases>| carrying.now(aliases));
         let of_scrubber = Arc::clone(state);
@@ -73,7 +73,7 @@ pub(super) fn replicate(state: &Arc<AppState>, prepared: Option<Prepared>) -> Re
         let publisher = Publisher::start(prepared, options, published)?;
         return Ok(Replicating { _publisher: Some(publisher), _follower: None });
     }
-    let replace_keys = Box::new(move |lines| replace_keys(of_keys.access.keys(), lines));
+    let replace_keys = Box::new(move |keys: &[ApiKey]| of_keys.access.keys().replace(keys));
     let of_carried = Arc::clone(state);
     let take_shared_state = Box::new(move |carried: &SharedState| take(&of_carried, carried));
     let following = Following { instance, queue, replace_keys, master_key_mark, take_shared_state, replication };
@@ -138,7 +138,7 @@ impl Carrying {
             webhooks: WebhookFile::of(&sources.webhooks),
             network: serde_json::to_value(&*sources.network).expect("names and texts are JSON"),
             chats: serde_json::to_value(&*sources.chats).expect("names and texts are JSON"),
-            ..SharedState::with_aliases(aliases)
+            aliases: Aliases::clone(aliases),
         };
         let carried = Arc::new(carried);
         self.last = Some((sources, Arc::clone(&carried)));

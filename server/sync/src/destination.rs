@@ -1,24 +1,20 @@
 //! The index, over the HTTP interface.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use lamina_client::client::{Client, ClientError, ErrorBody, ServerArgs, error_body};
+use lamina_base::backoff::{CLIENT, TASK};
+use lamina_client::client::{Client, ClientError, ErrorBody, ServerArgs, error_body, is_busy};
 use parking_lot::Mutex;
 use reqwest::header::CONTENT_TYPE;
-use reqwest::{Method, StatusCode, Url};
+use reqwest::{Method, Url};
 use serde_json::{Value, json};
 
 use super::batch::Bodies;
 use super::mark::Mark;
 use super::{SyncError, Voice};
 
-const BACKOFF_FIRST: Duration = Duration::from_millis(100);
-const BACKOFF_MAX: Duration = Duration::from_secs(5);
-/// First and longest interval at which the state of a task is polled.
-const LOOK_FIRST: Duration = Duration::from_millis(2);
-const LOOK_MAX: Duration = Duration::from_millis(200);
 /// Ids that are asked for, or removed, at once.
 const IDS: usize = 1000;
 
@@ -220,7 +216,7 @@ impl Destination {
     /// # Errors
     /// When one of them failed.
     pub(super) async fn finish(&self, tasks: &[u64]) -> Result<(), SyncError> {
-        let mut pause = LOOK_FIRST;
+        let mut pauses = TASK;
         for uid in tasks {
             loop {
                 let task = match self.ask(Method::GET, self.client.route(&["tasks", &uid.to_string()]), None).await {
@@ -231,10 +227,7 @@ impl Destination {
                 };
                 match task["status"].as_str().unwrap_or_default() {
                     "succeeded" => break,
-                    "enqueued" | "processing" => {
-                        tokio::time::sleep(pause).await;
-                        pause = (pause * 2).min(LOOK_MAX);
-                    }
+                    "enqueued" | "processing" => tokio::time::sleep(pauses.next_pause()).await,
                     status => {
                         let of_error = |name: &str| task["error"][name].as_str().unwrap_or_default().to_owned();
                         let (message, code) = (of_error("message"), of_error("code"));
@@ -249,7 +242,7 @@ impl Destination {
 
     /// Asks until the server answers: repeating a request does no harm, as each says how documents are in the end.
     async fn ask(&self, method: Method, url: Url, body: Option<(&str, Bytes)>) -> Result<Value, SyncError> {
-        let mut pause = BACKOFF_FIRST;
+        let mut pauses = CLIENT;
         let mut has_said = false;
         loop {
             let request = self.client.request(method.clone(), url.clone());
@@ -283,16 +276,11 @@ impl Destination {
                 self.voice.say("retrying", json!({"index": self.index}), format_args!("{reason}; retrying"));
                 has_said = true;
             }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(BACKOFF_MAX);
+            tokio::time::sleep(pauses.next_pause()).await;
         }
     }
 }
 
 fn task_uid(answer: &Value) -> u64 {
     answer["taskUid"].as_u64().unwrap_or_default()
-}
-
-fn is_busy(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 408 | 429 | 502 | 503 | 504)
 }

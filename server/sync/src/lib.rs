@@ -36,6 +36,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use lamina_base::backoff::DATABASE;
 use lamina_base::console;
 use lamina_base::plural::counted;
 use lamina_base::timestamp::Timestamp;
@@ -48,10 +49,10 @@ use destination::{Destination, Prepared};
 use mark::Mark;
 use source::{Slot, Source};
 
-const BACKOFF_FIRST: Duration = Duration::from_millis(200);
-const BACKOFF_MAX: Duration = Duration::from_secs(10);
 /// Maximum time that a slot may be in use. The database notices a lost connection after a minute.
 const IN_USE: Duration = Duration::from_secs(90);
+/// An attempt that lasted so long had a connection: the next one waits as after the first.
+const LASTED: Duration = Duration::from_secs(10);
 /// Maximum number of consecutive automatic reloads of a table.
 const RELOADS: u32 = 5;
 
@@ -237,7 +238,7 @@ async fn follow_all(args: &SyncArgs) -> Result<(), SyncError> {
 async fn follow_patiently(args: &SyncArgs, address: &Address, followed: &Followed) -> Result<(), SyncError> {
     let voice = args.voice();
     let mut progress = Progress { is_known: false, is_prepared: false, is_again: args.again, reloads: 0, in_use: None };
-    let mut backoff = BACKOFF_FIRST;
+    let mut pauses = DATABASE;
     loop {
         let start = Instant::now();
         let ended = attempt(args, followed, address, voice, &mut progress).await;
@@ -265,8 +266,10 @@ async fn follow_patiently(args: &SyncArgs, address: &Address, followed: &Followe
             }
             ended => return ended,
         }
-        backoff = if start.elapsed() > BACKOFF_MAX { BACKOFF_FIRST } else { (backoff * 2).min(BACKOFF_MAX) };
-        tokio::time::sleep(backoff).await;
+        if start.elapsed() > LASTED {
+            pauses = DATABASE;
+        }
+        tokio::time::sleep(pauses.next_pause()).await;
     }
 }
 
@@ -400,7 +403,8 @@ mod tests {
         let two = read(&["--table", "a", "--index", "x", "--table", "s.b", "--index", "y"]).unwrap();
         let shown: Vec<(&str, &str)> = two.iter().map(|one| (one.table.as_str(), one.index.as_str())).collect();
         assert_eq!(shown, [("a", "x"), ("s.b", "y")]);
-        assert!(two.iter().all(|one| one.slot.is_none() && one.id_field == "id"));
+        assert!(two.iter().all(|one| one.slot.is_none()));
+        assert!(two.iter().all(|one| one.id_field == "id"));
         for (wrong, says) in [
             (&["--table", "a", "--index", "x", "--table", "b"][..], "2 tables, 1 index and"),
             (&["--table", "a", "--index", "x", "--table", "b", "--index", "x"], "its own --index"),

@@ -142,6 +142,7 @@ mod tests {
         let progress = Progress::new();
         progress.enter(Phase::Indexing, 3);
         progress.advance(2);
+        // The time that the phase takes.
         std::thread::sleep(Duration::from_millis(5));
         assert_eq!((progress.phase(), progress.done(), progress.total()), (Phase::Indexing, 2, 3));
         progress.enter(Phase::Committing, 0);

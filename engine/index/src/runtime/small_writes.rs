@@ -46,9 +46,11 @@ mod tests {
         let writes = SmallWrites::default();
         assert!(!writes.go_on());
         let write = writes.begin();
+        // Longer than the time after the end of a write.
         std::thread::sleep(Duration::from_millis(5));
         assert!(writes.go_on(), "whatever time it takes");
         drop(write);
+        // Longer than the time after the end of a write.
         std::thread::sleep(Duration::from_millis(5));
         assert!(!writes.go_on());
     }

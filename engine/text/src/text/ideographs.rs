@@ -127,7 +127,8 @@ mod tests {
         for (&c, &form) in FOLDED.iter() {
             assert_eq!(fold(form), form, "{c}");
         }
-        assert!(pairs().all(|(from, to)| from != to && fold(from) == fold(to)));
+        assert!(pairs().all(|(from, to)| from != to));
+        assert!(pairs().all(|(from, to)| fold(from) == fold(to)));
         for apart in ["日曰", "未末", "土士", "己已", "大太", "千干", "人入"] {
             let forms: Vec<char> = apart.chars().map(fold).collect();
             assert_ne!(forms[0], forms[1], "{apart}");

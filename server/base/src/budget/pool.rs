@@ -169,6 +169,7 @@ mod tests {
         assert!(!pool.lease().grow(MIB));
         let mut late = pool.lease();
         let freed = async {
+            // The other one waits meanwhile.
             tokio::time::sleep(Duration::from_millis(20)).await;
             drop(all);
         };

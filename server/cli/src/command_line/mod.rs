@@ -256,6 +256,6 @@ fn check_combination(options: &Options) -> Result<(), OptionsError> {
 }
 
 #[cfg(test)]
-mod sources;
+mod sources_tests;
 #[cfg(test)]
 mod tests;

@@ -5,10 +5,11 @@ mod reach;
 use std::time::Duration;
 
 use clap::Args;
+use lamina_base::backoff::TASK;
 use lamina_base::outbound::{NoCaCertificates, with_ca_certificates};
 use reqwest::header::LOCATION;
 use reqwest::redirect::{Attempt, Policy};
-use reqwest::{Method, RequestBuilder, Response, Url};
+use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -162,6 +163,18 @@ impl Client {
         self.answer(response).await
     }
 
+    /// Waits for the end of a task, and returns it.
+    pub(crate) async fn ended(&self, task_uid: u64) -> Result<Value, ClientError> {
+        let mut pauses = TASK;
+        loop {
+            let task = self.call(Method::GET, self.route(&["tasks", &task_uid.to_string()]), None).await?;
+            if !is_open(&task) {
+                return Ok(task);
+            }
+            tokio::time::sleep(pauses.next_pause()).await;
+        }
+    }
+
     /// Returns what an answer says, as JSON; null where it says nothing.
     ///
     /// # Errors
@@ -188,6 +201,16 @@ impl Client {
             ClientError::Broken { url, reason: reason + hint }
         }
     }
+}
+
+/// Reports whether a task has not ended.
+pub(crate) fn is_open(task: &Value) -> bool {
+    matches!(task["status"].as_str(), Some("enqueued" | "processing"))
+}
+
+/// Reports whether a server that responds with this is only busy. With 500 it has an error of its own, which stays.
+pub fn is_busy(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 408 | 429 | 502 | 503 | 504)
 }
 
 /// Runs what a command does, to its end.

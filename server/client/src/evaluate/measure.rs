@@ -46,24 +46,22 @@ fn reciprocal_rank(found: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::golden_cases as cases;
     use super::*;
 
     #[test]
-    fn the_best_order_is_one() {
-        assert_eq!(ndcg(&[3.0, 1.0], &[1.0, 3.0], 10), 1.0);
-        assert_eq!(ndcg(&[], &[1.0], 10), 0.0);
-        assert_eq!(ndcg(&[0.0], &[], 10), 0.0);
-        // Gains 1 and 7, discounts 1 and log2(3): (1 + 7 / 1.585) / (7 + 1 / 1.585).
-        assert!((ndcg(&[1.0, 3.0], &[3.0, 1.0], 10) - 0.709_81).abs() < 1e-4);
-    }
-
-    #[test]
-    fn each_measure_looks_as_deep_as_asked() {
-        let of = |found: &[f64], judged: &[f64]| Measures::new(found, judged, 2);
-        assert_eq!(of(&[0.0, 0.0, 2.0], &[2.0, 0.0]), Measures::default());
-        let half = of(&[0.0, 1.0, 1.0], &[1.0, 1.0, 0.0]);
-        assert_eq!((half.mrr, half.recall, half.precision), (0.5, 0.5, 0.5));
-        let whole = of(&[1.0], &[1.0]);
-        assert_eq!((whole.ndcg, whole.mrr, whole.recall, whole.precision), (1.0, 1.0, 1.0, 0.5));
+    fn measures_are_those_worked_out_by_hand() {
+        for case in cases("measures") {
+            let grade = |id| case["relevant"][id].as_f64().unwrap_or(0.0);
+            let found: Vec<f64> =
+                case["hits"].as_array().unwrap().iter().map(|id| grade(id.as_str().unwrap())).collect();
+            let judged: Vec<f64> = case["relevant"].as_object().unwrap().keys().map(|id| grade(id)).collect();
+            let Measures { ndcg, mrr, recall, precision } =
+                Measures::new(&found, &judged, case["depth"].as_u64().unwrap() as usize);
+            for (name, value) in [("ndcg", ndcg), ("mrr", mrr), ("recall", recall), ("precision", precision)] {
+                let expected = case[name].as_f64().unwrap();
+                assert!((value - expected).abs() < 1e-6, "{}, {name}: {value}, not {expected}", case["name"]);
+            }
+        }
     }
 }

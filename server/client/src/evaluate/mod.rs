@@ -351,3 +351,10 @@ fn is_as_demanded(args: &Args, measured: &[Measured]) -> bool {
     }
     ndcg_reached && mrr_reached && !is_beaten
 }
+
+/// Cases worked out by hand, which the page reads too.
+#[cfg(test)]
+fn golden_cases(name: &str) -> Vec<Value> {
+    let all: Value = serde_json::from_str(include_str!("../../../../tests/golden/measures.json")).unwrap();
+    all[name].as_array().unwrap().clone()
+}

@@ -4,7 +4,7 @@
 //! name says which process made it, and when.
 
 use std::process;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use reqwest::Method;
 use serde_json::{Map, Value, json};
@@ -18,7 +18,6 @@ const PREFIX: &str = "lamina-evaluate-";
 const AGE_MAX: Duration = Duration::from_secs(24 * 3600);
 /// Maximum time to make a clone, or to change settings.
 const TASK_TIME: Duration = Duration::from_secs(3600);
-const TASK_PAUSE: Duration = Duration::from_millis(20);
 /// Indexes of a page.
 const PAGE: u64 = 1000;
 
@@ -195,20 +194,16 @@ pub(super) async fn task(
     body: Option<&Value>,
 ) -> Result<(), EvaluateError> {
     let task = client.call(method, route, body).await?;
-    let task_uid = task["taskUid"].as_u64().unwrap_or_default().to_string();
-    let start = Instant::now();
-    loop {
-        let task = client.call(Method::GET, client.route(&["tasks", &task_uid]), None).await?;
-        match task["status"].as_str() {
-            Some("succeeded") => return Ok(()),
-            Some("enqueued" | "processing") if start.elapsed() < TASK_TIME => tokio::time::sleep(TASK_PAUSE).await,
-            _ => {
-                let text = |field: &str| task["error"][field].as_str().map(str::to_owned);
-                return Err(EvaluateError::Task {
-                    code: text("code").unwrap_or_default(),
-                    reason: text("message").unwrap_or_else(|| format!("task {task_uid} has not ended in time")),
-                });
-            }
+    let task_uid = task["taskUid"].as_u64().unwrap_or_default();
+    let text = |task: &Value, field: &str| task["error"][field].as_str().unwrap_or_default().to_owned();
+    match tokio::time::timeout(TASK_TIME, client.ended(task_uid)).await {
+        Ok(task) => match task? {
+            task if task["status"] == "succeeded" => Ok(()),
+            task => Err(EvaluateError::Task { code: text(&task, "code"), reason: text(&task, "message") }),
+        },
+        Err(_) => {
+            let reason = format!("task {task_uid} has not ended in time");
+            Err(EvaluateError::Task { code: String::new(), reason })
         }
     }
 }

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
+use lamina_base::backoff::TASK;
 use tokio::sync::mpsc;
 
 use super::client::{Client, Sent, TaskFailure};
@@ -22,8 +22,6 @@ use super::{Args, ImportError};
 const KEPT_BATCHES: usize = 4;
 /// Each takes some tasks to be found; beyond, parts are not cut further.
 const FAULTS_MAX: usize = 1000;
-const POLL_FIRST: Duration = Duration::from_millis(5);
-const POLL_MAX: Duration = Duration::from_millis(500);
 
 /// Batches to send again.
 #[derive(Default)]
@@ -150,10 +148,9 @@ async fn outcome(client: &Client, batch: &Batch) -> Result<Option<TaskFailure>, 
         Sent::Accepted { task_uid } => task_uid,
         Sent::Rejected { message } => return Ok(Some(TaskFailure { reason: message, is_of_a_document: true })),
     };
-    let mut wait = POLL_FIRST;
+    let mut pauses = TASK;
     loop {
-        tokio::time::sleep(wait).await;
-        wait = (wait * 3 / 2).min(POLL_MAX);
+        tokio::time::sleep(pauses.next_pause()).await;
         match client.tasks(&[task_uid]).await?.pop() {
             Some(task) if task.is_open() => {}
             Some(task) => return Ok(task.failure()),

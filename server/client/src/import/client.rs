@@ -4,16 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use lamina_base::backoff::CLIENT;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde::Deserialize;
 
 use super::split::Batch;
 use super::{Args, ImportError};
-use crate::client::{self, ClientError, ErrorBody, advice, error_body, innermost};
+use crate::client::{self, ClientError, ErrorBody, advice, error_body, innermost, is_busy};
 
-const BACKOFF_FIRST: Duration = Duration::from_millis(100);
-const BACKOFF_MAX: Duration = Duration::from_secs(5);
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(30);
 const PATIENCE: Duration = Duration::from_secs(300);
 const FIRST_PATIENCE: Duration = Duration::from_secs(10);
@@ -181,13 +180,13 @@ impl Client {
     /// Repeats a request while the answer is "busy" or there is none, up to the patience of the caller.
     async fn patiently(&self, request: impl Fn() -> RequestBuilder) -> Result<Response, ImportError> {
         let start = Instant::now();
-        let mut backoff = BACKOFF_FIRST;
+        let mut pauses = CLIENT;
         loop {
-            let answer = request().send().await;
+            let (answer, pause) = (request().send().await, pauses.next_pause());
             self.has_answered.fetch_or(answer.is_ok(), Ordering::Relaxed);
             let (reason, wait) = match answer {
                 Ok(response) if is_busy(response.status()) => {
-                    (format!("it responded with {}", response.status()), retry_after(&response).unwrap_or(backoff))
+                    (format!("it responded with {}", response.status()), retry_after(&response).unwrap_or(pause))
                 }
                 Ok(response) => return Ok(response),
                 Err(error) if error.is_builder() => return Err(ClientError::Setup(error).into()),
@@ -195,7 +194,7 @@ impl Client {
                 Err(error) if error.is_connect() && !self.waits_for_server && !self.knows_server() => {
                     return Err(self.http.unanswered(&error).into());
                 }
-                Err(error) => (innermost(&error), backoff),
+                Err(error) => (innermost(&error), pause),
             };
             // It does not take minutes to learn that the address is wrong.
             let knows_server = self.knows_server();
@@ -205,16 +204,11 @@ impl Client {
                 return Err(ImportError::Unreachable { url, seconds: patience.as_secs(), reason });
             }
             tokio::time::sleep(wait).await;
-            backoff = (backoff * 2).min(BACKOFF_MAX);
         }
     }
 }
 
-fn is_busy(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 408 | 429 | 502 | 503 | 504)
-}
-
 fn retry_after(response: &Response) -> Option<Duration> {
-    let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
-    Some(Duration::from_secs(seconds).clamp(BACKOFF_FIRST, RETRY_AFTER_MAX))
+    let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?.parse().ok().filter(|seconds| *seconds > 0)?;
+    Some(Duration::from_secs(seconds).min(RETRY_AFTER_MAX))
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
+use lamina_base::backoff::TASK;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -19,8 +19,6 @@ use super::split::{Batch, Limits, split};
 use super::{Args, ImportError};
 use crate::client::ClientError;
 
-const POLL_FIRST: Duration = Duration::from_millis(20);
-const POLL_MAX: Duration = Duration::from_millis(500);
 /// Tasks asked for in one call: keeps the address short.
 const POLL_TASKS_MAX: usize = 200;
 
@@ -67,7 +65,8 @@ impl Import {
         let reading = args.clone();
         tokio::task::spawn_blocking(move || read(&reading, &sender));
 
-        let mut poll_every = POLL_FIRST;
+        let mut pauses = TASK;
+        let mut poll_after = pauses.next_pause();
         while self.ledger.reads || !self.uploads.is_empty() || (self.ledger.waits && !self.pending.is_empty()) {
             let room = self.uploads.len() < usize::from(args.in_flight);
             tokio::select! {
@@ -78,10 +77,14 @@ impl Import {
                 },
                 Some(sent) = self.uploads.join_next() => {
                     self.uploaded(sent.expect("an upload neither panics nor is cancelled"));
-                    poll_every = POLL_FIRST;
+                    pauses = TASK;
+                    poll_after = pauses.next_pause();
                 }
-                () = tokio::time::sleep(poll_every), if self.ledger.waits && !self.pending.is_empty() => {
-                    poll_every = if self.poll().await { POLL_FIRST } else { (poll_every * 3 / 2).min(POLL_MAX) };
+                () = tokio::time::sleep(poll_after), if self.ledger.waits && !self.pending.is_empty() => {
+                    if self.poll().await {
+                        pauses = TASK;
+                    }
+                    poll_after = pauses.next_pause();
                 }
             }
             if !self.ledger.reads {

@@ -2,34 +2,61 @@
 
 use aws_lc_rs::hmac;
 use lamina_base::secret::redacted;
-use lamina_base::timestamp::Timestamp;
+use lamina_base::timestamp::{Timestamp, instant};
 use lamina_protocol::wire::keys::NewKey;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use uuid::Uuid;
 
 use super::Action;
 
-/// Everything about a key but its value, which follows from the master key and the uid and is stored nowhere.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Everything about a key but its value, which follows from the master key and the uid and is stored nowhere. Serialised as dumps
+/// have it: a line of `keys.jsonl`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiKey {
+    /// A description for people to read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// A name for people to read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Chosen by the client or random.
     pub uid: Uuid,
-    /// A name for people to read.
-    pub name: Option<String>,
-    /// A description for people to read.
-    pub description: Option<String>,
     /// Actions that the key permits.
+    #[serde(deserialize_with = "known_actions")]
     pub actions: Vec<Action>,
     /// Index uids and patterns with a final `*`.
     pub indexes: Vec<String>,
     /// `None`: never.
+    #[serde(default, serialize_with = "write_end", deserialize_with = "read_end")]
     pub expires_at: Option<OffsetDateTime>,
     /// Keys are listed by it, newest first.
     pub created_at: Timestamp,
     /// Time of the last change.
     pub updated_at: Timestamp,
+}
+
+/// Leaves out actions that this server does not know.
+fn known_actions<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Action>, D::Error> {
+    let known = |name: String| {
+        let action = Action::parse(&name);
+        if action.is_none() {
+            tracing::warn!(action = name, "left out an action of a key that this server does not know");
+        }
+        action
+    };
+    Ok(Vec::deserialize(from)?.into_iter().filter_map(known).collect())
+}
+
+fn write_end<S: Serializer>(end: &Option<OffsetDateTime>, to: S) -> Result<S::Ok, S::Error> {
+    end.map(rfc3339).serialize(to)
+}
+
+/// A date that cannot be read must not make a key last for ever.
+fn read_end<'de, D: Deserializer<'de>>(from: D) -> Result<Option<OffsetDateTime>, D::Error> {
+    let text: Option<String> = Option::deserialize(from)?;
+    Ok(text.map(|text| instant(&text).unwrap_or(OffsetDateTime::UNIX_EPOCH)))
 }
 
 /// The public key object.
@@ -40,7 +67,7 @@ pub struct ApiKeyView {
     description: Option<String>,
     key: String,
     uid: Uuid,
-    actions: Vec<&'static str>,
+    actions: Vec<Action>,
     indexes: Vec<String>,
     expires_at: Option<String>,
     created_at: Timestamp,
@@ -100,7 +127,7 @@ impl ApiKey {
             description: self.description.clone(),
             key: self.value(master_key),
             uid: self.uid,
-            actions: self.actions.iter().map(|action| action.name()).collect(),
+            actions: self.actions.clone(),
             indexes: self.indexes.clone(),
             expires_at: self.expires_at.map(rfc3339),
             created_at: self.created_at,

@@ -9,7 +9,6 @@ mod store;
 mod tenant;
 #[cfg(test)]
 mod tests;
-mod transfer;
 
 use std::sync::Arc;
 
@@ -23,9 +22,8 @@ pub use key::matches;
 pub use key::{ApiKey, ApiKeyView};
 pub use lamina_protocol::wire::actions::Action;
 pub use rights::{Holder, Rights};
-pub use store::KeyStore;
+pub use store::{KeyStore, export_keys, import_keys};
 pub use tenant::SearchRules;
-pub use transfer::{KeyLine, export_keys, import_keys, key_lines, replace_keys};
 
 /// The actions that a key needs for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -195,11 +195,19 @@ impl KeyStore {
         Ok(self.refresh(connection.connection())?)
     }
 
+    /// All keys, newest first.
+    pub fn all(&self) -> Vec<ApiKey> {
+        self.live.read().newest_first.iter().map(|key| ApiKey::clone(key)).collect()
+    }
+
     /// Makes these all the keys that there are.
     ///
     /// # Errors
     /// What the store says; nothing has changed then.
-    pub(super) fn replace(&self, keys: &[ApiKey]) -> Result<(), StoreError> {
+    pub fn replace(&self, keys: &[ApiKey]) -> Result<(), StoreError> {
+        if self.all() == keys {
+            return Ok(());
+        }
         let mut connection = self.connection.lock();
         let transaction = connection.transaction()?;
         transaction.execute("DELETE FROM api_keys", [])?;
@@ -234,8 +242,13 @@ impl KeyStore {
     }
 }
 
+/// Reads all keys of a database, newest first. Their values are not exported, so the master key does not matter.
+pub fn export_keys(connection: Durable) -> Result<Vec<ApiKey>, StoreError> {
+    Ok(KeyStore::open(connection, None)?.all())
+}
+
 /// Stores keys in a database that has none yet: no process has it open, so there is nothing in memory to follow.
-pub(super) fn import(mut connection: Durable, keys: &[ApiKey]) -> Result<(), StoreError> {
+pub fn import_keys(mut connection: Durable, keys: &[ApiKey]) -> Result<(), StoreError> {
     let transaction = connection.transaction()?;
     transaction.execute_batch(TABLE)?;
     for key in keys {
@@ -253,14 +266,13 @@ fn not_found(uid_or_value: &str) -> ApiError {
 }
 
 fn insert(connection: &Connection, key: &ApiKey) -> Result<(), StoreError> {
-    let names: Vec<&str> = key.actions.iter().map(|action| action.name()).collect();
     connection.execute(
         &format!("INSERT INTO api_keys ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"),
         params![
             key.uid.hyphenated().to_string(),
             key.name,
             key.description,
-            serde_json::json!(names).to_string(),
+            serde_json::json!(key.actions).to_string(),
             serde_json::json!(key.indexes).to_string(),
             key.expires_at.map(rfc3339),
             key.created_at.nanos(),

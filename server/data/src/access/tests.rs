@@ -175,3 +175,35 @@ fn a_second_action_is_needed_besides() {
         assert!(!may(actions, Action::DocumentsAll, Action::SettingsUpdate), "{actions:?}");
     }
 }
+
+#[test]
+fn keys_survive_the_way_there_and_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let connect = |name: &str| Durable::new(Connection::open(folder.path().join(name)).unwrap()).unwrap();
+    let made = export_keys(connect("one")).unwrap();
+    assert_eq!(made.len(), 4, "the default ones");
+    let made: Vec<ApiKey> = serde_json::from_str(&json!(made).to_string()).unwrap();
+    import_keys(connect("two"), &made).unwrap();
+    assert_eq!(export_keys(connect("two")).unwrap(), made);
+}
+
+#[test]
+fn lines_of_other_programs_are_read() {
+    let text = r#"{"description":"d","name":null,"uid":"9f8a34da-b6b2-42f0-939b-dbd4c3448655",
+        "actions":["documents.*","something.new"],"indexes":["doggos"],"expires_at":"2030-03-14T12:21:00Z",
+        "created_at":"2020-11-15T00:00:00Z","updated_at":"2022-11-10T00:00:00Z"}"#;
+    let folder = tempfile::tempdir().unwrap();
+    let connect = || Durable::new(Connection::open(folder.path().join("keys")).unwrap()).unwrap();
+    import_keys(connect(), &[serde_json::from_str(text).unwrap()]).unwrap();
+    let keys = export_keys(connect()).unwrap();
+    assert_eq!((keys.len(), &keys[0].actions), (1, &vec![Action::DocumentsAll]));
+    assert_eq!(json!(keys[0])["expires_at"], "2030-03-14T12:21:00Z");
+}
+
+#[test]
+fn a_key_whose_end_cannot_be_read_has_ended() {
+    let line = json!({"uid": uuid::Uuid::nil(), "actions": ["search"], "indexes": ["*"], "expires_at": "soon",
+        "created_at": "2020-11-15T00:00:00Z", "updated_at": "2022-11-10T00:00:00Z"});
+    let key: ApiKey = serde_json::from_value(line).unwrap();
+    assert_eq!(key.expires_at, Some(OffsetDateTime::UNIX_EPOCH));
+}

@@ -152,7 +152,7 @@ fn open_checked(folder: &Path) -> Result<(Store, bool), InstanceError> {
     tracing::error!("{database:?} is damaged ({reason}): it was moved to {aside:?}, and its tasks are lost");
     let store = Store::open(&database)?;
     match keys {
-        Ok(keys) => import_keys(store.connect()?, keys)?,
+        Ok(keys) => import_keys(store.connect()?, &keys)?,
         Err(error) => tracing::error!(%error, "the API keys in it cannot be read: the default ones are created again"),
     }
     let webhooks = webhooks.and_then(|webhooks| import_webhooks(store.connect()?, webhooks));

@@ -94,7 +94,8 @@ mod tests {
         places.push((copy_aside(folder.path(), &path).unwrap(), "four"));
         assert!(path.exists());
         let all = aside(folder.path());
-        assert!(all.iter().all(|aside| aside.files == 1 && aside.name.starts_with("payload-")), "{all:?}");
+        assert!(all.iter().all(|aside| aside.files == 1), "{all:?}");
+        assert!(all.iter().all(|aside| aside.name.starts_with("payload-")), "{all:?}");
         assert_eq!(all.iter().map(|aside| aside.bytes).collect::<Vec<_>>(), [3, 3, 5, 4]);
         for (place, text) in places {
             assert_eq!(fs::read_to_string(&place).unwrap(), text);

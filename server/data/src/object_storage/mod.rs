@@ -20,6 +20,7 @@ use std::error::Error as _;
 use std::io;
 use std::time::Duration;
 
+use lamina_base::backoff::{Backoff, OBJECT_STORE, may_pass};
 use lamina_base::error::{ApiError, Code};
 use lamina_base::outbound::{OutboundError, Reply};
 use reqwest::StatusCode;
@@ -31,9 +32,6 @@ pub use any::AnyBucket;
 pub use upload::Cut;
 pub(crate) use upload::Upload;
 
-const ATTEMPTS: u32 = 5;
-/// Before the second attempt; twice as long before each further one.
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
 /// For one attempt to send a part.
 const PART_TIME: Duration = Duration::from_secs(600);
 /// For one attempt at a request without a large body.
@@ -109,16 +107,11 @@ impl StorageError {
 
     /// A response that says no.
     fn of(status: StatusCode, body: &str) -> StorageError {
-        match is_busy(status) {
+        match may_pass(status) {
             true => StorageError::Failed(format!("{status}: {}", said(body))),
             false => StorageError::Refused { status, text: said(body) },
         }
     }
-}
-
-/// Reports whether the same request may succeed a little later.
-fn is_busy(status: StatusCode) -> bool {
-    status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS
 }
 
 impl From<StorageError> for ApiError {
@@ -137,12 +130,12 @@ impl From<StorageError> for ApiError {
 /// Number of failed attempts to send a request.
 struct Attempts {
     done: u32,
-    pause: Duration,
+    pauses: Backoff,
 }
 
 impl Default for Attempts {
     fn default() -> Attempts {
-        Attempts { done: 0, pause: FIRST_PAUSE }
+        Attempts { done: 0, pauses: OBJECT_STORE }
     }
 }
 
@@ -153,7 +146,7 @@ impl Attempts {
             Ok(reply) if reply.status.is_success() => return Ok(Some(reply)),
             Ok(reply) => {
                 let failure = StorageError::of(reply.status, &String::from_utf8_lossy(&reply.body));
-                if !is_busy(reply.status) {
+                if !may_pass(reply.status) {
                     return Err(failure);
                 }
                 failure
@@ -161,13 +154,10 @@ impl Attempts {
             Err(error) if error.is_transient() => error.into(),
             Err(error) => return Err(error.into()),
         };
+        let Some(pause) = self.pauses.next() else { return Err(failure) };
         self.done += 1;
-        if self.done == ATTEMPTS {
-            return Err(failure);
-        }
         tracing::warn!(%failure, attempt = self.done, "the object store failed");
-        tokio::time::sleep(self.pause).await;
-        self.pause *= 2;
+        tokio::time::sleep(pause).await;
         Ok(None)
     }
 }

@@ -3,11 +3,14 @@
 use lamina_base::aliases::AliasMoves;
 use lamina_base::stored_names::PayloadName;
 use lamina_engine::index::SettingsPatch;
-use lamina_protocol::wire;
+pub use lamina_protocol::wire::documents::Edit;
+use lamina_protocol::wire::export;
+pub use lamina_protocol::wire::export::ExportedIndex;
+pub use lamina_protocol::wire::indexes::Swap;
 use lamina_protocol::wire::marking::Marking;
 use lamina_protocol::wire::rules::RulePatch;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::kind::Kind;
 use super::uid_set::UidSet;
@@ -143,18 +146,6 @@ pub struct Upsert {
     pub mark: Option<Marking>,
 }
 
-/// A function that changes documents.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Edit {
-    /// Text of the function.
-    pub function: String,
-    /// Values that the function can read besides the document.
-    pub context: Option<Map<String, Value>>,
-    /// Only documents that match; JSON value of the request.
-    pub filter: Option<Value>,
-}
-
 /// Treatment of a document that already exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -201,59 +192,17 @@ impl std::fmt::Debug for Export {
     }
 }
 
-/// Export rules for the indexes of a pattern.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ExportedIndex {
-    /// Uid, or start of uids and `*`.
-    pub pattern: String,
-    /// Documents to send; JSON value of the request.
-    pub filter: Option<Value>,
-    /// True if settings of an existing index are overridden.
-    pub override_settings: bool,
-}
-
-/// One exchange of two indexes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Swap {
-    /// The two uids.
-    pub indexes: [String; 2],
-    /// The first becomes the second, which must not exist.
-    pub rename: bool,
-}
-
-impl From<wire::documents::Edit> for Edit {
-    fn from(asked: wire::documents::Edit) -> Edit {
-        let wire::documents::Edit { function, context, filter } = asked;
-        Edit { function, context, filter }
-    }
-}
-
-impl From<wire::indexes::Swap> for Swap {
-    fn from(asked: wire::indexes::Swap) -> Swap {
-        let wire::indexes::Swap { indexes, rename } = asked;
-        Swap { indexes, rename }
-    }
-}
-
-impl From<wire::export::ExportedIndex> for ExportedIndex {
-    fn from(asked: wire::export::ExportedIndex) -> ExportedIndex {
-        let wire::export::ExportedIndex { pattern, filter, override_settings } = asked;
-        ExportedIndex { pattern, filter, override_settings }
-    }
-}
-
 impl Export {
     /// Converts a request into an export, with requests of `default_bytes` if it names no size. Settings go without
     /// their secrets.
-    pub fn of_request(asked: wire::export::Export, default_bytes: u64) -> Export {
+    pub fn of_request(asked: export::Export, default_bytes: u64) -> Export {
         let all = || vec![ExportedIndex { pattern: "*".to_owned(), filter: None, override_settings: false }];
         Export {
             url: asked.url,
             api_key: asked.api_key,
             payload_bytes: asked.payload_bytes.unwrap_or(default_bytes),
             shows_payload_size: asked.payload_bytes.is_some(),
-            indexes: asked.indexes.map_or_else(all, |indexes| indexes.into_iter().map(Into::into).collect()),
+            indexes: asked.indexes.unwrap_or_else(all),
             with_secrets: false,
         }
     }

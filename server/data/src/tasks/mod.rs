@@ -4,7 +4,6 @@ pub mod content;
 pub mod delay;
 pub mod details;
 pub mod feed;
-pub mod filter;
 pub mod kind;
 pub mod live;
 pub mod new_task;
@@ -22,7 +21,6 @@ pub mod write_stats;
 
 pub use content::{Content, Edit, Export, ExportedIndex, Method, PayloadPlace, Swap, Upsert};
 pub use feed::{Follower, Mark, Missed, RecordedEvent, TaskEvent};
-pub use filter::TaskFilter;
 pub use kind::{Kind, Status};
 pub use live::LiveBatch;
 pub use new_task::NewTask;

@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use lamina_base::budget::AnswerBudget;
 use lamina_base::error::{ApiError, ApiResult, Code};
-use lamina_protocol::wire::tasks::Paging;
+use lamina_protocol::wire::tasks::{Paging, TaskFilter};
 use parking_lot::{Condvar, Mutex, RwLock};
 use tokio::sync::watch;
 
 use super::content::Content;
 use super::delay::{self, Delay};
 use super::feed::{Feed, Follower, Mark, Missed, TaskEvent};
-use super::filter::TaskFilter;
 use super::live::LiveBatch;
 use super::new_task::NewTask;
 use super::store::{Batch, Lives, Page, Store, StoreError};

@@ -137,6 +137,7 @@ mod tests {
     fn the_time_of_the_outermost_steps_is_known() {
         let steps = Steps::default();
         steps.enter("a", 0, 2);
+        // The time that the step takes.
         std::thread::sleep(Duration::from_millis(2));
         steps.enter("b", 1, 2);
         let trace = steps.trace();

@@ -93,10 +93,12 @@ mod tests {
         assert!(!patience.expects_more(&more_than_can_be, &uploads));
         let large = || [task(2, BATCH_BYTES.start - 1), task(3, 1)];
         assert!(patience.expects_more(&large(), &uploads));
+        // Nothing begins within the time for it.
         std::thread::sleep(UNTIL_BEGUN);
         assert!(!patience.expects_more(&large(), &uploads), "nothing comes");
         uploads.count.store(1, Ordering::Release);
         assert!(patience.expects_more(&large(), &uploads), "something is on its way");
+        // Nothing arrives within the time for it.
         std::thread::sleep(UNTIL_ARRIVED);
         assert!(!patience.expects_more(&large(), &uploads), "it takes too long");
         assert!(patience.expects_more(&[task(4, BATCH_BYTES.start)], &uploads), "another batch");

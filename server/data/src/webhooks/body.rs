@@ -9,10 +9,10 @@ use flate2::write::GzEncoder;
 use futures_util::stream;
 use lamina_base::budget::AnswerBudget;
 use lamina_base::error::{ApiResult, ErrorDocs};
-use lamina_protocol::wire::tasks::Paging;
+use lamina_protocol::wire::tasks::{Paging, TaskFilter};
 use reqwest::Body;
 
-use crate::tasks::{TaskFilter, TaskQueue};
+use crate::tasks::TaskQueue;
 
 /// Tasks that are held in memory at once.
 const PAGE: u64 = 1000;

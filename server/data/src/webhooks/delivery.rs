@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use lamina_base::backoff::{self, may_pass};
 use lamina_base::error::ErrorDocs;
 use lamina_base::outbound::{Outbound, OutboundError};
 use parking_lot::Mutex;
+use reqwest::Method;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method, StatusCode};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
@@ -19,9 +20,6 @@ use crate::tasks::TaskQueue;
 
 /// For one attempt, from the connection to the end of the answer.
 const ATTEMPT_TIME: Duration = Duration::from_secs(30);
-const ATTEMPTS: u32 = 5;
-/// Before the second attempt; three times as long before each further one.
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// Deliveries to one receiver that are under way at the same time.
 const PARALLEL: usize = 4;
 /// Deliveries to one receiver that wait or are under way. More are given up: the receiver is gone for a long time.
@@ -106,8 +104,8 @@ impl Deliveries {
     }
 
     async fn deliver(&self, uuid: Uuid, batch: u32) {
-        let mut pause = FIRST_PAUSE;
-        for attempt in 1..=ATTEMPTS {
+        let mut pauses = backoff::WEBHOOK;
+        for attempt in 1.. {
             // As it is now: it may have been changed, or removed, while this one waited.
             let Ok(webhook) = self.webhooks.find(uuid) else { return };
             let reason = match self.attempt(&webhook, batch).await {
@@ -117,12 +115,11 @@ impl Deliveries {
                 }
                 Err(Failure::Passing(reason)) => reason,
             };
-            if attempt == ATTEMPTS {
+            let Some(pause) = pauses.next() else {
                 return tracing::error!(webhook = %uuid, batch, reason, "a webhook notification is dropped: every attempt failed");
-            }
+            };
             tracing::warn!(webhook = %uuid, batch, attempt, reason, "a webhook failed");
             tokio::time::sleep(pause).await;
-            pause *= 3;
         }
     }
 
@@ -135,10 +132,7 @@ impl Deliveries {
         let reply = self.outbound.send(request, ANSWER_BYTES_MAX).await.map_err(failure)?;
         match reply.status {
             status if status.is_success() => Ok(()),
-            status @ (StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS) => {
-                Err(Failure::Passing(status.to_string()))
-            }
-            status if status.is_server_error() => Err(Failure::Passing(status.to_string())),
+            status if may_pass(status) => Err(Failure::Passing(status.to_string())),
             status => Err(Failure::Final(status.to_string())),
         }
     }

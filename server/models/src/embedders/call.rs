@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use lamina_base::backoff::EMBEDDER;
 use lamina_base::cancellation::unless_cancelled;
 use lamina_base::outbound::{Outbound, OutboundError, Reply};
 use lamina_base::plural::counted;
@@ -28,13 +29,12 @@ const QUOTE_BYTES_MAX: usize = 300;
 /// A shorter value of a header is no secret, and may occur in any text.
 const SECRET_BYTES_MIN: usize = 8;
 const CALL_TIME: Duration = Duration::from_secs(30);
-const TRIES_MAX: u32 = 10;
+const TRIES_MAX: u32 = EMBEDDER.attempts();
 /// Tries right after a client has named the provider, where it cannot be reached: a second or so, and where it is silent.
 const TRIES_UNREACHED: u32 = 5;
 const TRIES_SILENT: u32 = 2;
 /// Maximum time for a provider to show that it is reachable.
 const REACH_TIME: Duration = Duration::from_secs(3);
-const WAIT_MAX: Duration = Duration::from_secs(60);
 /// Time added when a provider requests a delay.
 const PATIENCE: Duration = Duration::from_millis(100);
 
@@ -75,7 +75,7 @@ pub(super) async fn embed(
     let mut body = provider.request.fill(texts);
     let tokens = texts.iter().map(|text| count_tokens(text)).sum();
     let mut cuts = Cuts::default();
-    let mut failures = 0;
+    let (mut failures, mut pauses) = (0, EMBEDDER);
     loop {
         let affordable_in = provider.budget.spend(tokens, Instant::now());
         if deadline.is_none() && !affordable_in.is_zero() {
@@ -98,7 +98,7 @@ pub(super) async fn embed(
                 None => return Err(failure.of_text()),
             },
             Err(Failed::Retry { failure, at_least, brief }) => {
-                (failure, wait(failures, at_least), if asking.is_brief { brief } else { TRIES_MAX })
+                (failure, spread(at_least + pauses.next_pause()), if asking.is_brief { brief } else { TRIES_MAX })
             }
         };
         failures += 1;
@@ -136,10 +136,8 @@ fn unreached(error: &OutboundError) -> EmbedFailure {
     EmbedFailure::runtime(format!("could not reach embedding server:\n  - {error}"))
 }
 
-/// 1, 10, 100 … milliseconds, never more than a minute, and not the same for all callers.
-fn wait(failures: u32, at_least: Duration) -> Duration {
-    let tenfold = Duration::from_millis(10u64.saturating_pow(failures));
-    let wait = (at_least + tenfold).min(WAIT_MAX);
+/// Shortens a pause by up to a half, by chance: callers that failed together do not come back together.
+fn spread(wait: Duration) -> Duration {
     let random = (Uuid::new_v4().as_u128() % 1000) as f64 / 1000.0;
     wait.mul_f64(0.5 + random / 2.0)
 }

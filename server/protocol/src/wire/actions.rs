@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Serialize, Serializer};
+
 macro_rules! actions {
     ($($variant:ident = $name:literal, $reach:ident;)*) => {
         /// An action. The order is the one in which messages list them.
@@ -93,6 +95,12 @@ impl Action {
     /// The action of this name.
     pub fn parse(name: &str) -> Option<Action> {
         Action::ALL.iter().copied().find(|action| action.name() == name)
+    }
+}
+
+impl Serialize for Action {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
     }
 }
 

@@ -3,6 +3,7 @@
 use lamina_base::error::{ApiResult, Code};
 use lamina_base::options::ByteSize;
 use lamina_base::outbound::parse_url;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::filter::parse_filter;
@@ -28,8 +29,9 @@ impl std::fmt::Debug for Export {
     }
 }
 
-/// Export rules for the indexes of a pattern.
-#[derive(Clone, Debug, PartialEq)]
+/// Export rules for the indexes of a pattern; stored with its task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ExportedIndex {
     /// Uid, or start of uids and `*`.
     pub pattern: String,

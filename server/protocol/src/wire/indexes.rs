@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use lamina_base::error::{ApiError, ApiResult, Code};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::identifier;
@@ -104,8 +105,8 @@ pub fn update(body: &Value) -> ApiResult<(Option<String>, Option<String>)> {
     Ok((primary_key, uid))
 }
 
-/// One exchange of two indexes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One exchange of two indexes; stored with its task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Swap {
     /// The two uids.
     pub indexes: [String; 2],

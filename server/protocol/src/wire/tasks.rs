@@ -28,16 +28,18 @@ pub const FILTERS: [&str; 12] = [
 /// Parameters of lists of tasks and batches.
 pub const LIST: [&str; PAGING.len() + FILTERS.len()] = joined(PAGING, FILTERS);
 
-/// Condition on the tasks that a request selects. Values of one list are alternatives; lists and bounds must all
+/// Condition on tasks. Values of one list are alternatives; lists and bounds must all
 /// hold. `None` is no condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TaskSelection {
+pub struct TaskFilter {
     /// Tasks with these uids.
     pub uids: Option<Vec<u32>>,
     /// Tasks of these batches.
     pub batch_uids: Option<Vec<u32>>,
     /// Tasks of these indexes; tasks that are not about one index never match.
     pub index_uids: Option<Vec<String>>,
+    /// Tasks of indexes that match one of these uids or patterns with a final `*`: what the caller may see, whatever it asks for.
+    pub visible: Option<Vec<String>>,
     /// Tasks of these types.
     pub kinds: Option<Vec<Kind>>,
     /// Tasks in these states.
@@ -88,8 +90,8 @@ pub struct Paging {
 ///
 /// # Errors
 /// The first problem in the order of the text.
-pub fn list_parameters(query: &QueryString) -> ApiResult<(TaskSelection, Paging)> {
-    let mut filter = TaskSelection::default();
+pub fn list_parameters(query: &QueryString) -> ApiResult<(TaskFilter, Paging)> {
+    let mut filter = TaskFilter::default();
     let mut paging = Paging { limit: 20, from: None, reverse: false };
     query.parameters(&LIST, |name, parameter| {
         match name {
@@ -107,7 +109,7 @@ pub fn list_parameters(query: &QueryString) -> ApiResult<(TaskSelection, Paging)
 ///
 /// # Errors
 /// `missing_task_filters`, or the first problem in the order of the text.
-pub fn selecting_parameters(query: &QueryString, verb: &str) -> ApiResult<TaskSelection> {
+pub fn selecting_parameters(query: &QueryString, verb: &str) -> ApiResult<TaskFilter> {
     if query.is_empty() {
         return Err(ApiError::new(
             Code::MissingTaskFilters,
@@ -118,12 +120,12 @@ pub fn selecting_parameters(query: &QueryString, verb: &str) -> ApiResult<TaskSe
             ),
         ));
     }
-    let mut filter = TaskSelection::default();
+    let mut filter = TaskFilter::default();
     query.parameters(&FILTERS, |name, parameter| read_filter(&mut filter, name, parameter))?;
     Ok(filter)
 }
 
-fn read_filter(filter: &mut TaskSelection, name: &str, parameter: Parameter<'_>) -> ApiResult<()> {
+fn read_filter(filter: &mut TaskFilter, name: &str, parameter: Parameter<'_>) -> ApiResult<()> {
     match name {
         "uids" => filter.uids = list(parameter.code(Code::InvalidTaskUids), integer)?,
         "batchUids" => filter.batch_uids = list(parameter.code(Code::InvalidBatchUids), integer)?,
@@ -235,7 +237,7 @@ mod tests {
     use super::*;
     use time::macros::datetime;
 
-    fn filter(query: &str) -> Result<TaskSelection, (Code, String)> {
+    fn filter(query: &str) -> Result<TaskFilter, (Code, String)> {
         list_parameters(&QueryString::parse(query)).map(|(filter, _)| filter).map_err(|e| (e.code, e.message))
     }
 
@@ -250,8 +252,8 @@ mod tests {
 
     #[test]
     fn a_star_is_no_condition() {
-        assert_eq!(filter("uids=*&statuses=*&beforeEnqueuedAt=*").unwrap(), TaskSelection::default());
-        assert_eq!(filter("uids=1,*&statuses=*,failed,").unwrap(), TaskSelection::default());
+        assert_eq!(filter("uids=*&statuses=*&beforeEnqueuedAt=*").unwrap(), TaskFilter::default());
+        assert_eq!(filter("uids=1,*&statuses=*,failed,").unwrap(), TaskFilter::default());
         assert_eq!(filter("uids=a,*").unwrap_err().0, Code::InvalidTaskUids);
     }
 

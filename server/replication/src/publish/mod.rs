@@ -11,7 +11,7 @@ use lamina_base::aliases::Aliases;
 use lamina_base::options::Options;
 use lamina_base::plural::counted;
 use lamina_base::stored_names::FolderName;
-use lamina_data::access::KeyLine;
+use lamina_data::access::ApiKey;
 use lamina_data::instance::Instance;
 use lamina_data::tasks::{Stage, Status, StoreError, TaskQueue};
 use lamina_engine::index::Snapshot;
@@ -53,7 +53,7 @@ pub struct Published {
     /// Says which batches have ended.
     pub queue: Arc<TaskQueue>,
     /// The keys, as they are now.
-    pub keys: Box<dyn Fn() -> Vec<KeyLine> + Send>,
+    pub keys: Box<dyn Fn() -> Vec<ApiKey> + Send>,
     /// By which replicas see whether their master key is the one of this server.
     pub master_key_mark: String,
     /// Function that returns the shared state for replicas, with these aliases; the same object while nothing in it has

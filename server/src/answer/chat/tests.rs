@@ -125,6 +125,7 @@ fn stall(_: &mut TcpStream) -> io::Result<()> {
 async fn a_conversation_ends_with_the_server() {
     let (conversation, received) = conversation(provider(stall), TIME_MAX);
     let stops = async {
+        // The end comes in the middle of the request.
         tokio::time::sleep(Duration::from_millis(20)).await;
         Fault::new("server_stops", "the server stops")
     };

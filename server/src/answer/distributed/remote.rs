@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use lamina_base::backoff::SEARCH_OF_REMOTE;
 use lamina_base::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
 use lamina_base::error::{ApiError, Code};
 use lamina_base::outbound::{Outbound, OutboundError, Reply};
@@ -23,11 +24,6 @@ pub(crate) const VALUES_HEADER: &str = "lamina-facet-values";
 const ANSWER_BYTES_MAX: usize = 256 << 20;
 /// Number of bytes of a response that a message shows.
 const EXCERPT_BYTES: usize = 500;
-
-/// A remote that can't be reached or fails is asked so often.
-const TRIES_MAX: u32 = 3;
-/// Before the second try; twice as long before the third.
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// Response of a remote.
 pub(super) struct Answered {
@@ -89,17 +85,15 @@ pub(super) async fn post(
     budget: &AnswerBudget,
 ) -> Result<Answered, ApiError> {
     let deadline = Instant::now() + patience;
-    let mut tries = 0;
+    let mut pauses = SEARCH_OF_REMOTE;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let answered = ask(outbound, remote, question, left, budget).await;
-        tries += 1;
-        let pause = PAUSE * tries;
-        match answered {
-            Err(failure) if failure.may_pass && tries < TRIES_MAX && Instant::now() + pause < deadline => {
+        match (answered, pauses.next()) {
+            (Err(failure), Some(pause)) if failure.may_pass && Instant::now() + pause < deadline => {
                 tokio::time::sleep(pause).await;
             }
-            answered => return answered.map_err(|failure| failure.error),
+            (answered, _) => return answered.map_err(|failure| failure.error),
         }
     }
 }
@@ -226,7 +220,7 @@ mod tests {
             }
         });
         // A refused address is not connected to.
-        for (networks, tries) in [("", 0), ("127.0.0.0/8,::1", TRIES_MAX)] {
+        for (networks, tries) in [("", 0), ("127.0.0.0/8,::1", SEARCH_OF_REMOTE.attempts())] {
             let outbound = Outbound::new(networks.parse().unwrap()).unwrap();
             let url = format!("http://localhost:{port}");
             let remote = Remote { url, search_api_key: None, write_api_key: None };

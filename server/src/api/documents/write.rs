@@ -147,6 +147,6 @@ pub(super) async fn edit(request: Request) -> ApiResult<Response> {
             .map_err(|error| ApiError::new(Code::BadRequest, error.to_string()))?;
         Ok::<_, ApiError>(edit)
     });
-    let content = Content::Edit(edit.await??.into());
+    let content = Content::Edit(edit.await??);
     enqueue(&state, NewTask::for_index(uid, content)).await
 }

@@ -5,7 +5,7 @@ mod answers;
 mod bodies;
 mod facets;
 #[cfg(test)]
-mod nulls;
+mod nulls_tests;
 pub(super) mod searches;
 pub(super) mod settings;
 pub(super) mod tags;

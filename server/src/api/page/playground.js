@@ -74,22 +74,31 @@ function sideOf(label, usual, settings, load) {
 const queryOf = (side, q, limit) => ({ indexUid: side.kept.trial ? trialOf(side.label) : state.index, q, limit, ...JSON.parse(side.parameters.value || '{}') });
 
 // As `lamina evaluate` measures: the grades of the hits against those of all judged documents.
-function measuresOf(found, judged) {
-  const gain = grades => grades.slice(0, JUDGED_DEPTH).reduce((all, grade, place) => all + (2 ** grade - 1) / Math.log2(place + 2), 0);
+function measuresOf(found, judged, depth = JUDGED_DEPTH) {
+  found = found.slice(0, depth);
+  const gain = grades => grades.slice(0, depth).reduce((all, grade, place) => all + (2 ** grade - 1) / Math.log2(place + 2), 0);
   const relevant = grades => grades.filter(grade => grade > 0).length, first = found.findIndex(grade => grade > 0);
   const best = gain([...judged].sort((one, other) => other - one));
   return { 'nDCG@10': best ? gain(found) / best : 0, MRR: first < 0 ? 0 : 1 / (first + 1),
-    'recall@10': relevant(judged) ? relevant(found) / relevant(judged) : 0, 'P@10': relevant(found) / JUDGED_DEPTH };
+    'recall@10': relevant(judged) ? relevant(found) / relevant(judged) : 0, 'P@10': relevant(found) / Math.max(depth, 1) };
 }
+
+const JUDGED_FIELDS = ['id', 'q', 'relevant', 'search'];
+const isObject = value => value !== null && typeof value === 'object' && !Array.isArray(value);
 
 function readJudged(text) {
   return text.split('\n').map((line, place) => [line.trim(), place + 1]).filter(([line]) => line).map(([line, number]) => {
     const wrong = reason => new Error('Judged queries, line ' + number + ': ' + reason);
     let one;
     try { one = JSON.parse(line); } catch (error) { throw wrong(error.message); }
-    if (typeof one.q !== 'string') throw wrong('"q" must be a string');
-    if (!one.relevant || typeof one.relevant !== 'object') throw wrong('"relevant" must be an object of grades or an array of ids');
+    if (!isObject(one)) throw wrong('it must be an object');
+    if (typeof one.q !== 'string') throw wrong('`q` must be a string');
+    if (!isObject(one.relevant) && !Array.isArray(one.relevant)) throw wrong('`relevant` must be an object of grades or an array of ids');
     const grades = Array.isArray(one.relevant) ? one.relevant.map(id => [String(id), 1]) : Object.entries(one.relevant);
+    for (const [id, grade] of grades) if (typeof grade !== 'number' || grade < 0) throw wrong('the grade of `' + id + '` must be a number that is not negative');
+    if (one.search !== undefined && !isObject(one.search)) throw wrong('`search` must be an object');
+    const unknown = Object.keys(one).find(name => !JUDGED_FIELDS.includes(name));
+    if (unknown !== undefined) throw wrong('unknown field `' + unknown + '`: expected ' + JUDGED_FIELDS.map(name => '`' + name + '`').join(', '));
     return { q: one.q, search: one.search || {}, grades: new Map(grades) };
   });
 }

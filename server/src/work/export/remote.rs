@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use lamina_base::backoff::{self, may_pass};
 use lamina_base::outbound::{Outbound, OutboundError, Reply};
 use lamina_data::tasks::LiveBatch;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use reqwest::{Method, StatusCode, Url};
+use reqwest::{Method, Url};
 use serde_json::Value;
 
 use super::ExportError;
@@ -15,9 +16,6 @@ use super::ExportError;
 const SMALL_TIME: Duration = Duration::from_secs(5);
 /// For a piece of documents.
 const PIECE_TIME: Duration = Duration::from_secs(60);
-const ATTEMPTS: u32 = 6;
-/// Before the second attempt; twice as long before each further one.
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 
 /// The other server, as long as the export is wanted.
@@ -65,23 +63,17 @@ impl Remote<'_> {
     ) -> impl Future<Output = Result<Reply, OutboundError>> + Send + 'static {
         let (outbound, key, url) = (self.outbound.clone(), self.key.clone(), format!("{}{path}", self.url));
         async move {
-            let mut pause = FIRST_PAUSE;
-            let mut attempt = 1;
+            let mut pauses = backoff::EXPORT;
             loop {
                 let sent = send_once(&outbound, key.as_deref(), method.clone(), &url, body.clone()).await;
                 let may_pass = match &sent {
-                    Ok(reply) => {
-                        matches!(reply.status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS)
-                            || reply.status.is_server_error()
-                    }
+                    Ok(reply) => may_pass(reply.status),
                     Err(error) => error.is_transient(),
                 };
-                if !may_pass || attempt == ATTEMPTS {
-                    return sent;
+                match pauses.next() {
+                    Some(pause) if may_pass => tokio::time::sleep(pause).await,
+                    _ => return sent,
                 }
-                tokio::time::sleep(pause).await;
-                pause *= 2;
-                attempt += 1;
             }
         }
     }
@@ -129,6 +121,7 @@ pub(super) fn accepted(reply: Reply) -> Result<Reply, ExportError> {
 #[cfg(test)]
 mod tests {
     use lamina_base::error::{ApiError, Code};
+    use reqwest::StatusCode;
 
     use super::*;
 

@@ -1,7 +1,6 @@
 //! What carries tasks out: a thread that puts them into batches, applies each to its index, and writes down what became of
 //! it.
 
-mod attempts;
 mod batch;
 mod cleanup;
 mod run;

@@ -83,7 +83,8 @@ impl TokensBuilder {
         fields: &[(FieldId, u32)],
         tokens: &[TermOrdinal],
     ) -> Result<(), SegmentError> {
-        debug_assert!(fields.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1));
+        debug_assert!(fields.is_sorted_by(|a, b| a.0 < b.0));
+        debug_assert!(fields.is_sorted_by(|a, b| a.1 < b.1));
         debug_assert_eq!(fields.last().map_or(0, |f| f.1) as usize, tokens.len());
         self.fields.clear();
         self.fields.extend(fields.iter().map(|f| f.0));

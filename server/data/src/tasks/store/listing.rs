@@ -8,7 +8,7 @@ use lamina_base::budget::costs::{BATCH_BYTES, LISTED_COPIES};
 use lamina_base::timestamp::{IsoDuration, Timestamp};
 use lamina_engine::index::Phase;
 use lamina_engine::index::embedding::Trouble;
-use lamina_protocol::wire::tasks::{Bounds, Paging};
+use lamina_protocol::wire::tasks::{Bounds, Paging, TaskFilter};
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{OptionalExtension, Row, params_from_iter};
 use serde::Serialize;
@@ -16,7 +16,6 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::{Store, StoreError, rows};
-use crate::tasks::filter::TaskFilter;
 use crate::tasks::kind::Numbered;
 use crate::tasks::kind::{Kind, Status};
 use crate::tasks::live::LiveBatch;

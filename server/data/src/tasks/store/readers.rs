@@ -86,20 +86,21 @@ impl Readers {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::time::Duration;
 
     use super::*;
 
     #[test]
     fn so_many_read_at_once_and_no_more() {
         let (readers, now, most) = (Readers::default(), AtomicUsize::new(0), AtomicUsize::new(0));
+        let all_read = Barrier::new(COUNT_MAX);
         std::thread::scope(|scope| {
             for _ in 0..3 * COUNT_MAX {
                 scope.spawn(|| {
                     let connection = readers.take(|| Ok(Connection::open_in_memory()?)).unwrap();
                     most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                    std::thread::sleep(Duration::from_millis(20));
+                    all_read.wait();
                     now.fetch_sub(1, Ordering::SeqCst);
                     drop(connection);
                 });

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use lamina_base::budget::AnswerBudget;
 use lamina_base::stored_names::PayloadName;
 use lamina_base::timestamp::Timestamp;
-use lamina_protocol::wire::tasks::{Bounds, Paging};
+use lamina_protocol::wire::tasks::{Bounds, Paging, TaskFilter};
 use serde_json::json;
 
 use super::*;
 use crate::tasks::content::{Content, Method, PayloadPlace, Upsert};
-use crate::tasks::filter::TaskFilter;
 use crate::tasks::kind::{Kind, Status};
 use crate::tasks::live::LiveBatch;
 use crate::tasks::new_task::NewTask;

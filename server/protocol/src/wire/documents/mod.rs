@@ -3,6 +3,7 @@
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_engine::document::PayloadFormat;
 use lamina_engine::index::At as State;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -392,8 +393,9 @@ fn not_empty(filter: Value) -> ApiResult<Value> {
     if is_empty { Err(empty_filter()) } else { Ok(filter) }
 }
 
-/// A function that changes documents.
-#[derive(Clone, Debug, PartialEq)]
+/// A function that changes documents; stored with its task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Edit {
     /// Text of the function.
     pub function: String,

@@ -10,7 +10,7 @@ mod rerank;
 mod sent;
 
 #[cfg(test)]
-mod reference;
+mod reference_tests;
 #[cfg(test)]
 mod tests;
 

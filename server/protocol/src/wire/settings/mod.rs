@@ -15,7 +15,7 @@ mod moved;
 mod parts;
 mod ranking_rules;
 #[cfg(test)]
-mod reference;
+mod reference_tests;
 mod rerankers;
 mod secrets;
 mod shape;

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use lamina_base::aliases::{Alias, Aliases};
 use lamina_base::engine_errors::payload_error;
 use lamina_base::stored_names::{FolderName, PayloadName};
-use lamina_data::access::{KeyLine, import_keys};
+use lamina_data::access::{ApiKey, import_keys};
 use lamina_data::chats;
 use lamina_data::features;
 use lamina_data::instance::{Instance, InstanceError, set_instance_uid};
@@ -120,8 +120,8 @@ pub(in crate::work::backup) fn restore(dump: &Path, database: &Path, options: In
         store
             .enqueue(NewTask::for_index(uid, Content::Settings { patch: Box::new(patch), may_create_index: false }))?;
     }
-    let keys: Vec<KeyLine> = dump.lines(KEYS)?.map(|line| line.map(|line| line.value)).collect::<Result<_, _>>()?;
-    import_keys(store.connect()?, keys)?;
+    let keys: Vec<ApiKey> = dump.lines(KEYS)?.map(|line| line.map(|line| line.value)).collect::<Result<_, _>>()?;
+    import_keys(store.connect()?, &keys)?;
     store.import_aliases(&dump.aliases(&indexes)?)?;
     let rules: Vec<Value> =
         dump.lines(&format!("{RULES}/{DOCUMENTS}"))?.map(|line| Ok(line?.value)).collect::<Result<_, DumpError>>()?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use lamina_base::aliases::Alias;
 use lamina_base::timestamp::stamp;
-use lamina_data::access::{KeyLine, export_keys};
+use lamina_data::access::{ApiKey, export_keys};
 use lamina_data::chats;
 use lamina_data::instance::Instance;
 use lamina_data::network::Network;
@@ -104,7 +104,7 @@ pub(crate) fn create(
 }
 
 /// Keys, aliases and webhooks.
-fn add_names(archive: &mut Archive, store: &Store, keys: &[KeyLine]) -> Result<(), BackupError> {
+fn add_names(archive: &mut Archive, store: &Store, keys: &[ApiKey]) -> Result<(), BackupError> {
     let mut lines = archive.lines()?;
     keys.iter().try_for_each(|key| lines.push(key))?;
     archive.add_lines(KEYS, lines)?;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use lamina_base::backoff::BATCH;
 use lamina_base::engine_errors::operation_error;
 use lamina_base::error::{ApiError, Code, panic_text};
 use lamina_base::stored_names::FolderName;
@@ -21,7 +22,6 @@ use lamina_engine::index::{Index, IndexError, Progress};
 use lamina_protocol::wire::settings::forget_moved_secrets;
 use parking_lot::Mutex;
 
-use super::super::attempts::Attempts;
 use super::super::run;
 use super::Worker;
 
@@ -335,9 +335,9 @@ impl Worker {
 
 /// Tries again what may be over in a moment.
 fn with_attempts<T>(cancelled: &AtomicBool, mut work: impl FnMut() -> Result<T, IndexError>) -> Result<T, IndexError> {
-    let mut attempts = Attempts::new();
+    let mut pauses = BATCH;
     loop {
-        match (work(), attempts.next_pause()) {
+        match (work(), pauses.next()) {
             (Err(error), Some(pause)) if error.is_momentary() && !cancelled.load(Ordering::Relaxed) => {
                 tracing::warn!(%error, ?pause, "embedding documents will be retried after a pause");
                 std::thread::sleep(pause);

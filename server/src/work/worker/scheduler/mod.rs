@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use lamina_base::backoff::BATCH;
 use lamina_base::error::{ApiError, Code, panic_text};
 use lamina_base::memory;
 use lamina_base::outbound::Outbound;
@@ -26,7 +27,6 @@ use lamina_engine::index::Phase;
 use parking_lot::Mutex;
 use serde_json::Map;
 
-use super::attempts::Attempts;
 use super::batch::Limits;
 use super::cleanup::Retention;
 use super::run::{self, Context, Done};
@@ -299,10 +299,10 @@ impl Worker {
     /// Carries out a batch; one that met a failure which may be over in a moment is tried again as a whole, since it has
     /// changed nothing. `None` when it had to give up.
     fn carry_out(&self, live: &LiveBatch, tasks: &[Queued]) -> Option<Done> {
-        let mut attempts = Attempts::new();
+        let mut pauses = BATCH;
         loop {
             let done = self.attempt(live, tasks)?;
-            let (Some(error), Some(pause)) = (done.momentary_failure(), attempts.next_pause()) else {
+            let (Some(error), Some(pause)) = (done.momentary_failure(), pauses.next()) else {
                 return Some(done);
             };
             tracing::warn!(batch = live.uid, ?error, ?pause, "a batch will be retried after a pause");

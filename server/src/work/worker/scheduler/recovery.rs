@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use lamina_base::backoff::BATCH;
 use lamina_base::error::ApiResult;
 use lamina_data::tasks::store::{FinishedBatch, Queued, StoreError, Written};
 use lamina_engine::index::Snapshot;
 
-use super::super::attempts::Attempts;
 use super::super::run::Done;
 use super::{StartError, Worker};
 
@@ -64,9 +64,9 @@ impl Worker {
 
     /// A snapshot, after some attempts if need be.
     fn snapshot_at_last(&self, uid: &str) -> ApiResult<Arc<Snapshot>> {
-        let mut attempts = Attempts::new();
+        let mut pauses = BATCH;
         loop {
-            match (self.instance.state(uid), attempts.next_pause()) {
+            match (self.instance.state(uid), pauses.next()) {
                 (Err(error), Some(pause)) if error.is_momentary() => {
                     tracing::warn!(
                         index = uid,

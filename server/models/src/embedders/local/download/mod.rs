@@ -12,6 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use aws_lc_rs::digest;
+use lamina_base::backoff::{Backoff, DOWNLOAD};
 use lamina_base::cancellation::unless_cancelled;
 use lamina_base::outbound::Outbound;
 use lamina_base::secret::shown_url;
@@ -24,10 +25,6 @@ use super::file_names::{CONFIG, PICKLE, POOLING, SAFETENSORS, TOKENIZER};
 const FILE_BYTES_MAX: u64 = 8 << 30;
 /// Maximum time of one try.
 const DOWNLOAD_TIME: Duration = Duration::from_secs(60 * 60);
-/// Tries in a row that bring nothing new.
-const FRUITLESS_TRIES_MAX: u32 = 3;
-/// Between two tries.
-const PAUSE: Duration = Duration::from_secs(1);
 /// Names the commit that a revision stands for.
 const COMMIT_HEADER: &str = "x-repo-commit";
 /// The version of a file that is kept elsewhere.
@@ -40,8 +37,8 @@ pub(super) struct Hub {
     url: String,
     token: Option<String>,
     outbound: Outbound,
-    /// Between two tries.
-    pause: Duration,
+    /// Pauses between tries in a row that bring nothing new.
+    pauses: Backoff,
 }
 
 /// Outcome of the request for a file.
@@ -70,7 +67,7 @@ impl Trouble {
 
 impl Hub {
     pub(super) fn new(url: &str, token: Option<String>, outbound: Outbound) -> Hub {
-        Hub { url: url.trim_end_matches('/').to_owned(), token, outbound, pause: PAUSE }
+        Hub { url: url.trim_end_matches('/').to_owned(), token, outbound, pauses: DOWNLOAD }
     }
 
     /// For people: without a password.
@@ -130,7 +127,7 @@ impl Hub {
 
     fn fetch(&self, url: &str, to: &Path, cancelled: &AtomicBool) -> Result<Fetched, String> {
         let part = Part::of(to).map_err(|error| format!("{}: {error}", to.display()))?;
-        let (mut fruitless, mut furthest) = (0, part.length());
+        let (mut pauses, mut furthest) = (self.pauses.clone(), part.length());
         loop {
             let work = unless_cancelled(cancelled, self.try_fetch(url, &part, to));
             let trouble = match self.outbound.runtime().block_on(work) {
@@ -138,13 +135,15 @@ impl Hub {
                 Some(Err(trouble)) => trouble,
                 None => return Err("cancelled".to_owned()),
             };
-            fruitless = if part.length() > furthest { 0 } else { fruitless + 1 };
-            furthest = furthest.max(part.length());
-            if !trouble.is_passing || fruitless >= FRUITLESS_TRIES_MAX {
-                return Err(trouble.reason);
-            }
+            let next = if part.length() > furthest {
+                (pauses, furthest) = (self.pauses.clone(), part.length());
+                Some(pauses.next_pause())
+            } else {
+                pauses.next()
+            };
+            let Some(pause) = next.filter(|_| trouble.is_passing) else { return Err(trouble.reason) };
             tracing::info!(reason = trouble.reason, file = %to.display(), "a download was interrupted and continues");
-            std::thread::sleep(self.pause);
+            std::thread::sleep(pause);
         }
     }
 

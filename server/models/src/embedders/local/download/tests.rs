@@ -161,7 +161,7 @@ impl Fixture {
             Outbound::new("any".parse().unwrap()).unwrap()
         };
         let mut hub = Hub::new(&self.hub.url, token.map(str::to_owned), outbound);
-        hub.pause = Duration::from_millis(10);
+        hub.pauses = Backoff::new(10, 1.0, 10).of_attempts(DOWNLOAD.attempts());
         hub.download("org/model", revision, &self.model(), &self.cancelled)
     }
 

@@ -155,7 +155,8 @@ fn a_process_of_its_own() {
 /// Reads like [`read`], in a process with these environment variables.
 fn read_by_another(variables: &[(String, &str)], args: &[String]) -> String {
     let mut this = Command::new(std::env::current_exe().unwrap());
-    this.args(["--exact", "command_line::sources::a_process_of_its_own", "--nocapture"]).env(ARGS, args.join("\n"));
+    this.args(["--exact", "command_line::sources_tests::a_process_of_its_own", "--nocapture"])
+        .env(ARGS, args.join("\n"));
     this.envs(variables.iter().map(|(name, value)| (name, value)));
     let output = this.output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
