@@ -25,6 +25,7 @@ mod counters;
 mod damage;
 mod database_format;
 mod dates;
+mod demo;
 mod described;
 mod documents;
 mod editing;

@@ -14,6 +14,7 @@
 
 pub mod build;
 pub mod command_line;
+pub mod demo;
 pub mod inspect;
 pub mod repair;
 pub mod store_command;

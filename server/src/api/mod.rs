@@ -29,6 +29,7 @@ mod render;
 mod replicas;
 mod rerank;
 mod rules;
+mod sample;
 mod search;
 mod settings;
 mod stats;

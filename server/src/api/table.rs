@@ -8,7 +8,7 @@ use warp::reply::Response;
 use super::openapi::tags::{DOCUMENTS, INDEXES, KEYS, MODELS, SEARCH, SERVER, SETTINGS, TASKS, WEBHOOKS};
 use super::{
     aliases, backups, changes, chats, docs, documents, experimental_features, export, fields, generations, health,
-    indexes, keys, logs, mcp, metrics, multi_search, network, openapi, page, render, replicas, rules, search, settings,
+    indexes, keys, logs, mcp, metrics, multi_search, network, openapi, page, render, replicas, rules, sample, search, settings,
     stats, task_streams, tasks, webhooks,
 };
 use crate::http::json_text;
@@ -22,6 +22,7 @@ pub(crate) const ROUTES: Table = Table(&[
     (SERVER, &[DESCRIPTION]),
     (SERVER, docs::ROUTES),
     (SERVER, stats::OF_SERVER),
+    (SERVER, sample::ROUTES),
     (INDEXES, stats::OF_INDEX),
     (INDEXES, indexes::ROUTES),
     (INDEXES, fields::ROUTES),

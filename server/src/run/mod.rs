@@ -8,7 +8,7 @@ mod replicating;
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -127,11 +127,19 @@ fn name_port(address: &mut String, addresses: &[SocketAddr]) {
     }
 }
 
+/// What tells a user that the server is ready.
+pub enum Ready {
+    /// The banner, with the configuration file that was read.
+    Banner(Option<PathBuf>),
+    /// A call with the address, instead of the banner. Requests to it are answered soon.
+    Call(Box<dyn FnOnce(SocketAddr)>),
+}
+
 /// Serves until SIGTERM or SIGINT. Blocks.
 ///
 /// # Errors
 /// When the server cannot start; nothing was served then.
-pub fn serve(mut options: Options, config_file: Option<&Path>) -> Result<ExitCode, ServeError> {
+pub fn serve(mut options: Options, ready: Ready) -> Result<ExitCode, ServeError> {
     let warning = check_master_key(options.service.env, options.service.master_key.as_deref())
         .map_err(|error| ServeError::MasterKey(error, suggested_master_key()))?;
     memory::bound_free_memory(options::usable_memory_bytes());
@@ -171,7 +179,10 @@ pub fn serve(mut options: Options, config_file: Option<&Path>) -> Result<ExitCod
     let scheduler = start_scheduler(&options, &opened)?;
     let state = Arc::new(AppState::new(options, opened));
     let replicating = replicate(&state, prepared).map_err(|error| ServeError::Replication(error.to_string()))?;
-    banner::print(&state, config_file, &addresses);
+    match ready {
+        Ready::Banner(config_file) => banner::print(&state, config_file.as_deref(), &addresses),
+        Ready::Call(call) => call(addresses[0]),
+    }
     warn(&state, warning);
     let background = Background::start(&state, scheduler, deliveries, replicating)?;
     let (status, stopping) = runtime.block_on(async {

@@ -1,6 +1,7 @@
 //! The HTTP client of all commands that speak to a running server: its address, a key, and errors that say what to do.
 
 mod reach;
+mod task;
 
 use std::time::Duration;
 
@@ -37,6 +38,13 @@ pub struct ServerArgs {
     /// An API key that allows the request.
     #[arg(long, env = "SVC_API_KEY", value_name = "KEY", hide_env_values = true)]
     pub(crate) api_key: Option<String>,
+}
+
+impl ServerArgs {
+    /// A server that needs no key.
+    pub fn at(url: String) -> ServerArgs {
+        ServerArgs { url, api_key: None }
+    }
 }
 
 /// Reason why a command got no usable response.
@@ -247,7 +255,7 @@ mod tests {
     use super::*;
 
     fn client(url: &str) -> Result<Client, ClientError> {
-        Client::new(&ServerArgs { url: url.to_owned(), api_key: None })
+        Client::new(&ServerArgs::at(url.to_owned()))
     }
 
     #[test]

@@ -123,16 +123,9 @@ async fn changed(place: &Place, change: &Value) -> Result<String, CommandError> 
     let (client, uid) = open(place).await?;
     let mut route = client.route(&["indexes", &uid, "settings"]);
     route.query_pairs_mut().append_pair("wait", "searchable");
-    let mut task = client.call(Method::PATCH, route, Some(change)).await?;
-    let number = task["taskUid"].as_u64().or(task["uid"].as_u64()).unwrap_or_default();
-    // A wait may end before its task does.
-    while matches!(task["status"].as_str(), Some("enqueued" | "processing") | None) {
-        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-        task = client.call(Method::GET, client.route(&["tasks", &number.to_string()]), None).await?;
-    }
-    if task["status"] == "succeeded" && task.get("details").is_none() {
-        task = client.call(Method::GET, client.route(&["tasks", &number.to_string()]), None).await?;
-    }
+    let answer = client.call(Method::PATCH, route, Some(change)).await?;
+    let task = client.ended_task(answer).await?;
+    let number = task["uid"].as_u64().unwrap_or_default();
     match task["status"].as_str() {
         Some(status) if status == "succeeded" && place.json => {
             let mut shown = json!({"indexUid": uid, "taskUid": number, "status": status});

@@ -70,6 +70,16 @@ fn server_state() -> Vec<(&'static str, Value)> {
                 &["databaseSize", "usedDatabaseSize", "lastUpdate", "indexes"],
             ),
         ),
+        (
+            "Sample",
+            all_of([
+                ("indexUid", text()),
+                ("primaryKey", text()),
+                ("settings", json!({ "type": "object" })),
+                ("searches", list(json!({ "type": "object" }))),
+                ("documents", list(named("Document"))),
+            ]),
+        ),
         ("Features", all_of(Feature::ALL.iter().map(|feature| (feature.name(), flag())))),
         (
             "QueueCompaction",
