@@ -125,9 +125,13 @@ fn what_keeps_a_demo_from_starting_is_said() {
     let run = |options: &[&str]| command(folder.path(), options).output().expect("the binary starts");
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = taken.local_addr().expect("an address").port().to_string();
-    refused(&run(&["--port", &port]), 1, &format!("lamina demo: port {port} is in use: choose another one with --port"));
-    for wrong in ["70000", "-1", "x", ""] {
-        refused(&run(&["--port", wrong]), 2, "--port");
+    refused(
+        &run(&["--port", &port]),
+        1,
+        &format!("lamina demo: port {port} is in use: choose another one with --port"),
+    );
+    for wrong in ["--port=70000", "--port=-1", "--port=x", "--port="] {
+        refused(&run(&[wrong]), 2, "--port");
     }
     refused(&run(&["films"]), 2, "films");
     std::fs::write(folder.path().join("letter.txt"), "x").expect("a file");

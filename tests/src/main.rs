@@ -94,6 +94,7 @@ mod telemetry;
 mod tenants;
 mod tidy;
 mod tls;
+mod upgrade;
 mod vectors;
 mod waiting;
 mod webhooks;

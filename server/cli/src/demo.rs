@@ -102,7 +102,7 @@ fn serve(args: &DemoArgs) -> Result<(), DemoError> {
 /// Options of the server: of the command alone, whatever variables and files say of other servers of this machine.
 fn options(port: u16, folder: &Path) -> Options {
     let address = format!("--http-addr=127.0.0.1:{port}");
-    let words = ["demo", &address, "--env=development", "--log-level=WARN", "--no-analytics", "--metrics"];
+    let words = ["demo", &address, "--env=development", "--log-level=ERROR", "--no-analytics", "--metrics"];
     let matches = Options::augment_args(clap::Command::new("demo")).get_matches_from(words);
     let mut options = Options::from_arg_matches(&matches).expect("the options of the demo are right");
     folder.clone_into(&mut options.service.db_path);

@@ -7,7 +7,6 @@ use serde_json::json;
 use warp::reply::Response;
 
 use crate::http::json_text;
-use crate::http::requests::Request;
 use crate::http::routing::{Answer, Route};
 
 /// Whoever may add documents may have some.
