@@ -17,5 +17,6 @@ pub mod command_line;
 pub mod demo;
 pub mod inspect;
 pub mod repair;
+pub mod restore;
 pub mod store_command;
 pub mod verify;

@@ -9,7 +9,7 @@ use lamina_base::memory::Counting;
 use lamina_base::options::LogsMode;
 use lamina_base::{bus_error, console};
 use lamina_cli::command_line::{self, Command, OptionsError};
-use lamina_cli::{build, demo, inspect, repair, store_command, verify};
+use lamina_cli::{build, demo, inspect, repair, restore, store_command, verify};
 use lamina_client::{commands, evaluate, import};
 use lamina_server::run::{self, Ready};
 use lamina_sync as sync;
@@ -35,6 +35,8 @@ fn main() -> ExitCode {
         Some(Command::Build(args)) => build::run(&args),
         Some(Command::Search(args)) => commands::search(&args),
         Some(Command::Settings(args)) => commands::settings(&args),
+        Some(Command::Snapshot(args)) => commands::snapshot(&args),
+        Some(Command::Restore(args)) => restore::run(&args),
         Some(Command::Evaluate(args)) => evaluate::run(&args),
         Some(Command::Mcp(args)) => commands::mcp(&args),
         Some(Command::Sync(args)) => sync::run(&args),
