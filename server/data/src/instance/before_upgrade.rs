@@ -54,12 +54,23 @@ pub(super) fn keep(folder: &Path) -> io::Result<PathBuf> {
             link(&entry.path(), &target)?;
         }
     }
-    // One call, however many folders there are.
-    rustix::fs::sync();
+    sync_file_system(&unfinished)?;
     remove_all(&kept)?;
     fs::rename(&unfinished, &kept)?;
     File::open(folder)?.sync_all()?;
     Ok(kept)
+}
+
+/// Makes all files of a folder durable with one call, however many folders there are below it.
+#[cfg(target_os = "linux")]
+fn sync_file_system(folder: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(File::open(folder)?)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn sync_file_system(_: &Path) -> io::Result<()> {
+    rustix::fs::sync();
+    Ok(())
 }
 
 /// Links a file, or all files of a folder.
