@@ -212,7 +212,7 @@ fn folders_are_described_for_programs() {
     refused(&run(&["inspect", "absent"]), "there is no database in \"absent\"");
 }
 
-/// What a refusal names is what ends it.
+/// Carries out what each refusal advises, and sends the same request again.
 #[test]
 fn refusals_name_the_command_that_ends_them() {
     let server = films();

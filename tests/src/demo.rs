@@ -13,7 +13,7 @@ use crate::server::{Server, binary, soon};
 /// A demo that has greeted. Killed if it is not stopped.
 struct Demo {
     process: Child,
-    /// What it printed.
+    /// Output up to the end of the greeting.
     said: String,
     url: String,
 }
@@ -134,8 +134,10 @@ fn what_keeps_a_demo_from_starting_is_said() {
         refused(&run(&[wrong]), 2, "--port");
     }
     refused(&run(&["films"]), 2, "films");
-    std::fs::write(folder.path().join("letter.txt"), "x").expect("a file");
-    refused(&run(&["--port=0", "--db-path", "."]), 1, "letter.txt");
+    let letters = folder.path().join("letters");
+    std::fs::create_dir(&letters).expect("a folder");
+    std::fs::write(letters.join("letter.txt"), "x").expect("a file");
+    refused(&run(&["--port=0", "--db-path", "letters"]), 1, "letter.txt");
 
     let demo = Demo::start(command(folder.path(), &["--port=0"]));
     refused(&run(&["--port=0"]), 1, "choose another folder with --db-path");

@@ -9,7 +9,7 @@ use warp::reply::Response;
 use crate::http::json_text;
 use crate::http::routing::{Answer, Route};
 
-/// Whoever may add documents may have some.
+/// A key that may add documents may have some.
 pub(super) const ROUTES: &[Route] = &[Route::get("/sample", Action::DocumentsAdd)
     .about("4,000 films to try the server with", Answer::Ok("Sample"))
     .run(|_| Box::pin(show()))];

@@ -130,12 +130,21 @@ fn name_port(address: &mut String, addresses: &[SocketAddr]) {
     }
 }
 
-/// What tells a user that the server is ready.
+/// Message to a user that the server is ready.
 pub enum Ready {
     /// The banner, with the configuration file that was read.
     Banner(Option<PathBuf>),
     /// A call with the address, instead of the banner. Requests to it are answered soon.
     Call(Box<dyn FnOnce(SocketAddr)>),
+}
+
+impl Ready {
+    fn announce(self, state: &AppState, addresses: &[SocketAddr]) {
+        match self {
+            Ready::Banner(config_file) => banner::print(state, config_file.as_deref(), addresses),
+            Ready::Call(call) => call(addresses[0]),
+        }
+    }
 }
 
 /// Serves until SIGTERM or SIGINT. Blocks.
@@ -182,10 +191,7 @@ pub fn serve(mut options: Options, ready: Ready) -> Result<ExitCode, ServeError>
     let scheduler = start_scheduler(&options, &opened)?;
     let state = Arc::new(AppState::new(options, opened));
     let replicating = replicate(&state, prepared).map_err(|error| ServeError::Replication(error.to_string()))?;
-    match ready {
-        Ready::Banner(config_file) => banner::print(&state, config_file.as_deref(), &addresses),
-        Ready::Call(call) => call(addresses[0]),
-    }
+    ready.announce(&state, &addresses);
     warn(&state, warning);
     let background = Background::start(&state, scheduler, deliveries, replicating)?;
     let (status, stopping) = runtime.block_on(async {

@@ -7,10 +7,7 @@ use lamina_engine::query::resolve::NotSearchable;
 use lamina_engine::search::{Limit, SearchError};
 use lamina_engine::sort::SortError;
 
-use super::sentence::{Sentence, adds, joined};
-
-const FILTERABLE: &str = "filterableAttributes";
-const SORTABLE: &str = "sortableAttributes";
+use super::sentence::{FILTERABLE, SORTABLE, Sentence, adds, joined};
 
 /// A limit that was met, as answers show it.
 pub fn limit_name(limit: Limit) -> &'static str {

@@ -21,6 +21,9 @@ pub(super) fn each_quoted(available: &AvailableAttributes) -> String {
     names(available).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
+pub(super) const FILTERABLE: &str = "filterableAttributes";
+pub(super) const SORTABLE: &str = "sortableAttributes";
+
 /// A sentence with the command that adds attributes to a setting that is a list of them.
 pub(super) fn adds<'a>(setting: &str, attributes: impl IntoIterator<Item = &'a str>) -> String {
     let words: String = attributes.into_iter().map(|attribute| format!(" {}", shell_word(attribute))).collect();
@@ -46,8 +49,8 @@ mod tests {
 
     #[test]
     fn attributes_are_words_of_a_shell() {
-        assert_eq!(adds("sortableAttributes", ["a.b"]), "`lamina settings add sortableAttributes a.b` changes that.");
-        let odd = adds("filterableAttributes", ["two words", "it's", "$(rm)", "", "-x"]);
+        assert_eq!(adds(SORTABLE, ["a.b"]), "`lamina settings add sortableAttributes a.b` changes that.");
+        let odd = adds(FILTERABLE, ["two words", "it's", "$(rm)", "", "-x"]);
         assert!(odd.contains(r"filterableAttributes 'two words' 'it'\''s' '$(rm)' '' '-x'`"), "{odd}");
     }
 }

@@ -30,7 +30,7 @@ const LEFT_OUT: [&str; 10] = [
     "unpacked-snapshot",
 ];
 
-/// Keeps the files of the database in `folder`, which nobody else uses; the folder that has them. One that an upgrade of the same
+/// Keeps the files of the database in `folder`, which is locked; the folder that has them. One that an upgrade of the same
 /// version has left when it was cut short stays: the files may have changed since.
 pub(super) fn keep(folder: &Path) -> io::Result<PathBuf> {
     let (kept, unfinished) = (folder.join(FOLDER), folder.join(UNFINISHED));

@@ -15,12 +15,12 @@ use super::quarantine::put_aside;
 use super::strangers::check_ours;
 use super::version::{Program, Written};
 
-/// What is known of a folder that an older version wrote.
+/// Facts about a folder that an older version wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Older {
-    /// The version.
+    /// Version of the program that wrote it.
     pub version: String,
-    /// Where its files are kept. `None` if they cannot be.
+    /// Folder with a copy of its files. `None` if there can be none.
     pub kept: Option<PathBuf>,
 }
 

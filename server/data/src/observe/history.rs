@@ -36,13 +36,13 @@ impl Window {
         ("24h", Window { step: COARSE, count: COARSE_COUNT }),
     ];
 
-    /// Seconds of a step.
+    /// Time from one point to the next.
     pub fn step_seconds(self) -> u64 {
         self.step.as_secs()
     }
 }
 
-/// What is measured at a moment.
+/// Measurements at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gauges {
     pub memory_bytes: u64,
@@ -54,7 +54,7 @@ pub struct Gauges {
 /// A step: rates and percentiles of its time, and the gauges at its end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Its end.
+    /// End of the step.
     pub at: Timestamp,
     pub requests_per_second: f32,
     /// Requests with a status of 500 and more.

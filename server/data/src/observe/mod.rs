@@ -53,7 +53,7 @@ impl std::ops::AddAssign for SearchOutcomes {
 /// Counters of one process. Shared by reference.
 #[derive(Debug)]
 pub struct Observations {
-    /// When the process began.
+    /// Start of the process.
     pub started: SystemTime,
     /// Requests by route.
     pub http: HttpSeries,

@@ -134,7 +134,7 @@ impl StoredError {
         &self.code
     }
 
-    /// What is wrong, for people.
+    /// Sentence for people.
     pub fn message(&self) -> &str {
         &self.message
     }
