@@ -14,10 +14,6 @@ need() { # command, package
 need cc build-essential
 need pkg-config pkg-config
 case $purpose in
-  demo)
-    need curl curl
-    need jq jq
-    ;;
   docs | test)
     [[ $purpose == docs ]] || { need node nodejs && need npm npm; }
     python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use lamina_base::console::{self, Severity};
-use lamina_base::options::{ByteSize, Environment, human_size};
+use lamina_base::options::{ByteSize, human_size};
 use lamina_base::outbound::parse_url;
 use serde_json::json;
 
@@ -25,10 +25,7 @@ pub(crate) fn print(state: &AppState, config_file: Option<&Path>, addresses: &[S
         }
         None => "Disabled".to_owned(),
     };
-    let page = match options.service.env {
-        Environment::Development => "console: /; ",
-        Environment::Production => "",
-    };
+    let page = if options.service.has_console() { "console: /; " } else { "" };
     let lines = [
         ("Configuration file", config_file),
         ("Database path", options.service.db_path.display().to_string()),

@@ -16,7 +16,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let line = Line::parse_from(["lamina", "--db-path", "data.lamina", "--no-analytics"]);
-//! lamina_server::run::serve(line.options, None)?;
+//! lamina_server::run::serve(line.options, run::Ready::Banner(None))?;
 //! # Ok(())
 //! # }
 //! ```
@@ -29,6 +29,7 @@ mod api;
 mod app;
 mod banner;
 mod http;
+pub mod restore;
 pub mod run;
 mod usage_report;
 mod work;

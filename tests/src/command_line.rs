@@ -6,7 +6,6 @@ use std::process::{Command, Output};
 
 use serde_json::json;
 
-use crate::formats::version_of;
 use crate::server::{Server, binary, repository, until};
 
 fn run(arguments: &[&str]) -> Output {
@@ -315,33 +314,6 @@ fn damage_one_segment(data_folder: &Path) {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     std::fs::write(segment, bytes).expect("a writable segment");
-}
-
-#[test]
-fn an_older_database_is_opened_on_request_only() {
-    let mut server = Server::start();
-    server.add("films", json!([{"id": 1}]));
-    assert!(server.terminate().success());
-    let version = server.data_folder().join("VERSION");
-    std::fs::write(&version, version_of("0.0.1", 1)).unwrap();
-    let refused = |options: &[&str]| {
-        let mut command = crate::server::command(server.folder(), &[]);
-        let output = command.args(options).output().expect("the binary starts");
-        assert!(!output.status.success());
-        String::from_utf8_lossy(&output.stderr).into_owned()
-    };
-    assert!(refused(&[]).contains("`--experimental-dumpless-upgrade`"));
-    let server = server.with_other_options(&["--experimental-dumpless-upgrade"]);
-    let task = server.wait_for(1);
-    let details = json!({"upgradeFrom": "v0.0.1", "upgradeTo": format!("v{}", env!("CARGO_PKG_VERSION"))});
-    assert_eq!(
-        (&task["type"], &task["status"], &task["details"]),
-        (&json!("upgradeDatabase"), &json!("succeeded"), &details)
-    );
-    assert_eq!(task["indexUid"], json!(null));
-    assert_eq!(server.document_count("films"), 1);
-    let said = std::fs::read_to_string(&version).unwrap();
-    assert!(said.starts_with(concat!(env!("CARGO_PKG_VERSION"), "\nformat ")), "{said}");
 }
 
 /// Reports whether a process of this system handles SIGTERM.

@@ -109,6 +109,14 @@ fn settings_are_read_and_changed() {
     assert_eq!(get("synonyms"), json!({"film": ["movie"]}));
     printed(&ask(&server, &["settings", "set", "{\"stopWords\": [\"the\"], \"distinctAttribute\": \"year\"}"]));
     assert_eq!((get("stopWords"), get("distinctAttribute")), (json!(["the"]), json!("year")));
+    printed(&ask(&server, &["settings", "add", "filterableAttributes", "title", "year", "title"]));
+    assert_eq!(get("filterableAttributes"), json!(["genre", "year", "title"]));
+    refused(
+        &ask(&server, &["settings", "add", "filterableAttribute", "x"]),
+        "there is no setting `filterableAttribute`",
+    );
+    refused(&ask(&server, &["settings", "add", "typoTolerance", "x"]), "the setting `typoTolerance` is not a list");
+    assert_eq!(ask(&server, &["settings", "add", "stopWords"]).status.code(), Some(2));
     printed(&ask(&server, &["settings", "reset", "stopWords"]));
     assert_eq!(get("stopWords"), json!([]));
     refused(&ask(&server, &["settings", "get", "rankingRule"]), "there is no setting `rankingRule`. Settings are: ");
@@ -202,4 +210,76 @@ fn folders_are_described_for_programs() {
     let repaired = read(&["repair"]);
     assert_eq!((&repaired["whole"], &repaired["indexes"][0]["state"]), (&json!(true), &json!("sound")));
     refused(&run(&["inspect", "absent"]), "there is no database in \"absent\"");
+}
+
+/// Carries out what each refusal advises, and sends the same request again.
+#[test]
+fn refusals_name_the_command_that_ends_them() {
+    let server = films();
+    for search in [
+        &["--filter", "title = Alien"][..],
+        &["--sort", "title:asc"],
+        &["--facets", "title"],
+        &["--with", "distinct=title"],
+        &["--with", "facets=[\"title\"]"],
+    ] {
+        server.set("films", json!({"filterableAttributes": ["genre"], "sortableAttributes": ["year"]}));
+        let arguments = [&["search", "alien"][..], search].concat();
+        let output = ask(&server, &arguments);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success(), "{search:?}");
+        let command = said.split('`').find(|part| part.starts_with("lamina settings add"));
+        let command = command.unwrap_or_else(|| panic!("no command in {said}"));
+        printed(&ask(&server, &command.split(' ').skip(1).collect::<Vec<_>>()));
+        printed(&ask(&server, &arguments));
+    }
+    let said = ask(&server, &["settings", "set", "rankingRules", "[\"word\"]"]);
+    refused(&said, "Valid ranking rules are words, typo,");
+    refused(&said, "boostIf");
+}
+
+#[test]
+fn a_snapshot_is_made_and_restored() {
+    let server = Server::with_options(&["--master-key", "0123456789abcdef"]).with_key("0123456789abcdef");
+    server.add("films", json!([{"id": 1, "title": "Alien"}]));
+    refused(&ask(&server, &["snapshot"]), "Give a key with --api-key");
+    let key = ["--api-key", "0123456789abcdef"];
+    let said = printed(&ask(&server, &[&["snapshot"], &key[..]].concat()));
+    assert!(said.starts_with("made a snapshot (task 1), "), "{said}");
+    let said: Value =
+        serde_json::from_str(&printed(&ask(&server, &[&["snapshot", "--json"], &key[..]].concat()))).expect("JSON");
+    assert_eq!(said, json!({"taskUid": 2, "status": "succeeded"}));
+    refused(&run(&["snapshot", "--url", UNREACHABLE]), "Start a server with `lamina serve`");
+
+    let snapshot = server.folder().join("snapshots/data.snapshot");
+    let snapshot = snapshot.to_str().expect("text");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut other = Server::start();
+    // One that answers can be stopped.
+    other.get("/health").ok();
+    assert!(other.terminate().success());
+    refused(
+        &run(&["restore", snapshot, "--db-path", other.data_folder().to_str().unwrap()]),
+        "database already exists",
+    );
+    std::fs::remove_dir_all(other.data_folder()).unwrap();
+    let database = other.data_folder();
+    let database = database.to_str().expect("text");
+    let said = printed(&run(&["restore", snapshot, "--db-path", database]));
+    assert!(said.contains(&format!("lamina serve --db-path {database}")), "{said}");
+    let other = other.with_other_options(&["--master-key", "0123456789abcdef"]).with_key("0123456789abcdef");
+    assert_eq!(other.document_count("films"), 1);
+
+    let target = folder.path().join("new");
+    let restore = |snapshot: &str| run(&["restore", snapshot, "--db-path", target.to_str().unwrap()]);
+    refused(&restore("absent.snapshot"), "snapshot doesn't exist at `absent.snapshot`");
+    refused(&restore("films.dump"), "lamina serve --import-dump films.dump");
+    refused(&restore(folder.path().to_str().unwrap()), "is not a snapshot: it has no `tasks.sqlite`");
+    let file = folder.path().join("letter.snapshot");
+    std::fs::write(&file, "no archive").unwrap();
+    let error = run(&["restore", file.to_str().unwrap(), "--db-path", target.to_str().unwrap(), "--json"]);
+    let line: Value = serde_json::from_slice(&error.stderr).expect("an object");
+    assert_eq!(line["command"], "restore");
+    assert!(!target.exists(), "nothing is left of what failed");
+    assert_eq!(run(&["restore", snapshot]).status.code(), Some(2), "where to?");
 }

@@ -171,8 +171,15 @@ fn the_page_is_for_development() {
     let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
     assert!(policy.starts_with("default-src 'none'; connect-src 'self'; style-src 'sha256-"), "{policy}");
     assert!(page.text().unwrap().contains("<title>Lamina</title>"));
-    let server = Server::with_options(&["--env", "production", "--master-key", "a key of sixteen bytes"]);
+    let mut server = Server::with_options(&["--env", "production", "--master-key", "a key of sixteen bytes"]);
     assert_eq!(server.get("/").ok(), json!({"status": "Lamina is running"}));
+    assert!(server.terminate().success());
+    let server =
+        server.with_other_options(&["--env", "production", "--master-key", "a key of sixteen bytes", "--console"]);
+    let page = server.request(Method::GET, "/").send().expect("an answer");
+    assert!(page.text().unwrap().contains("<title>Lamina</title>"));
+    server.get("/stats").refused(401, "missing_authorization_header");
+    server.get("/stats/history").refused(401, "missing_authorization_header");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use tokio_rustls::rustls::{
     ClientConfig, ClientConnection, DigitallySignedStruct, Error, HandshakeKind, SignatureScheme, Stream,
 };
 
-use crate::server::{command, launch};
+use crate::server::{binary, command, launch};
 
 /// For answers: more than any takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -109,6 +109,57 @@ fn a_server_with_a_certificate_speaks_only_https() {
         assert!(server.health(&stranger).is_err(), "no authority vouches for the certificate");
         let plain = Client::builder().no_proxy().timeout(PATIENCE).build().unwrap();
         assert!(plain.get(format!("http://localhost:{}/health", server.port)).send().is_err());
+    }
+}
+
+/// Every command that speaks to a server, with the options that end it soon.
+const COMMANDS: [&[&str]; 7] = [
+    &["search", "x", "-i", "films"],
+    &["settings", "get", "-i", "films"],
+    &["settings", "add", "sortableAttributes", "year", "-i", "films"],
+    &["snapshot"],
+    &["import", "-i", "films", "films.ndjson"],
+    &["evaluate", "questions.ndjson", "-i", "films"],
+    &["mcp"],
+];
+
+#[test]
+fn commands_trust_the_authority_that_they_are_given() {
+    let authority = Authority::new();
+    let server = TlsServer::start(&authority, &[]);
+    authority.write("films.ndjson", "{\"id\": 1, \"title\": \"Alien\"}\n");
+    authority.write("questions.ndjson", "{\"q\": \"alien\", \"relevant\": {\"1\": 1}}\n");
+    authority.write("none.pem", "no certificate");
+    let root = authority.path("root.pem");
+    let url = format!("https://localhost:{}", server.port);
+    let run = |command: &[&str], options: &[&str]| {
+        let mut process = std::process::Command::new(binary());
+        process.args(command).args(["--url", &url]).args(options).current_dir(authority.folder.path());
+        let output = process.stdin(Stdio::null()).output().expect("the binary starts");
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let mut others = COMMANDS.to_vec();
+    others.retain(|command| command[0] != "import");
+    // What it imports is there for the others.
+    assert!(run(COMMANDS[4], &["--cacert", root.to_str().unwrap()]).0);
+    for command in others.into_iter().filter(|command| *command != ["mcp"]) {
+        let (succeeded, said) = run(command, &[]);
+        assert!(!succeeded, "{command:?}");
+        assert!(said.contains("with --cacert (SVC_CACERT)"), "{command:?}: {said}");
+        for trusting in [&["--cacert", root.to_str().unwrap()][..], &["--insecure"]] {
+            let (succeeded, said) = run(command, trusting);
+            assert!(succeeded, "{command:?} {trusting:?}: {said}");
+        }
+    }
+    for command in COMMANDS {
+        for (file, reason) in [("absent.pem", "No such file"), ("none.pem", "it has no certificate")] {
+            let (succeeded, said) = run(command, &["--cacert", file]);
+            assert!(!succeeded, "{command:?}");
+            assert!(said.contains(reason), "{command:?}: {said}");
+            assert!(said.contains(file), "{command:?}: {said}");
+        }
+        let (_, said) = run(command, &["--insecure", "--cacert", "root.pem"]);
+        assert!(said.contains("cannot be used with"), "{command:?}: {said}");
     }
 }
 

@@ -30,6 +30,7 @@ pub mod options;
 pub mod outbound;
 pub mod plural;
 pub mod process_limits;
+pub mod process_stats;
 pub mod secret;
 pub mod stopping;
 pub mod stored_names;

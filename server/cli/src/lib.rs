@@ -14,7 +14,9 @@
 
 pub mod build;
 pub mod command_line;
+pub mod demo;
 pub mod inspect;
 pub mod repair;
+pub mod restore;
 pub mod store_command;
 pub mod verify;

@@ -9,9 +9,9 @@ use lamina_base::memory::Counting;
 use lamina_base::options::LogsMode;
 use lamina_base::{bus_error, console};
 use lamina_cli::command_line::{self, Command, OptionsError};
-use lamina_cli::{build, inspect, repair, store_command, verify};
+use lamina_cli::{build, demo, inspect, repair, restore, store_command, verify};
 use lamina_client::{commands, evaluate, import};
-use lamina_server::run;
+use lamina_server::run::{self, Ready};
 use lamina_sync as sync;
 
 #[global_allocator]
@@ -30,10 +30,13 @@ fn main() -> ExitCode {
         console::say(Severity::Warning, message);
     }
     match cli.command {
+        Some(Command::Demo(args)) => demo::run(&args),
         Some(Command::Import(args)) => import::run(&args),
         Some(Command::Build(args)) => build::run(&args),
         Some(Command::Search(args)) => commands::search(&args),
         Some(Command::Settings(args)) => commands::settings(&args),
+        Some(Command::Snapshot(args)) => commands::snapshot(&args),
+        Some(Command::Restore(args)) => restore::run(&args),
         Some(Command::Evaluate(args)) => evaluate::run(&args),
         Some(Command::Mcp(args)) => commands::mcp(&args),
         Some(Command::Sync(args)) => sync::run(&args),
@@ -43,7 +46,7 @@ fn main() -> ExitCode {
         Some(Command::Store(args)) => store_command::run(&args),
         Some(Command::Completions { shell }) => printed(command_line::completions(shell)),
         Some(Command::Manual) => printed(command_line::manual()),
-        None => match run::serve(cli.options, config_file.as_deref()) {
+        None => match run::serve(cli.options, Ready::Banner(config_file)) {
             Ok(code) => code,
             Err(error) => {
                 console::say(Severity::Error, format_args!("{error}"));

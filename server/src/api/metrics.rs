@@ -1,9 +1,11 @@
 //! `/metrics`: the state of the server for Prometheus.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use lamina_base::error::{ApiError, ApiResult};
 use lamina_base::memory::resident;
+use lamina_base::process_stats::ProcessStats;
 use lamina_base::timestamp::Timestamp;
 use lamina_data::access::Action;
 use lamina_data::features::Feature;
@@ -39,6 +41,16 @@ fn page(state: &AppState) -> ApiResult<String> {
     state.observations.http.write(&mut page);
     let degraded = state.observations.degraded_searches();
     page.gauge("degraded_search_requests", "Searches that reached their time limit.", degraded);
+    page.counter(
+        "searches_without_hits_total",
+        "Searches that no document matched.",
+        state.observations.searches_without_hits(),
+    );
+    page.counter(
+        "slow_searches_total",
+        "Searches that took longer than `--slow-search-ms`.",
+        state.observations.slow.count(),
+    );
     // Nothing here is personalised, and there are no chats: dashboards of other servers find their series all the same.
     page.gauge("personalized_search_requests", "Personalized searches.", 0);
     for (name, help) in [
@@ -56,12 +68,35 @@ fn page(state: &AppState) -> ApiResult<String> {
     }
     searches(state, &mut page);
     tasks(state, &mut page)?;
+    process(state, &mut page);
+    Ok(page.finish())
+}
+
+/// Adds the figures of the process, under the names that clients of Prometheus give them.
+fn process(state: &AppState, page: &mut Exposition) {
     if let Some(memory) = resident() {
         let help = "Memory of the process in RAM, in bytes, with the pages of indexes that the system can take back.";
-        page.process_gauge("resident_memory_bytes", help, memory.all_bytes);
+        page.of_process("resident_memory_bytes", Kind::Gauge, help, memory.all_bytes);
         page.gauge("heap_bytes", "Memory of the process that no file backs, in bytes.", memory.heap_bytes);
     }
-    Ok(page.finish())
+    let stats = ProcessStats::read();
+    if let Some(seconds) = stats.cpu_seconds {
+        page.of_process("cpu_seconds_total", Kind::Counter, "Time on all cores since the start, in seconds.", seconds);
+    }
+    if let Some(count) = stats.open_files {
+        page.of_process("open_fds", Kind::Gauge, "Open file descriptors.", count);
+    }
+    if let Some(count) = stats.open_files_max {
+        page.of_process("max_fds", Kind::Gauge, "Maximum number of open file descriptors.", count);
+    }
+    let started = state.observations.started;
+    let since = started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+    page.of_process("start_time_seconds", Kind::Gauge, "Start of the process, in seconds since 1970.", since);
+    let uptime = started.elapsed().unwrap_or_default().as_secs_f64();
+    page.gauge("uptime_seconds", "Time since the start of the process.", uptime);
+    page.family("build_info", Kind::Gauge, "1, with the version and the commit of the program as labels.");
+    let commit = option_env!("LAMINA_COMMIT_SHA").unwrap_or("unknown");
+    page.sample("build_info", &[("version", &env!("CARGO_PKG_VERSION")), ("commit", &commit)], 1);
 }
 
 fn indexes(state: &AppState, page: &mut Exposition) -> ApiResult<()> {

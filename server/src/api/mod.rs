@@ -13,6 +13,7 @@ mod fields;
 mod generations;
 mod health;
 mod hidden_names;
+mod history;
 mod html;
 mod indexes;
 mod keys;
@@ -29,8 +30,10 @@ mod render;
 mod replicas;
 mod rerank;
 mod rules;
+mod sample;
 mod search;
 mod settings;
+mod slow_searches;
 mod stats;
 mod table;
 mod task_streams;
@@ -53,6 +56,7 @@ use crate::app::AppState;
 use crate::http::json_answer;
 use crate::http::requests::{Replication, accepted, metadata};
 
+pub(crate) use history::end_step;
 pub(crate) use table::ROUTES;
 
 /// Registers a task and answers 202 with its short form.

@@ -8,8 +8,8 @@ use warp::reply::Response;
 use super::openapi::tags::{DOCUMENTS, INDEXES, KEYS, MODELS, SEARCH, SERVER, SETTINGS, TASKS, WEBHOOKS};
 use super::{
     aliases, backups, changes, chats, docs, documents, experimental_features, export, fields, generations, health,
-    indexes, keys, logs, mcp, metrics, multi_search, network, openapi, page, render, replicas, rules, search, settings,
-    stats, task_streams, tasks, webhooks,
+    history, indexes, keys, logs, mcp, metrics, multi_search, network, openapi, page, render, replicas, rules, sample,
+    search, settings, stats, task_streams, tasks, webhooks,
 };
 use crate::http::json_text;
 use crate::http::requests::Request;
@@ -22,6 +22,8 @@ pub(crate) const ROUTES: Table = Table(&[
     (SERVER, &[DESCRIPTION]),
     (SERVER, docs::ROUTES),
     (SERVER, stats::OF_SERVER),
+    (SERVER, history::ROUTES),
+    (SERVER, sample::ROUTES),
     (INDEXES, stats::OF_INDEX),
     (INDEXES, indexes::ROUTES),
     (INDEXES, fields::ROUTES),

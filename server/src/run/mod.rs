@@ -5,13 +5,15 @@ mod expiring;
 mod opening;
 mod remembering;
 mod replicating;
+mod sampling;
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use lamina_base::console::{self, Severity};
 use lamina_base::options::{
     self, MasterKeyError, Options, OutboundRequests, Unprotected, check_master_key, core_count, suggested_master_key,
 };
@@ -20,7 +22,7 @@ use lamina_base::process_limits::{connections_max, raise_open_files};
 use lamina_base::stopping::Stopping;
 use lamina_base::{crash_mark, logs, memory};
 use lamina_data::access::KeyStore;
-use lamina_data::instance::{InstanceError, VERSION, check_ours};
+use lamina_data::instance::{Instance, InstanceError, Older, VERSION, check_ours};
 use lamina_data::tasks::{Content, NewTask, Stage, StoreError, TaskQueue};
 use lamina_data::webhooks::{Deliveries, Webhook, Webhooks};
 use lamina_engine::index::embedding::EmbedderProvider;
@@ -51,6 +53,7 @@ use expiring::remove_expired;
 use opening::open_instance;
 use remembering::{keep_queries, save_queries};
 use replicating::{Replicating, prepare, replicate, settle_role};
+use sampling::keep_history;
 
 /// Threads that serve connections hand all work to others. Where there are as many as cores they mostly wake each other.
 const CORES_PER_CONNECTION_THREAD: usize = 2;
@@ -127,11 +130,28 @@ fn name_port(address: &mut String, addresses: &[SocketAddr]) {
     }
 }
 
+/// Message to a user that the server is ready.
+pub enum Ready {
+    /// The banner, with the configuration file that was read.
+    Banner(Option<PathBuf>),
+    /// A call with the address, instead of the banner. Requests to it are answered soon.
+    Call(Box<dyn FnOnce(SocketAddr)>),
+}
+
+impl Ready {
+    fn announce(self, state: &AppState, addresses: &[SocketAddr]) {
+        match self {
+            Ready::Banner(config_file) => banner::print(state, config_file.as_deref(), addresses),
+            Ready::Call(call) => call(addresses[0]),
+        }
+    }
+}
+
 /// Serves until SIGTERM or SIGINT. Blocks.
 ///
 /// # Errors
 /// When the server cannot start; nothing was served then.
-pub fn serve(mut options: Options, config_file: Option<&Path>) -> Result<ExitCode, ServeError> {
+pub fn serve(mut options: Options, ready: Ready) -> Result<ExitCode, ServeError> {
     let warning = check_master_key(options.service.env, options.service.master_key.as_deref())
         .map_err(|error| ServeError::MasterKey(error, suggested_master_key()))?;
     memory::bound_free_memory(options::usable_memory_bytes());
@@ -171,7 +191,7 @@ pub fn serve(mut options: Options, config_file: Option<&Path>) -> Result<ExitCod
     let scheduler = start_scheduler(&options, &opened)?;
     let state = Arc::new(AppState::new(options, opened));
     let replicating = replicate(&state, prepared).map_err(|error| ServeError::Replication(error.to_string()))?;
-    banner::print(&state, config_file, &addresses);
+    ready.announce(&state, &addresses);
     warn(&state, warning);
     let background = Background::start(&state, scheduler, deliveries, replicating)?;
     let (status, stopping) = runtime.block_on(async {
@@ -208,16 +228,31 @@ fn open(options: &Options) -> Result<Opened, ServeError> {
     let queue = TaskQueue::new(store)
         .with_delay_max(options.indexing.queue_delay_max())
         .after_abort(crash_mark::watch(&options.service.db_path)?);
-    let (instance, queue, replication) = (Arc::new(instance), Arc::new(queue), Replication::at_start(at_start).into());
     if let Some(older) = instance.older_version() {
-        let upgrade = Content::UpgradeDatabase { from: older.to_owned(), to: VERSION.to_owned() };
-        queue.enqueue_now(NewTask::global(upgrade))?;
-        // After the task: a crash in between leads to a second one, not to none.
-        instance.set_version()?;
+        upgrade(&instance, older, &queue, at_start.role)?;
     }
+    let (instance, queue, replication) = (Arc::new(instance), Arc::new(queue), Replication::at_start(at_start).into());
     let keys = KeyStore::open(queue.store().connect()?, options.service.master_key.as_deref())?;
     let webhooks = Arc::new(Webhooks::open(queue.store().connect()?, task_webhook(&options.outbound))?);
     Ok(Opened { instance, queue, outbound, embedders, keys, webhooks, replication })
+}
+
+/// Makes the database one of this version. A replica has no tasks of its own; its indexes are those of the writer.
+fn upgrade(instance: &Instance, older: &Older, queue: &TaskQueue, role: Role) -> Result<(), ServeError> {
+    let from = &older.version;
+    if role != Role::Replica {
+        let upgrade = Content::UpgradeDatabase { from: from.clone(), to: VERSION.to_owned() };
+        queue.enqueue_now(NewTask::global(upgrade))?;
+    }
+    // After the task: a crash in between leads to a second one, not to none.
+    instance.set_version()?;
+    let way_back = match &older.kept {
+        Some(kept) => format!("{} has its earlier files until the next start", kept.display()),
+        None => "no copy of its earlier files could be kept".to_owned(),
+    };
+    let folder = instance.folder().display();
+    console::say(Severity::Info, format_args!("upgraded {folder} from version {from} to {VERSION}; {way_back}"));
+    Ok(())
 }
 
 /// From here on, tasks are carried out.
@@ -323,6 +358,7 @@ impl Background {
         schedule_snapshots(state);
         remove_expired(state);
         keep_queries(state);
+        keep_history(state);
         Ok(Background { scheduler, deliveries, scrubbing, replicating, reports: report(state) })
     }
 

@@ -61,7 +61,7 @@ const SERVER_FLOORS: [(&[&str], bool); 5] = [
     (&["http"], false),
     (&["api"], false),
     // The life of the process.
-    (&["banner", "run", "usage_report"], true),
+    (&["banner", "restore", "run", "usage_report"], true),
 ];
 
 /// Files beside the floors, at most.

@@ -9,8 +9,25 @@ const WIRE: &str = "server/protocol/src/wire/settings/";
 const ELSEWHERE: [(&str, &[&str]); 12] = [
     // Examples of bodies, and tools of MCP.
     ("searchableAttributes", &["server/src/api/settings.rs"]),
-    ("filterableAttributes", &["server/src/api/settings.rs", "server/protocol/src/mcp/fields.rs"]),
-    ("sortableAttributes", &["server/src/api/settings.rs", "server/protocol/src/mcp/fields.rs"]),
+    (
+        "filterableAttributes",
+        &[
+            "server/src/api/settings.rs",
+            "server/protocol/src/mcp/fields.rs",
+            // Commands that refusals advise, and the settings of the sample.
+            "server/base/src/engine_errors/sentence.rs",
+            "server/src/api/sample.rs",
+        ],
+    ),
+    (
+        "sortableAttributes",
+        &[
+            "server/src/api/settings.rs",
+            "server/protocol/src/mcp/fields.rs",
+            "server/base/src/engine_errors/sentence.rs",
+            "server/src/api/sample.rs",
+        ],
+    ),
     ("synonyms", &["server/src/api/settings.rs"]),
     ("searchCutoffMs", &["server/base/src/engine_errors/search.rs"]),
     ("facetSearch", &["server/protocol/src/wire/settings/parts.rs", "server/src/api/fields.rs"]),

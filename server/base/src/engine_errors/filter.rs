@@ -6,7 +6,7 @@ use lamina_engine::condition::{ConditionError, OutOfTime, UnknownName};
 use lamina_engine::filter::{CONDITIONS_MAX, CoordinatesError, FilterError, FilterErrorKind, Location, VALUES_MAX};
 use lamina_engine::index::settings::FilterableFeatures;
 
-use super::sentence::{Sentence, each_quoted};
+use super::sentence::{FILTERABLE, Sentence, adds, each_quoted};
 
 impl Sentence for FilterError {
     /// Ends with a new line and the place, when the text is known. Line breaks of the filter are escaped before it.
@@ -221,7 +221,9 @@ impl fmt::Display for ShownCondition<'_> {
                 } else {
                     write!(f, "Available filterable attribute patterns are: {}.", each_quoted(available))?;
                 }
-                write!(f, "\n{at}")
+                // Two names of which either will do.
+                let attribute = attribute.strip_suffix("/_geojson").unwrap_or(attribute);
+                write!(f, " {}\n{at}", adds(FILTERABLE, [attribute]))
             }
             ConditionError::OperatorNotAllowed { attribute, operator, rule, features } => {
                 let family = if features.filter.equality { "comparison" } else { "equality" };

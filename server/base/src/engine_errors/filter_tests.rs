@@ -181,16 +181,19 @@ fn refusal(filterable: Value, filter: &str) -> String {
 fn fields_must_be_filterable() {
     assert_eq!(
         refusal(json!([]), "many = Glass"),
-        "Attribute `many` is not filterable. This index does not have configured filterable attributes.\n1:5 many = Glass"
+        "Attribute `many` is not filterable. This index does not have configured filterable attributes. \
+         `lamina settings add filterableAttributes many` changes that.\n1:5 many = Glass"
     );
     assert_eq!(
         refusal(json!(["title", { "attributePatterns": ["cat_*", "a"] }]), "title = 1 OR NOT many = Glass"),
-        "Attribute `many` is not filterable. Available filterable attribute patterns are: `a`, `cat_*`, `title`.\n\
+        "Attribute `many` is not filterable. Available filterable attribute patterns are: `a`, `cat_*`, `title`. \
+         `lamina settings add filterableAttributes many` changes that.\n\
          18:22 title = 1 OR NOT many = Glass"
     );
     assert_eq!(
         refusal(json!(["title"]), "_geoRadius(1, 2, 3)"),
-        "Attribute `_geo/_geojson` is not filterable. Available filterable attribute patterns are: `title`.\n\
+        "Attribute `_geo/_geojson` is not filterable. Available filterable attribute patterns are: `title`. \
+         `lamina settings add filterableAttributes _geo` changes that.\n\
          1:20 _geoRadius(1, 2, 3)"
     );
     assert!(refusal(json!(["geo"]), "_geoPolygon([0,0],[0,1],[1,1])").starts_with("Attribute `_geojson` is not"));

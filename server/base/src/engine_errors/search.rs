@@ -7,7 +7,7 @@ use lamina_engine::query::resolve::NotSearchable;
 use lamina_engine::search::{Limit, SearchError};
 use lamina_engine::sort::SortError;
 
-use super::sentence::{Sentence, joined};
+use super::sentence::{FILTERABLE, SORTABLE, Sentence, adds, joined};
 
 /// A limit that was met, as answers show it.
 pub fn limit_name(limit: Limit) -> &'static str {
@@ -26,8 +26,9 @@ impl Sentence for SearchError {
             SearchError::Boost(error) => error.sentence(),
             SearchError::SearchOn(error) => error.sentence(),
             SearchError::NotDistinct { attribute, available } => format!(
-                "Attribute `{attribute}` is not filterable and thus, cannot be used as distinct attribute. {}",
-                filterable(available)
+                "Attribute `{attribute}` is not filterable and thus, cannot be used as distinct attribute. {} {}",
+                filterable(available),
+                adds(FILTERABLE, [&**attribute])
             ),
             SearchError::UnknownEmbedder { name } => format!("Cannot find embedder with name `{name}`."),
             SearchError::VectorDimensions { expected, found } => {
@@ -43,7 +44,8 @@ impl Sentence for BoostError {
         match self {
             BoostError::NotReadable { attribute, available } => format!(
                 "Attribute `{attribute}` is neither filterable nor sortable, so boosts cannot read it: add it to \
-                 `sortableAttributes` or `filterableAttributes`.{}",
+                 `sortableAttributes` or `filterableAttributes`. {}{}",
+                adds(SORTABLE, [&**attribute]),
                 if available.is_empty() {
                     String::new()
                 } else {
@@ -95,7 +97,7 @@ impl Sentence for SortError {
                 } else {
                     format!("Available sortable attributes are: `{}`.", joined(available))
                 };
-                format!("Attribute `{attribute}` is not sortable. {offer}")
+                format!("Attribute `{attribute}` is not sortable. {offer} {}", adds(SORTABLE, [&**attribute]))
             }
             other => other.to_string(),
         }
@@ -112,7 +114,8 @@ impl Sentence for FacetError {
                 } else {
                     format!("Patterns `{names}` are not filterable.")
                 };
-                format!("Invalid facet distribution: {refused} {}", filterable(available))
+                let mended = adds(FILTERABLE, patterns.iter().map(String::as_str));
+                format!("Invalid facet distribution: {refused} {} {mended}", filterable(available))
             }
             FacetError::TooManyBuckets { facet, most } => format!(
                 "Invalid facet distribution: the histogram of `{facet}` has more than {most} buckets with documents, which \
@@ -143,10 +146,9 @@ impl Sentence for FacetSearchError {
         };
         match self {
             FacetSearchError::Disabled => "The facet search is disabled for this index".to_owned(),
-            FacetSearchError::NotFacetSearchable { attribute, available } => format!(
-                "{} To make it facet-searchable add it to the `filterableAttributes` index settings.",
-                not_searchable(attribute, available)
-            ),
+            FacetSearchError::NotFacetSearchable { attribute, available } => {
+                format!("{} {}", not_searchable(attribute, available), adds(FILTERABLE, [&**attribute]))
+            }
             FacetSearchError::FeatureDisabled { attribute, rule, available } => format!(
                 "{} Note: this attribute matches rule #{rule} in `filterableAttributes`, but this rule does not enable \
                  facetSearch.\nHint: enable facetSearch in rule #{rule} by adding `\"facetSearch\": true` to the \
@@ -186,22 +188,26 @@ mod tests {
             let available = AvailableAttributes::sortable(settings);
             SortError::NotSortable { attribute: "x".to_owned(), available }.sentence()
         };
-        assert_eq!(unsortable(&listed), "Attribute `x` is not sortable. Available sortable attributes are: `a, id`.");
+        assert_eq!(
+            unsortable(&listed),
+            "Attribute `x` is not sortable. Available sortable attributes are: `a, id`. `lamina settings add sortableAttributes x` changes that."
+        );
         assert_eq!(
             unsortable(&Settings::default()),
-            "Attribute `x` is not sortable. This index does not have configured sortable attributes."
+            "Attribute `x` is not sortable. This index does not have configured sortable attributes. `lamina settings add \
+             sortableAttributes x` changes that."
         );
         let available = AvailableAttributes::filterable(&listed);
         assert_eq!(
             FacetError::NotFilterable { patterns: vec!["x".to_owned()], available }.sentence(),
             "Invalid facet distribution: Pattern `x` is not filterable. Available filterable attributes patterns are: \
-             `genres, title`."
+             `genres, title`. `lamina settings add filterableAttributes x` changes that."
         );
         let (patterns, available) = (vec!["a".to_owned(), "b".to_owned()], AvailableAttributes::default());
         assert_eq!(
             FacetError::NotFilterable { patterns, available }.sentence(),
             "Invalid facet distribution: Patterns `a, b` are not filterable. This index does not have configured \
-             filterable attributes."
+             filterable attributes. `lamina settings add filterableAttributes a b` changes that."
         );
         let available = AvailableAttributes::searchable(&listed);
         assert_eq!(
@@ -212,7 +218,7 @@ mod tests {
         assert_eq!(
             FacetSearchError::NotFacetSearchable { attribute: "x".to_owned(), available }.sentence(),
             "Attribute `x` is not facet-searchable. Available facet-searchable attributes patterns are: `genres, title`. \
-             To make it facet-searchable add it to the `filterableAttributes` index settings."
+             `lamina settings add filterableAttributes x` changes that."
         );
     }
 

@@ -17,6 +17,10 @@ pub struct Logging {
     #[arg(long, default_value = "human", value_name = "MODE")]
     pub experimental_logs_mode: LogsMode,
 
+    /// Log a warning about each search that takes this long, in milliseconds, with its words; at most one a second. 0: none.
+    #[arg(long, default_value = "1000", value_name = "MS", value_parser = super::count_or_none::<u64>)]
+    pub slow_search_ms: u64,
+
     /// Serve metrics for Prometheus at `GET /metrics`.
     #[arg(long, action = ArgAction::SetTrue)]
     pub metrics: bool,

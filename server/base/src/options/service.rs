@@ -39,6 +39,10 @@ pub struct Service {
     #[arg(long, default_value = "development")]
     pub env: Environment,
 
+    /// Serve the console at `GET /` in production, too. The page holds no data; it asks for a key, and shows what the key may see.
+    #[arg(long, action = ArgAction::SetTrue)]
+    console: bool,
+
     /// Configuration file. Without this option, `./config.toml` is read if it exists.
     #[arg(long, value_name = "FILE")]
     pub config_file_path: Option<PathBuf>,
@@ -62,8 +66,12 @@ pub struct Service {
     #[arg(long, value_name = "URL", value_parser = address_or_nothing)]
     pub error_docs_url: Option<String>,
 
-    /// Upgrade a database of an older version, with a task that checks all of it. The old version cannot open it
-    /// afterwards: make a dump first.
+    /// Refuse a database of an older version. Without this option, the start upgrades it, keeps its earlier files in
+    /// `before-upgrade` until the next start, and checks all of it with a task.
+    #[arg(long, action = ArgAction::SetTrue)]
+    no_upgrade: bool,
+
+    /// Upgrade in spite of `--no-upgrade`. Meilisearch needs this option for an upgrade.
     #[arg(long, action = ArgAction::SetTrue)]
     experimental_dumpless_upgrade: bool,
 
@@ -91,9 +99,14 @@ impl Service {
         self.http_payload_size_limit.bytes()
     }
 
+    /// Reports whether the console is served.
+    pub fn has_console(&self) -> bool {
+        self.console || self.env == Environment::Development
+    }
+
     /// Reports whether a database of an older version is upgraded to this version.
     pub fn upgrades(&self) -> bool {
-        self.experimental_dumpless_upgrade || self.upgrade_db
+        !self.no_upgrade || self.experimental_dumpless_upgrade || self.upgrade_db
     }
 
     /// Returns the address to which spans of requests are sent, if there is one.

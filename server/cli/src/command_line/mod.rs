@@ -19,7 +19,7 @@ pub use config_file::ConfigFileError;
 pub use early::asks_for_json;
 pub use paper::{completions, manual};
 
-use crate::{build, inspect, repair, store_command, verify};
+use crate::{build, demo, inspect, repair, restore, store_command, verify};
 
 /// The command line of `lamina`.
 #[derive(Debug, Parser)]
@@ -47,6 +47,8 @@ pub struct Cli {
 /// Commands besides serving.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Start a server on this machine with 4,000 films to search.
+    Demo(demo::DemoArgs),
     /// Load files of documents into an index of a running server.
     Import(import::Args),
     /// Make an index of files offline, for a server to attach.
@@ -61,6 +63,10 @@ pub enum Command {
     Mcp(commands::McpArgs),
     /// Keep indexes in sync with PostgreSQL tables.
     Sync(sync::SyncArgs),
+    /// Make a snapshot of the database of a running server.
+    Snapshot(commands::SnapshotArgs),
+    /// Make a database folder out of a snapshot.
+    Restore(restore::RestoreArgs),
     /// Print what a database folder holds.
     ///
     /// Indexes, segments, sections, the postings of a word, the words of a document.

@@ -72,6 +72,7 @@ const VALUES: [(&str, &str); 77] = [
     ("durability_timeout", "11s"),
     ("public_url", "https://search.example.org"),
     ("max_lag", "30s"),
+    ("slow_search_ms", "250"),
     ("experimental_search_queue_size", "12"),
     ("experimental_nb_searches_per_core", "9"),
     ("experimental_drop_search_after", "3m"),

@@ -335,9 +335,10 @@ fn a_role_takes_the_place_of_keys() {
 }
 
 #[test]
-fn an_upgrade_has_two_names() {
-    assert!(!options(None, &[]).service.upgrades());
+fn an_upgrade_is_made_unless_it_is_refused() {
+    assert!(options(None, &[]).service.upgrades());
+    assert!(!options(None, &["--no-upgrade"]).service.upgrades());
     for name in ["--experimental-dumpless-upgrade", "--upgrade-db"] {
-        assert!(options(None, &[name]).service.upgrades());
+        assert!(options(None, &["--no-upgrade", name]).service.upgrades(), "{name}");
     }
 }

@@ -1,15 +1,16 @@
 //! The HTTP client of all commands that speak to a running server: its address, a key, and errors that say what to do.
 
 mod reach;
+mod task;
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use lamina_base::backoff::TASK;
 use lamina_base::outbound::{NoCaCertificates, with_ca_certificates};
 use reqwest::header::LOCATION;
 use reqwest::redirect::{Attempt, Policy};
-use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
+use reqwest::{Certificate, Method, RequestBuilder, Response, StatusCode, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -38,6 +39,19 @@ pub struct ServerArgs {
     /// An API key that allows the request.
     #[arg(long, env = "SVC_API_KEY", value_name = "KEY", hide_env_values = true)]
     pub(crate) api_key: Option<String>,
+    /// File with the certificate of an authority (PEM) that signed the server's, besides those that this machine trusts.
+    #[arg(long, env = "SVC_CACERT", value_name = "FILE")]
+    cacert: Option<PathBuf>,
+    /// Accept any certificate of the server: what is sent, the key too, may be read by others.
+    #[arg(long, conflicts_with = "cacert")]
+    insecure: bool,
+}
+
+impl ServerArgs {
+    /// A server that needs no key.
+    pub fn at(url: String) -> ServerArgs {
+        ServerArgs { url, api_key: None, cacert: None, insecure: false }
+    }
 }
 
 /// Reason why a command got no usable response.
@@ -48,6 +62,8 @@ pub enum ClientError {
     Address { url: String, reason: String },
     #[error(transparent)]
     NoCaCertificates(#[from] NoCaCertificates),
+    #[error("{path}: {reason}. --cacert (SVC_CACERT) takes a file of certificates in PEM form", path = path.display())]
+    CaCertificate { path: PathBuf, reason: String },
     #[error("the HTTP client cannot be set up: {0}")]
     Setup(reqwest::Error),
     #[error("the asynchronous runtime cannot be started: {0}")]
@@ -110,6 +126,7 @@ impl Client {
         if !matches!(base.scheme(), "http" | "https") {
             return Err(address("it must start with http:// or https://".into()));
         }
+        let own = server.cacert.as_deref().map(certificates).transpose()?.unwrap_or_default();
         let (http, has_ca_certificates) = with_ca_certificates(|has| {
             let builder = reqwest::Client::builder()
                 .connect_timeout(CONNECT_TIME)
@@ -117,10 +134,13 @@ impl Client {
                     |attempt| if leads_elsewhere(&attempt) { attempt.stop() } else { attempt.follow() },
                 ))
                 .user_agent(concat!("lamina/", env!("CARGO_PKG_VERSION")));
-            if has { builder.build() } else { builder.tls_certs_only([]).build() }
+            let builder = builder.tls_danger_accept_invalid_certs(server.insecure);
+            let own = own.iter().cloned();
+            if has { builder.tls_certs_merge(own).build() } else { builder.tls_certs_only(own).build() }
         })
         .map_err(ClientError::Setup)?;
-        if !has_ca_certificates && base.scheme() == "https" {
+        let needs_certificates = base.scheme() == "https" && own.is_empty() && !server.insecure;
+        if !has_ca_certificates && needs_certificates {
             return Err(NoCaCertificates.into());
         }
         Ok(Client { http, base, api_key: server.api_key.clone() })
@@ -163,18 +183,6 @@ impl Client {
         self.answer(response).await
     }
 
-    /// Waits for the end of a task, and returns it.
-    pub(crate) async fn ended(&self, task_uid: u64) -> Result<Value, ClientError> {
-        let mut pauses = TASK;
-        loop {
-            let task = self.call(Method::GET, self.route(&["tasks", &task_uid.to_string()]), None).await?;
-            if !is_open(&task) {
-                return Ok(task);
-            }
-            tokio::time::sleep(pauses.next_pause()).await;
-        }
-    }
-
     /// Returns what an answer says, as JSON; null where it says nothing.
     ///
     /// # Errors
@@ -203,14 +211,17 @@ impl Client {
     }
 }
 
-/// Reports whether a task has not ended.
-pub(crate) fn is_open(task: &Value) -> bool {
-    matches!(task["status"].as_str(), Some("enqueued" | "processing"))
-}
-
 /// Reports whether a server that responds with this is only busy. With 500 it has an error of its own, which stays.
 pub fn is_busy(status: StatusCode) -> bool {
     matches!(status.as_u16(), 408 | 429 | 502 | 503 | 504)
+}
+
+/// Reads the certificates of a file, of which there must be one.
+fn certificates(path: &Path) -> Result<Vec<Certificate>, ClientError> {
+    let failed = |reason: String| ClientError::CaCertificate { path: path.to_owned(), reason };
+    let text = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+    let read = Certificate::from_pem_bundle(&text).map_err(|error| failed(innermost(&error)))?;
+    if read.is_empty() { Err(failed("it has no certificate".to_owned())) } else { Ok(read) }
 }
 
 /// Runs what a command does, to its end.
@@ -270,7 +281,7 @@ mod tests {
     use super::*;
 
     fn client(url: &str) -> Result<Client, ClientError> {
-        Client::new(&ServerArgs { url: url.to_owned(), api_key: None })
+        Client::new(&ServerArgs::at(url.to_owned()))
     }
 
     #[test]

@@ -34,16 +34,18 @@ fn about_tls(error: &rustls::Error) -> &'static str {
     match error {
         InvalidCertificate(UnknownIssuer) => {
             "No authority that this machine trusts has signed the server's certificate: name a file with that of its \
-             authority in the variable SSL_CERT_FILE, or add it to the system"
+             authority with --cacert (SVC_CACERT), or add it to the system. For a try, --insecure accepts any"
         }
         InvalidCertificate(NotValidForName | NotValidForNameContext { .. }) => {
-            "The server's certificate is for another name: use a name in --url that it has"
+            "The server's certificate is for another name: use a name in --url that it has. For a try, --insecure accepts any"
         }
         InvalidCertificate(Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. }) => {
             "The server's certificate is not valid today: renew it, or set the clock of this machine"
         }
         InvalidMessage(_) => "What listens there does not speak TLS: begin the address of --url with http://",
-        _ => "TLS with the server failed: check its certificate, and the address of --url",
+        _ => {
+            "TLS with the server failed: check its certificate, and the address of --url. For a try, --insecure accepts any"
+        }
     }
 }
 
@@ -63,7 +65,7 @@ mod tests {
         assert!(advice(&io::Error::other(refused)).contains("lamina serve"));
         assert!(advice(&io::Error::from(io::ErrorKind::TimedOut)).contains("--url"));
         let certificate = |error| of_tls(rustls::Error::InvalidCertificate(error));
-        assert!(certificate(rustls::CertificateError::UnknownIssuer).contains("SSL_CERT_FILE"));
+        assert!(certificate(rustls::CertificateError::UnknownIssuer).contains("--cacert"));
         assert!(certificate(rustls::CertificateError::NotValidForName).contains("another name"));
         assert!(certificate(rustls::CertificateError::Expired).contains("today"));
         let not_tls = rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType);

@@ -1,14 +1,16 @@
-//! Small commands that speak to a running server: `lamina search`, `lamina settings`, `lamina mcp`.
+//! Small commands that speak to a running server: `lamina search`, `lamina settings`, `lamina snapshot`, `lamina mcp`.
 
 mod mcp;
 mod search;
 mod settings;
+mod snapshot;
 mod table;
 
 use std::process::ExitCode;
 
 use lamina_base::console;
 use reqwest::Method;
+use serde_json::Value;
 use thiserror::Error;
 
 use crate::client::{Client, ClientError, run_to_end};
@@ -16,6 +18,7 @@ use crate::client::{Client, ClientError, run_to_end};
 pub use mcp::McpArgs;
 pub use search::SearchArgs;
 pub use settings::SettingsArgs;
+pub use snapshot::SnapshotArgs;
 
 /// Reason why a command has nothing to print.
 #[derive(Debug, Error)]
@@ -30,8 +33,8 @@ enum CommandError {
     Read { file: String, source: std::io::Error },
     #[error("{0}")]
     Value(String),
-    #[error("the task {uid} that changes the settings {status}: {message}")]
-    Task { uid: u64, status: String, message: String, code: String },
+    #[error("the task {uid} that {purpose} {status}: {message}")]
+    Task { uid: u64, purpose: &'static str, status: String, message: String, code: String },
     #[error("cannot print the response: {0}")]
     Print(std::io::Error),
 }
@@ -54,6 +57,23 @@ pub fn search(args: &SearchArgs) -> ExitCode {
 /// Reads or changes settings.
 pub fn settings(args: &SettingsArgs) -> ExitCode {
     ended("settings", args.json(), run_to_end(settings::run(args)))
+}
+
+/// Makes a snapshot.
+pub fn snapshot(args: &SnapshotArgs) -> ExitCode {
+    ended("snapshot", args.json, run_to_end(snapshot::run(args)))
+}
+
+/// The error of a task that has not succeeded.
+fn task_failure(purpose: &'static str, task: &Value) -> CommandError {
+    let error = |name: &str| task["error"][name].as_str().unwrap_or_default().to_owned();
+    CommandError::Task {
+        uid: task["uid"].as_u64().unwrap_or_default(),
+        purpose,
+        status: task["status"].as_str().unwrap_or("is gone").to_owned(),
+        message: error("message"),
+        code: error("code"),
+    }
 }
 
 /// Answers programs that use language models, until the input ends.

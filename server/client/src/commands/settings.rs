@@ -1,4 +1,4 @@
-//! `lamina settings get|set|reset`: settings of an index, as JSON.
+//! `lamina settings get|set|add|reset`: settings of an index, as JSON.
 
 use std::io::Read;
 use std::path::Path;
@@ -8,8 +8,8 @@ use lamina_base::text_file;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{CommandError, index_of};
-use crate::client::{Client, ServerArgs, is_open};
+use super::{CommandError, index_of, task_failure};
+use crate::client::{Client, ServerArgs};
 
 /// Details of a task: secrets that were forgotten because their address changed.
 const FORGOTTEN: &str = "forgottenSecrets";
@@ -40,6 +40,16 @@ enum Action {
         #[command(flatten)]
         place: Place,
     },
+    /// Add values to a setting that is a list, such as `filterableAttributes`.
+    Add {
+        /// Name of the setting, as in `/indexes/{uid}/settings`.
+        name: String,
+        /// Values to add; those that it has are left as they are.
+        #[arg(value_name = "VALUE", num_args = 1.., required = true)]
+        values: Vec<String>,
+        #[command(flatten)]
+        place: Place,
+    },
     /// Reset a setting to its default.
     Reset {
         /// Name of the setting, as in `/indexes/{uid}/settings`.
@@ -51,8 +61,12 @@ enum Action {
 
 impl SettingsArgs {
     pub(super) fn json(&self) -> bool {
-        let (Action::Get { place, .. } | Action::Set { place, .. } | Action::Reset { place, .. }) = &self.action;
-        place.json
+        match &self.action {
+            Action::Get { place, .. }
+            | Action::Set { place, .. }
+            | Action::Add { place, .. }
+            | Action::Reset { place, .. } => place.json,
+        }
     }
 }
 
@@ -84,6 +98,11 @@ pub(super) async fn run(args: &SettingsArgs) -> Result<String, CommandError> {
             [name, value] => changed(place, &json!({ name: read(value)? })).await,
             values => changed(place, &read(&values.concat())?).await,
         },
+        Action::Add { name, values, place } => {
+            let (client, uid) = open(place).await?;
+            let settings = client.call(Method::GET, client.route(&["indexes", &uid, "settings"]), None).await?;
+            changed(place, &json!({ name: extended(name, values, &settings)? })).await
+        }
         Action::Reset { name, place } => changed(place, &json!({ name: null })).await,
     }
 }
@@ -92,6 +111,22 @@ async fn open(place: &Place) -> Result<(Client, String), CommandError> {
     let client = Client::new(&place.server)?;
     let uid = index_of(&client, place.index.as_ref()).await?;
     Ok((client, uid))
+}
+
+/// The list of a setting with `values` at its end, each once.
+fn extended(name: &str, values: &[String], settings: &Value) -> Result<Value, CommandError> {
+    let found = settings.get(name).ok_or_else(|| unknown(name, settings))?;
+    let Value::Array(list) = found else {
+        let text = format!("the setting `{name}` is not a list: `lamina settings set {name} JSON` replaces it");
+        return Err(CommandError::Value(text));
+    };
+    let mut list = list.clone();
+    for value in values {
+        if !list.iter().any(|known| known == value) {
+            list.push(json!(value));
+        }
+    }
+    Ok(Value::Array(list))
 }
 
 fn unknown(name: &str, settings: &Value) -> CommandError {
@@ -123,10 +158,9 @@ async fn changed(place: &Place, change: &Value) -> Result<String, CommandError> 
     let (client, uid) = open(place).await?;
     let mut route = client.route(&["indexes", &uid, "settings"]);
     route.query_pairs_mut().append_pair("wait", "searchable");
-    let task = client.call(Method::PATCH, route, Some(change)).await?;
-    let number = task["taskUid"].as_u64().or(task["uid"].as_u64()).unwrap_or_default();
-    // A wait may end before its task does, and a summary has no details.
-    let task = if is_open(&task) || task.get("details").is_none() { client.ended(number).await? } else { task };
+    let answer = client.call(Method::PATCH, route, Some(change)).await?;
+    let task = client.ended_task(answer).await?;
+    let number = task["uid"].as_u64().unwrap_or_default();
     match task["status"].as_str() {
         Some(status) if status == "succeeded" && place.json => {
             let mut shown = json!({"indexUid": uid, "taskUid": number, "status": status});
@@ -138,12 +172,7 @@ async fn changed(place: &Place, change: &Value) -> Result<String, CommandError> 
             Ok(format!("{shown:#}\n"))
         }
         Some("succeeded") => Ok(format!("changed the settings of `{uid}`\n{}", warnings(&task["details"]))),
-        status => Err(CommandError::Task {
-            uid: number,
-            status: status.unwrap_or("is gone").to_owned(),
-            message: task["error"]["message"].as_str().unwrap_or_default().to_owned(),
-            code: task["error"]["code"].as_str().unwrap_or_default().to_owned(),
-        }),
+        _ => Err(task_failure("changes the settings", &task)),
     }
 }
 

@@ -20,7 +20,7 @@ pub enum InstanceError {
     /// Written by an older version.
     #[error(
         "the database at {folder:?} was written by version {found}, this is version {ours}: start that version, or \
-         upgrade the database with `--experimental-dumpless-upgrade`"
+         `lamina serve` of this one without `--no-upgrade`, which upgrades the database"
     )]
     Older {
         /// Folder that `--db-path` names.
@@ -46,7 +46,7 @@ pub enum InstanceError {
     /// Written by a program with a newer format.
     #[error(
         "the database at {folder:?} has files of format {format} (version {found}); this program reads formats up to \
-         {ours}: start the version that wrote it, or a newer one"
+         {ours}: start version {found}, or a newer one"
     )]
     NewerFormat {
         /// Folder that `--db-path` names.

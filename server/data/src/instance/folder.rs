@@ -4,19 +4,33 @@ use std::collections::HashMap;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
+use super::before_upgrade;
 use super::durably::write_durably;
 use super::error::{InstanceError, io_error};
 use super::quarantine::put_aside;
 use super::strangers::check_ours;
-use super::version::{Written, check_version, set_version};
+use super::version::{Program, Written};
 
-/// Creates the folders, takes the lock, checks the version. The lock ends when the file is closed, also by a crash. Also
-/// returns the older version that wrote the folder, if it `may_upgrade`.
-pub(super) fn prepare(folder: &Path, may_upgrade: bool) -> Result<(File, Option<String>), InstanceError> {
+/// Facts about a folder that an older version wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Older {
+    /// Version of the program that wrote it.
+    pub version: String,
+    /// Folder with a copy of its files. `None` if there can be none.
+    pub kept: Option<PathBuf>,
+}
+
+/// Creates the folders, takes the lock, checks the version. The lock ends when the file is closed, also by a crash. If an older
+/// version wrote the folder, and it `may_upgrade`, its files are kept.
+pub(super) fn prepare(
+    folder: &Path,
+    program: Program,
+    may_upgrade: bool,
+) -> Result<(File, Option<Older>), InstanceError> {
     check_ours(folder)?;
     fs::create_dir_all(folder).map_err(io_error(folder))?;
     check_plain_database(folder)?;
@@ -31,10 +45,15 @@ pub(super) fn prepare(folder: &Path, may_upgrade: bool) -> Result<(File, Option<
         Err(TryLockError::WouldBlock) => return Err(InstanceError::InUse { folder: folder.to_owned() }),
         Err(TryLockError::Error(source)) => return Err(InstanceError::Io { path, source }),
     }
-    let written = check_version(folder, may_upgrade)?;
-    match &written {
-        Written::AsNow | Written::ByOlder(_) => {}
-        Written::InOlderFormat => set_version(folder)?,
+    match program.check(folder, may_upgrade)? {
+        Written::AsNow => Ok((lock, None)),
+        Written::ByOlder(version) => {
+            let kept = before_upgrade::keep(folder);
+            if let Err(error) = &kept {
+                tracing::warn!(%error, "the files of before the upgrade cannot be kept: there is no way back but a backup");
+            }
+            Ok((lock, Some(Older { version, kept: kept.ok() })))
+        }
         Written::Unknown(reason) => {
             if holds_database(folder) {
                 tracing::warn!(
@@ -42,11 +61,10 @@ pub(super) fn prepare(folder: &Path, may_upgrade: bool) -> Result<(File, Option<
                     "the file VERSION of the database cannot be used and is rewritten from the formats of the indexes"
                 );
             }
-            set_version(folder)?;
+            program.set_version(folder)?;
+            Ok((lock, None))
         }
     }
-    let older = if let Written::ByOlder(version) = written { Some(version) } else { None };
-    Ok((lock, older))
 }
 
 /// Reports whether the folder holds, or held, a database: its queue, or the folder of an index.
@@ -170,7 +188,7 @@ pub(super) fn disk_bytes_with(folder: &Path, of_folder: &dyn Fn(&Path) -> DiskBy
 
 #[cfg(test)]
 mod tests {
-    use super::super::version::text_of;
+    use super::super::version::{THIS, text_of};
     use super::*;
 
     #[test]
@@ -192,10 +210,10 @@ mod tests {
     #[test]
     fn the_folder_is_locked_while_in_use() {
         let folder = tempfile::tempdir().unwrap();
-        let lock = prepare(folder.path(), false).unwrap();
-        assert!(matches!(prepare(folder.path(), false), Err(InstanceError::InUse { .. })));
+        let lock = prepare(folder.path(), THIS, false).unwrap();
+        assert!(matches!(prepare(folder.path(), THIS, false), Err(InstanceError::InUse { .. })));
         drop(lock);
-        prepare(folder.path(), false).unwrap();
+        prepare(folder.path(), THIS, false).unwrap();
     }
 
     #[test]
@@ -210,14 +228,14 @@ mod tests {
             fs::create_dir_all(link.parent().unwrap()).unwrap();
             symlink(if link.ends_with("x") { &kept } else { outside.path() }, &link).unwrap();
             assert!(
-                matches!(prepare(folder.path(), false), Err(InstanceError::NotPlain { path }) if path == link),
+                matches!(prepare(folder.path(), THIS, false), Err(InstanceError::NotPlain { path }) if path == link),
                 "{name}"
             );
             assert!(kept.exists(), "{name}");
         }
         let folder = tempfile::tempdir().unwrap();
         symlink(outside.path(), folder.path().join(MODELS)).unwrap();
-        prepare(folder.path(), false).unwrap();
+        prepare(folder.path(), THIS, false).unwrap();
     }
 
     #[test]
@@ -237,7 +255,7 @@ mod tests {
     #[test]
     fn a_version_that_is_lost_or_damaged_is_written_anew() {
         let folder = tempfile::tempdir().unwrap();
-        drop(prepare(folder.path(), false).unwrap());
+        drop(prepare(folder.path(), THIS, false).unwrap());
         let path = folder.path().join("VERSION");
         let whole = fs::read_to_string(&path).unwrap();
         assert!(whole.starts_with(super::super::VERSION));
@@ -246,13 +264,58 @@ mod tests {
                 Some(text) => fs::write(&path, text).unwrap(),
                 None => fs::remove_file(&path).unwrap(),
             }
-            let (lock, older) = prepare(folder.path(), false).unwrap();
+            let (lock, older) = prepare(folder.path(), THIS, false).unwrap();
             drop(lock);
             assert_eq!((older, fs::read_to_string(&path).unwrap()), (None, whole.clone()), "{text:?}");
         }
         let older = text_of("0.0.9", 1);
         fs::write(&path, &older).unwrap();
-        assert_eq!(prepare(folder.path(), true).unwrap().1, Some("0.0.9".to_owned()));
+        assert_eq!(prepare(folder.path(), THIS, true).unwrap().1.map(|older| older.version), Some("0.0.9".to_owned()));
         assert_eq!(fs::read_to_string(&path).unwrap(), older, "until the task of the upgrade is stored");
+    }
+
+    /// The next program, whose format is not written yet.
+    const NEXT: Program = Program { version: "999.1.0", format: THIS.format + 1 };
+
+    #[test]
+    fn the_next_format_opens_this_one_and_this_program_not_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let said = |program: Program, folder: &Path| prepare(folder, program, true).map_err(|error| error.to_string());
+        drop(said(THIS, path).unwrap());
+        fs::create_dir(path.join("indexes/a")).unwrap();
+        fs::write(path.join("indexes/a/seg-1.lam"), "of this format").unwrap();
+
+        let refused = prepare(path, NEXT, false).unwrap_err().to_string();
+        assert!(
+            refused.contains(&format!("written by version {}, this is version 999.1.0", THIS.version)),
+            "{refused}"
+        );
+        assert!(!path.join("before-upgrade").exists(), "who refuses changes nothing");
+        let (lock, older) = said(NEXT, path).unwrap();
+        let older = older.unwrap();
+        assert_eq!(older.version, THIS.version);
+        // The machine stops before the task of the upgrade is stored: the next start begins again.
+        drop(lock);
+        let (lock, again) = said(NEXT, path).unwrap();
+        assert_eq!(again.as_ref(), Some(&older));
+        NEXT.set_version(path).unwrap();
+        drop(lock);
+        assert_eq!(said(NEXT, path).unwrap().1, None);
+
+        let refused = said(THIS, path).unwrap_err();
+        assert!(refused.contains("start version 999.1.0"), "{refused}");
+        let kept = older.kept.unwrap();
+        assert_eq!(fs::read_to_string(kept.join("indexes/a/seg-1.lam")).unwrap(), "of this format");
+        assert_eq!(said(THIS, &kept).unwrap().1, None, "the way back");
+    }
+
+    #[test]
+    fn an_upgrade_goes_on_where_nothing_can_be_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(prepare(folder.path(), THIS, false).unwrap());
+        fs::write(folder.path().join("before-upgrade"), "a file in the way").unwrap();
+        let (_lock, older) = prepare(folder.path(), NEXT, true).unwrap();
+        assert_eq!(older, Some(Older { version: THIS.version.to_owned(), kept: None }));
     }
 }

@@ -15,6 +15,7 @@
 //! ([`names`]), and what is lost for good is said at the start; see `docs/decisions/0034-when-sqlite-is-lost.md`.
 
 mod aliases;
+mod before_upgrade;
 mod clones;
 mod durably;
 mod error;
@@ -48,7 +49,7 @@ use uuid::Uuid;
 
 pub use durably::write_durably;
 pub use error::InstanceError;
-pub use folder::{holds_database, lock_to_look, set_instance_uid};
+pub use folder::{Older, holds_database, lock_to_look, set_instance_uid};
 pub use following::PendingIndexes;
 pub use names::Plan;
 use open_indexes::{Entry, OpenIndexes};
@@ -74,7 +75,7 @@ pub struct Instance {
     rules: Rules,
     options: IndexOptions,
     /// The older version that wrote the folder.
-    older: Option<String>,
+    older: Option<Older>,
     /// Tasks that were there are not there any more.
     tasks_were_lost: bool,
     /// True if indexes store their own names. False if they are only inspected, or if another server writes them.
@@ -122,11 +123,14 @@ impl Instance {
         may_upgrade: bool,
         is_fetched_again: bool,
     ) -> Result<(Instance, Store), InstanceError> {
-        let (lock, older) = folder::prepare(folder, may_upgrade)?;
+        let (lock, older) = folder::prepare(folder, version::THIS, may_upgrade)?;
         let uid = folder::instance_uid(folder)?;
         let opened = opening::open_store(folder, &lock)?;
         let tasks_were_lost = names::settle(folder, &opened, is_fetched_again)?;
         let store = opened.store;
+        if older.is_none() && !tasks_were_lost {
+            before_upgrade::forget(folder, &store)?;
+        }
         store.keep_marks(lock.try_clone().map_err(StoreError::from)?, opened.marks)?;
         let indexes = closed(store.indexes()?);
         let aliases = RwLock::new(Arc::new(store.aliases()?));
@@ -208,8 +212,8 @@ impl Instance {
     }
 
     /// The older version that wrote the folder: still to be brought up to this one.
-    pub fn older_version(&self) -> Option<&str> {
-        self.older.as_deref()
+    pub fn older_version(&self) -> Option<&Older> {
+        self.older.as_ref()
     }
 
     /// Bars older versions from the folder.
@@ -217,7 +221,7 @@ impl Instance {
     /// # Errors
     /// What the file system says.
     pub fn set_version(&self) -> Result<(), InstanceError> {
-        version::set_version(&self.folder)
+        version::THIS.set_version(&self.folder)
     }
 
     /// Random uid of this database.

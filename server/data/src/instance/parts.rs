@@ -49,6 +49,7 @@ const CACHE: &str = "a cache";
 pub(crate) const PARTS: &[Part] = &[
     part("VERSION", Whole, As("`metadata.json`"), Stays("each server has its program")),
     own("asked-queries.json", "what users ask is counted and kept where they ask"),
+    own("before-upgrade", "what an older version left, until the next start"),
     part("chats.json", Whole, As("`chats.json`"), As("`chats` of the carried object")),
     own("crashed", OF_PROCESS),
     own("embeddings", CACHE),

@@ -22,56 +22,69 @@ use super::error::{InstanceError, io_error};
 /// Version of this program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-const VERSION_FILE: &str = "VERSION";
+pub(super) const VERSION_FILE: &str = "VERSION";
 
 /// Content of `VERSION` for a folder that this program can read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Written {
     /// By this version, in this format.
     AsNow,
-    /// By this version, in an older format: the file is to be rewritten.
-    InOlderFormat,
-    /// By this older version: the folder is to be brought up to this one.
+    /// By this older version, or in an older format: the folder is to be upgraded.
     ByOlder(String),
     /// The file is lost or damaged, for this reason.
     Unknown(String),
 }
 
-/// Checks whether this program can read the folder, according to `VERSION`. A folder of an older version passes
-/// only if it `may_upgrade`.
+/// Checks whether this program can read the folder, see [`Program::check`].
 ///
 /// # Errors
 /// Fails if another version wrote the folder, or if its format is newer.
 pub fn check_version(folder: &Path, may_upgrade: bool) -> Result<Written, InstanceError> {
-    let path = folder.join(VERSION_FILE);
-    let text = match fs::read(&path) {
-        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Written::Unknown("it is not there".into())),
-        // As damaged as a file can be: the disk cannot read it.
-        Err(source) => return Ok(Written::Unknown(source.to_string())),
-    };
-    let Some(Said { version, minor, format }) = parse(&text) else {
-        return Ok(Written::Unknown("its content is damaged".into()));
-    };
-    let ours = parse_minor(VERSION).expect("the version of this program has numbers");
-    let (folder, found) = (folder.to_owned(), version.to_owned());
-    match minor.cmp(&ours) {
-        Ordering::Greater => Err(InstanceError::Newer { folder, found, ours: VERSION }),
-        _ if format > FORMAT => Err(InstanceError::NewerFormat { folder, found, format, ours: FORMAT }),
-        Ordering::Less if may_upgrade => Ok(Written::ByOlder(found)),
-        Ordering::Less => Err(InstanceError::Older { folder, found, ours: VERSION }),
-        Ordering::Equal if format == FORMAT => Ok(Written::AsNow),
-        Ordering::Equal => Ok(Written::InOlderFormat),
-    }
+    THIS.check(folder, may_upgrade)
 }
 
-/// From now on only this version, and newer ones, open the folder.
-///
-/// # Errors
-/// What the file system says.
-pub(super) fn set_version(folder: &Path) -> Result<(), InstanceError> {
-    let path = folder.join(VERSION_FILE);
-    write_durably(&path, &text_of(VERSION, FORMAT)).map_err(io_error(&path))
+/// A program by what it writes into `VERSION`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Program {
+    pub(super) version: &'static str,
+    pub(super) format: u32,
+}
+
+/// The program that runs.
+pub(super) const THIS: Program = Program { version: VERSION, format: FORMAT };
+
+impl Program {
+    /// Checks whether the program can read the folder, according to `VERSION`. A folder of an older version passes
+    /// only if it `may_upgrade`.
+    pub(super) fn check(self, folder: &Path, may_upgrade: bool) -> Result<Written, InstanceError> {
+        let path = folder.join(VERSION_FILE);
+        let text = match fs::read(&path) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Written::Unknown("it is not there".into()));
+            }
+            // As damaged as a file can be: the disk cannot read it.
+            Err(source) => return Ok(Written::Unknown(source.to_string())),
+        };
+        let Some(Said { version, minor, format }) = parse(&text) else {
+            return Ok(Written::Unknown("its content is damaged".into()));
+        };
+        let ours = parse_minor(self.version).expect("the version of this program has numbers");
+        let (folder, found) = (folder.to_owned(), version.to_owned());
+        match minor.cmp(&ours) {
+            Ordering::Greater => Err(InstanceError::Newer { folder, found, ours: self.version }),
+            _ if format > self.format => Err(InstanceError::NewerFormat { folder, found, format, ours: self.format }),
+            Ordering::Equal if format == self.format => Ok(Written::AsNow),
+            _ if may_upgrade => Ok(Written::ByOlder(found)),
+            _ => Err(InstanceError::Older { folder, found, ours: self.version }),
+        }
+    }
+
+    /// From now on only this version, and newer ones, open the folder.
+    pub(super) fn set_version(self, folder: &Path) -> Result<(), InstanceError> {
+        let path = folder.join(VERSION_FILE);
+        write_durably(&path, &text_of(self.version, self.format)).map_err(io_error(&path))
+    }
 }
 
 /// Returns the content of `VERSION` of a program.
@@ -119,7 +132,7 @@ mod tests {
     fn other_versions_are_refused() {
         let checked = |version, may_upgrade| checked(text_of(version, FORMAT).as_bytes(), may_upgrade);
         assert!(checked("99.0.0", true).unwrap_err().contains("start version 99.0.0"), "never back");
-        assert!(checked("0.0.9", false).unwrap_err().contains("`--experimental-dumpless-upgrade`"));
+        assert!(checked("0.0.9", false).unwrap_err().contains("without `--no-upgrade`"));
         assert_eq!(checked("0.0.9", true), Ok(Written::ByOlder("0.0.9".to_owned())));
         assert_eq!(checked(VERSION, false), Ok(Written::AsNow));
     }
@@ -131,8 +144,9 @@ mod tests {
             let expected =
                 format!("format {} (version {version}); this program reads formats up to {FORMAT}", FORMAT + 1);
             assert!(refused.contains(&expected), "{refused}");
+            assert!(refused.contains(&format!("start version {version}, or a newer one")), "{refused}");
         }
-        assert_eq!(checked(text_of(VERSION, FORMAT - 1).as_bytes(), false), Ok(Written::InOlderFormat));
+        assert_eq!(checked(text_of(VERSION, FORMAT - 1).as_bytes(), true), Ok(Written::ByOlder(VERSION.to_owned())));
         // A later program may say more.
         let said = format!("{VERSION}\nformat {FORMAT}\nmore\n");
         let text = format!("{said}check {:08x}\n", crc32fast::hash(said.as_bytes()));

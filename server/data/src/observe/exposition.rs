@@ -54,10 +54,16 @@ impl Exposition {
         self.sample(name, &[], value);
     }
 
-    /// A gauge of the process, under the name without our prefix that dashboards of every server look for.
-    pub fn process_gauge(&mut self, name: &str, help: &str, value: impl Display) {
-        let _ =
-            write!(self.text, "# HELP process_{name} {help}\n# TYPE process_{name} gauge\nprocess_{name} {value}\n");
+    /// A family of one counter.
+    pub fn counter(&mut self, name: &str, help: &str, value: impl Display) {
+        self.family(name, Kind::Counter, help);
+        self.sample(name, &[], value);
+    }
+
+    /// A figure of the process, under the name without our prefix that dashboards of every server look for.
+    pub fn of_process(&mut self, name: &str, kind: Kind, help: &str, value: impl Display) {
+        let (text, kind) = (&mut self.text, kind.name());
+        let _ = write!(text, "# HELP process_{name} {help}\n# TYPE process_{name} {kind}\nprocess_{name} {value}\n");
     }
 
     /// The page.
@@ -76,7 +82,7 @@ mod tests {
         page.family("x_total", Kind::Counter, "Things.");
         page.sample("x_total", &[("a", &"q\"\\\n"), ("b", &2)], 1.5);
         page.gauge("y", "A thing.", 3);
-        page.process_gauge("z", "Another.", 4);
+        page.of_process("z", Kind::Gauge, "Another.", 4);
         assert_eq!(
             page.finish(),
             "# HELP lamina_x_total Things.\n# TYPE lamina_x_total counter\nlamina_x_total{a=\"q\\\"\\\\\\n\",b=\"2\"} 1.5\n\

@@ -8,7 +8,8 @@ use parking_lot::Mutex;
 use super::exposition::{Exposition, Kind};
 
 /// Upper bounds of the histogram, in seconds.
-const BOUNDS: [f64; 14] = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
+const BOUNDS: [f64; 18] =
+    [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
 
 #[derive(Debug, Default)]
 struct Series {
@@ -79,6 +80,7 @@ mod tests {
             "lamina_http_requests_total{method=\"GET\",path=\"/tasks\",status=\"200\"} 2",
             "lamina_http_requests_total{method=\"GET\",path=\"/tasks\",status=\"500\"} 1",
             "lamina_http_response_time_seconds_bucket{method=\"GET\",path=\"/tasks\",le=\"0.005\"} 1",
+            "lamina_http_response_time_seconds_bucket{method=\"GET\",path=\"/tasks\",le=\"0.00025\"} 0",
             "lamina_http_response_time_seconds_bucket{method=\"GET\",path=\"/tasks\",le=\"0.05\"} 2",
             "lamina_http_response_time_seconds_bucket{method=\"GET\",path=\"/tasks\",le=\"10\"} 2",
             "lamina_http_response_time_seconds_bucket{method=\"GET\",path=\"/tasks\",le=\"+Inf\"} 3",

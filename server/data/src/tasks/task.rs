@@ -129,6 +129,16 @@ pub struct StoredError {
 }
 
 impl StoredError {
+    /// Public code.
+    pub fn code(&self) -> &str {
+        &self.code
+    }
+
+    /// Sentence for people.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Returns the same as [`ApiError::is_momentary`].
     pub fn is_momentary(&self) -> bool {
         self.is_momentary

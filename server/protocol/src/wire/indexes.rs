@@ -203,6 +203,20 @@ impl StatsParameters {
     }
 }
 
+/// Reads the window of a history: its name, and what it stands for among `windows`, of which the first is the default.
+///
+/// # Errors
+/// `invalid_stats_window`, or an unknown parameter.
+pub fn history_window<T: Copy>(query: &QueryString, windows: &[(&'static str, T)]) -> ApiResult<(&'static str, T)> {
+    let mut window = windows[0];
+    query.parameters(&["window"], |_, parameter| {
+        let named: Vec<_> = windows.iter().map(|&(name, of)| (name, (name, of))).collect();
+        window = parameter.code(Code::InvalidStatsWindow).one_of(&named)?;
+        Ok(())
+    })?;
+    Ok(window)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

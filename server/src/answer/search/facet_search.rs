@@ -95,7 +95,8 @@ fn written(asked: &FacetSearch, context: &Context, selected: &Searched, found: &
     answer.insert("facetQuery".into(), json!(asked.facet_query));
     answer.insert("processingTimeMs".into(), json!(millis));
     report_degraded(&selected.limits, &mut answer);
-    let mut out = Written { degraded_searches: selected.result.degraded.into(), ..Written::default() };
+    let mut out = Written::default();
+    out.outcomes.degraded = selected.result.degraded.into();
     out.cut_by(selected.limits.iter().map(|limit| (*limit).to_owned()));
     out.cut_by(found.is_cut.then(|| format!("maxValuesPerFacet:{}", asked.facet_name)));
     out.body = Value::Object(answer).to_string().into_bytes();

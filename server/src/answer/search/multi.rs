@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lamina_base::error::{ApiError, ApiResult, Code};
+use lamina_data::observe::SearchOutcomes;
 use lamina_engine::highlight::append_field;
 use lamina_protocol::wire::multi_search::IndexQuery;
 
@@ -17,8 +18,8 @@ pub(crate) struct Written {
     pub body: Vec<u8>,
     /// The limits that changed it, as of one search, each once.
     pub cuts: Vec<String>,
-    /// Searches that were cut short.
-    pub degraded_searches: u64,
+    /// Outcomes of the searches.
+    pub outcomes: SearchOutcomes,
 }
 
 impl Written {
@@ -113,7 +114,7 @@ fn one(
     let form = Form { names_index: true, with_metadata };
     let answered = context.kept.answer(target, &asked.query, context, form)?;
     out.cut_by(answered.cuts.iter().cloned());
-    out.degraded_searches += u64::from(answered.is_degraded);
+    out.outcomes += answered.outcome;
     let body = answered.into_body(context.received, &context.budget)?;
     // Once more as a part of the answer to all.
     context.budget.take(body.len())?;

@@ -9,6 +9,7 @@ use std::time::Instant;
 use lamina_base::budget::AnswerBudget;
 use lamina_base::error::ApiResult;
 use lamina_base::timestamp::Timestamp;
+use lamina_data::observe::SearchOutcomes;
 use lamina_engine::index::Snapshot;
 use lamina_engine::index::settings::BoostRule;
 use lamina_protocol::wire::search::SearchQuery;
@@ -57,8 +58,8 @@ pub(crate) struct Form {
 pub(crate) struct Answered {
     /// Response to send.
     pub written: Arc<WrittenAnswer>,
-    /// True if a time limit has cut the response.
-    pub is_degraded: bool,
+    /// For metrics.
+    pub outcome: SearchOutcomes,
     /// Limits that changed the response, as in [`super::Found::cuts`].
     pub cuts: Arc<[String]>,
 }
@@ -116,9 +117,10 @@ impl ResponseCache {
         }
         let found = run(target, query, context)?;
         let (is_degraded, cuts) = (found.result.degraded, found.cuts().into());
+        let outcome = SearchOutcomes::of_one(is_degraded, found.result.total);
         let metadata = form.with_metadata.then(|| Metadata::new(target, query));
         let answer = Answer { target, query, context, found, names_index: form.names_index, metadata };
-        let answered = Answered { written: Arc::new(answer.write()?), is_degraded, cuts };
+        let answered = Answered { written: Arc::new(answer.write()?), outcome, cuts };
         // A time limit may cut elsewhere next time, and what is repaired answers in full.
         let is_kept = |kept: &Cache<Key, Answered, Bytes>, key: &Key| {
             !is_degraded && Bytes.weight(key, &answered) <= kept.capacity() / ONE_DIVISOR

@@ -119,7 +119,7 @@ fn write_hits(target: Target<'_>, asked: &SimilarQuery, context: &Context, found
     writer.write_all(&found.result, &mut out.body)?;
     out.body.extend_from_slice(b"]}");
     out.cut_by(found.cuts());
-    out.degraded_searches = found.result.degraded.into();
+    out.outcomes.degraded = found.result.degraded.into();
     Ok(out)
 }
 

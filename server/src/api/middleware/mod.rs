@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use lamina_base::error::{ApiError, Code};
-use lamina_data::features::Feature;
 use lamina_data::observe::ObservedRequest;
 use lamina_data::telemetry::RequestFacts;
 use lamina_replication::Role;
@@ -178,12 +177,12 @@ where
         }
         let state = Arc::clone(&self.state);
         let start = Instant::now();
-        let is_measured = state.features.is_on(Feature::Metrics);
         let span = state.spans.begin(request.headers());
         let table = self.table;
         let found = table.find(request.method().as_str(), request.uri().path());
         let listed = found.filter(|route| route.is_listed());
         let route = listed.map(|route| (route.endpoint.method, route.endpoint.pattern));
+        let searches = found.is_some_and(|route| route.endpoint.searches());
         let facts = listed.filter(|_| state.telemetry.is_on()).and_then(|route| facts(route, &request));
         let log = tracing::enabled!(tracing::Level::DEBUG)
             .then(|| (request.method().clone(), loggable(request.uri().path()).to_owned()));
@@ -197,8 +196,8 @@ where
             if let Some(seen) = &seen {
                 state.observations.seen(seen);
             }
-            if let Some((method, path)) = route.filter(|_| is_measured) {
-                state.observations.request(method, path, answer.status().as_u16(), start.elapsed());
+            if let Some(route) = route {
+                state.observations.request(route, searches, answer.status().as_u16(), start.elapsed());
             }
             if let (Some(span), Some(route)) = (span, route) {
                 state.spans.end(span, route, loggable(uri.path()), answer.status().as_u16());

@@ -10,7 +10,7 @@ use lamina_base::budget::{AnswerBudget, VALUE_BYTES, json_heap_bytes};
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_data::access::Action;
 use lamina_data::features::Feature;
-use lamina_data::observe::ObservedRequest;
+use lamina_data::observe::{ObservedRequest, SearchOutcomes};
 use lamina_data::telemetry::Facts;
 use lamina_protocol::wire::multi_search::{IndexQuery, MultiSearch, USING_NETWORK};
 use lamina_protocol::wire::search::SearchQuery;
@@ -23,6 +23,7 @@ use super::limits::report_limits;
 use super::openapi::searches;
 use super::report;
 use super::search::context::{asks_metadata, check_state, context};
+use super::slow_searches::Watch;
 use crate::answer::distributed::{NetworkSearch, PROXY_HEADER, VALUES_HEADER, asks_network, values_wanted};
 use crate::answer::points_in_time::PointsInTime;
 use crate::answer::search::{Asker, Context, Pace, ValuesWanted, Written, at_query, run_federated, run_multi};
@@ -36,6 +37,8 @@ use views::{Views, indexes};
 const TIME_MAX: Duration = Duration::from_secs(10);
 /// Requests of more queries take turns, so that others are not kept waiting.
 const MANY: usize = 50;
+/// Queries of a request that the log shows if they were slow.
+const SHOWN_QUERIES_MAX: usize = 10;
 
 pub(super) const ROUTES: &[Route] = &[Route::post("/multi-search", Action::Search)
     .event("Documents Searched by Multi-Search")
@@ -49,8 +52,9 @@ pub(super) const ROUTES: &[Route] = &[Route::post("/multi-search", Action::Searc
 async fn multi_search(request: Request) -> ApiResult<Response> {
     let several = Several::read(request).await?;
     several.check()?;
-    let facts = several.facts();
+    let (facts, watch) = (several.facts(), several.watch());
     let mut answer = several.answer().await?;
+    watch.map(Watch::end);
     report(&mut answer, facts);
     Ok(answer)
 }
@@ -106,6 +110,15 @@ impl Several {
         self.is_apart() || asks_network(&self.asked)
     }
 
+    /// Begins to watch how long the searches take together.
+    fn watch(&self) -> Option<Watch> {
+        let queries = &self.asked.queries;
+        let indexes: BTreeSet<&str> = queries.iter().map(|query| query.index_uid.as_str()).collect();
+        let words = queries.iter().filter_map(|query| query.query.q.as_deref()).take(SHOWN_QUERIES_MAX);
+        let indexes: Vec<&str> = indexes.into_iter().take(SHOWN_QUERIES_MAX).collect();
+        Watch::begin(&self.state, &indexes.join(", "), Some(&words.collect::<Vec<_>>().join(" | ")))
+    }
+
     /// Returns the facts for telemetry, if it is on.
     fn facts(&self) -> Option<Facts> {
         let asked = &self.asked;
@@ -157,9 +170,7 @@ fn each_query(asked: &MultiSearch, check: impl Fn(&IndexQuery) -> ApiResult<()>)
 fn answer(written: Written, budget: AnswerBudget) -> Response {
     let mut answer = json_text(budget.body(written.body));
     report_limits(&mut answer, &written.cuts);
-    answer
-        .extensions_mut()
-        .insert(ObservedRequest { degraded_searches: written.degraded_searches, ..ObservedRequest::default() });
+    answer.extensions_mut().insert(ObservedRequest { searches: written.outcomes, ..ObservedRequest::default() });
     answer
 }
 
@@ -234,7 +245,7 @@ async fn one_by_one(
             let mut spread = found.map_err(named)?;
             spread.fields.insert("indexUid".to_owned(), uid.into());
             out.cut_by(spread.cuts);
-            out.degraded_searches += spread.degraded_searches;
+            out.outcomes += spread.outcomes;
             results.push(Value::Object(spread.fields));
         } else {
             let query = IndexQuery { query_position: Some(position), ..query };
@@ -244,7 +255,7 @@ async fn one_by_one(
             let body: Value = serde_json::from_slice(&written.body).expect("our own answers are JSON");
             results.extend(body["results"].as_array().cloned().unwrap_or_default());
             out.cut_by(written.cuts);
-            out.degraded_searches += written.degraded_searches;
+            out.outcomes += written.outcomes;
         }
     }
     out.body = json!({ "results": results }).to_string().into_bytes();
@@ -258,16 +269,16 @@ pub(super) struct Spread {
     pub(super) fields: Map<String, Value>,
     /// See [`Written`]
     pub(super) cuts: BTreeSet<String>,
-    /// Degraded searches of this server; the others count their own.
-    pub(super) degraded_searches: u64,
+    /// Outcomes of the searches of this server; the others count their own.
+    pub(super) outcomes: SearchOutcomes,
 }
 
 impl Spread {
     /// The response, with what is reported beside its body.
     pub(super) fn answer(self, budget: AnswerBudget) -> Response {
-        let Spread { fields, cuts, degraded_searches } = self;
+        let Spread { fields, cuts, outcomes } = self;
         let body = Value::Object(fields).to_string().into_bytes();
-        answer(Written { body, cuts: cuts.into_iter().collect(), degraded_searches }, budget)
+        answer(Written { body, cuts: cuts.into_iter().collect(), outcomes }, budget)
     }
 }
 
@@ -342,7 +353,7 @@ async fn merged_over_network(
     let patience = state.options.outbound.experimental_remote_search_timeout_seconds;
     let elsewhere = network.ask(&state.outbound, wanted, with_metadata, patience, &budget);
     let (here, elsewhere) = futures_util::future::join(here, elsewhere).await;
-    let Written { body, cuts, degraded_searches } = here?.unwrap_or_default();
+    let Written { body, cuts, outcomes } = here?.unwrap_or_default();
     budget.take(json_heap_bytes(&body, VALUE_BYTES))?;
     let here = (!body.is_empty()).then(|| serde_json::from_slice(&body).expect("our own answers are JSON"));
     let mut cuts = BTreeSet::from_iter(cuts);
@@ -350,5 +361,5 @@ async fn merged_over_network(
     let mut fields = network.merge(&federation, here, elsewhere, error_body, &mut cuts)?;
     let millis = u64::try_from(received.elapsed().as_millis()).unwrap_or(u64::MAX);
     fields.insert("processingTimeMs".to_owned(), millis.into());
-    Ok(Spread { fields, cuts, degraded_searches })
+    Ok(Spread { fields, cuts, outcomes })
 }

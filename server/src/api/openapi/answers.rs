@@ -1,6 +1,7 @@
 //! What routes answer: the schemas of the components.
 
 use lamina_data::features::Feature;
+use lamina_data::observe::Window;
 use lamina_data::tasks::{Kind, Status};
 use lamina_protocol::wire::locale_codes;
 use lamina_protocol::wire::schema::{
@@ -51,6 +52,20 @@ fn values() -> Vec<(&'static str, Value)> {
     ]
 }
 
+/// Lists of the same length: an element for each step.
+fn history() -> Value {
+    let numbers = |names: &[&'static str], element: Value| {
+        names.iter().map(|name| (*name, list(element.clone()))).collect::<Vec<_>>()
+    };
+    let rates = numbers(&["requestsPerSecond", "failuresPerSecond", "searchesPerSecond"], json!({ "type": "number" }));
+    let times = ["requestP50Ms", "requestP99Ms", "searchP50Ms", "searchP99Ms"];
+    let times = numbers(&times, json!({ "type": ["number", "null"] }));
+    let gauges = numbers(&["memoryBytes", "heapBytes", "diskBytes", "waitingTasks"], count());
+    let head =
+        [("window", one_of(&Window::ALL.map(|(name, _)| name))), ("stepSeconds", count()), ("at", list(instant()))];
+    all_of(head.into_iter().chain(rates).chain(times).chain(gauges))
+}
+
 /// Returns the schemas of the state of the server.
 fn server_state() -> Vec<(&'static str, Value)> {
     vec![
@@ -69,6 +84,17 @@ fn server_state() -> Vec<(&'static str, Value)> {
                 ],
                 &["databaseSize", "usedDatabaseSize", "lastUpdate", "indexes"],
             ),
+        ),
+        ("History", history()),
+        (
+            "Sample",
+            all_of([
+                ("indexUid", text()),
+                ("primaryKey", text()),
+                ("settings", json!({ "type": "object" })),
+                ("searches", list(json!({ "type": "object" }))),
+                ("documents", list(named("Document"))),
+            ]),
         ),
         ("Features", all_of(Feature::ALL.iter().map(|feature| (feature.name(), flag())))),
         (

@@ -1,5 +1,6 @@
 //! Schemas of parameters in query strings and paths, and of documents.
 
+use lamina_data::observe::Window;
 use lamina_data::tasks::{Kind, Status};
 use lamina_protocol::wire::schema::{count, flag, index_uid, instant, list, one_of, text};
 use lamina_protocol::wire::search;
@@ -33,6 +34,7 @@ pub(super) fn parameter(name: &str) -> Value {
         "csvDelimiter" => json!({ "type": "string", "minLength": 1, "maxLength": 1 }),
         "sizeFormat" => one_of(&["raw", "human"]),
         "mark" | "ifMark" => json!({ "type": "string", "minLength": 1, "maxLength": 2000 }),
+        "window" => one_of(&Window::ALL.map(|(name, _)| name)),
         "wait" => json!({ "const": "searchable" }),
         _ => text(),
     }

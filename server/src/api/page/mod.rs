@@ -1,9 +1,8 @@
-//! `/`: in development a page to search with, in production a greeting.
+//! `/`: the console in development and with `--console`, otherwise a greeting.
 
 use std::sync::LazyLock;
 
 use lamina_base::error::ApiResult;
-use lamina_base::options::Environment;
 use serde_json::json;
 use warp::http::StatusCode;
 use warp::reply::Response;
@@ -44,9 +43,9 @@ const TEXT: &str = concat!(
 static PAGE: LazyLock<Page> = LazyLock::new(|| Page::new(TEXT));
 
 async fn show(request: Request) -> ApiResult<Response> {
-    Ok(match request.state().options.service.env {
-        Environment::Development => PAGE.answer(),
-        Environment::Production => json_answer(StatusCode::OK, &json!({ "status": "Lamina is running" })),
+    Ok(match request.state().options.service.has_console() {
+        true => PAGE.answer(),
+        false => json_answer(StatusCode::OK, &json!({ "status": "Lamina is running" })),
     })
 }
 

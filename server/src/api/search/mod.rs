@@ -18,6 +18,7 @@ use warp::reply::Response;
 use super::embed::{embed, wanted};
 use super::limits::report_limits;
 use super::openapi::searches;
+use super::slow_searches::Watch;
 use crate::answer::points_in_time::View;
 use crate::answer::search::{
     CompletionQuery, Context, FacetSearch, Target, Written, run_completions, run_facet_search, run_similar,
@@ -73,11 +74,18 @@ pub(super) const BY_BODY: Route = Route::post("/indexes/{indexUid}/search", Acti
     .run(|request| Box::pin(by_body(request)));
 
 async fn by_parameters(request: Request) -> ApiResult<Response> {
-    Search::by_parameters(&request)?.answer().await
+    watched(Search::by_parameters(&request)?).await
 }
 
 async fn by_body(request: Request) -> ApiResult<Response> {
-    Search::by_body(request).await?.answer().await
+    watched(Search::by_body(request).await?).await
+}
+
+async fn watched(search: Search) -> ApiResult<Response> {
+    let watch = search.watch();
+    let answer = search.answer().await;
+    watch.map(Watch::end);
+    answer
 }
 
 async fn facet_search(request: Request) -> ApiResult<Response> {
@@ -90,10 +98,12 @@ async fn facet_search(request: Request) -> ApiResult<Response> {
     context.embedded = embed(&state, texts).await;
     let facts = state.telemetry.is_on().then(|| Facts::FacetSearch { has_point: asked.query.point_in_time.is_some() });
     let budget = context.budget.clone();
+    let watch = Watch::begin(&state, &index.asked, asked.query.q.as_deref());
     let written = facet_search_in_pool(&state, index, asked, context).await?;
+    watch.map(Watch::end);
     let mut answer = json_text(budget.body(written.body));
     report_limits(&mut answer, &written.cuts);
-    let seen = ObservedRequest { degraded_searches: written.degraded_searches, facts: facts.map(Box::new) };
+    let seen = ObservedRequest { searches: written.outcomes, facts: facts.map(Box::new) };
     answer.extensions_mut().insert(seen);
     Ok(answer)
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use lamina_base::aliases::IndexName;
 use lamina_base::error::ApiResult;
 use lamina_base::timestamp::Timestamp;
-use lamina_data::observe::ObservedRequest;
+use lamina_data::observe::{ObservedRequest, SearchOutcomes};
 use lamina_data::telemetry::{Facts, SearchFacts};
 use lamina_engine::index::Snapshot;
 use lamina_protocol::wire::search::SearchQuery;
@@ -22,6 +22,7 @@ use crate::api::limits::report_limits;
 use crate::api::multi_search::search_network;
 use crate::api::report;
 use crate::api::rerank::rerank;
+use crate::api::slow_searches::Watch;
 use crate::app::AppState;
 use crate::http::requests::Request;
 use crate::http::{EntityTag, json_text};
@@ -74,6 +75,11 @@ impl Search {
         });
         let form = Form { names_index: false, with_metadata: asks_metadata(request) };
         Ok(Search { state: Arc::clone(request.state()), index, query, context, form, validators })
+    }
+
+    /// Begins to watch how long it takes.
+    pub(super) fn watch(&self) -> Option<Watch> {
+        Watch::begin(&self.state, &self.index.asked, self.query.q.as_deref())
     }
 
     /// All phases, of which the first that has an answer ends the search.
@@ -190,11 +196,11 @@ impl Search {
 
     /// Returns the extras of a response from a state of the index.
     fn beside(&self, answered: &Answered, snapshot: &Snapshot) -> ResponseExtras {
-        let is_degraded = answered.is_degraded;
+        let is_degraded = answered.outcome.degraded > 0;
         // What a time limit has cut says nothing for certain.
         let validators = self.validators.as_ref().filter(|_| !is_degraded);
         ResponseExtras {
-            is_degraded,
+            outcome: answered.outcome,
             cuts: Arc::clone(&answered.cuts),
             tag: validators.and_then(|validators| self.tag(validators, snapshot)),
             facts: self.facts(is_degraded),
@@ -229,7 +235,7 @@ impl Search {
 
 /// Extras of a response besides its body.
 struct ResponseExtras {
-    is_degraded: bool,
+    outcome: SearchOutcomes,
     cuts: Arc<[String]>,
     tag: Option<EntityTag>,
     facts: Option<Facts>,
@@ -246,7 +252,7 @@ impl ResponseExtras {
         if let Some(tag) = &self.tag {
             tag.put(&mut answer);
         }
-        let seen = ObservedRequest { degraded_searches: self.is_degraded.into(), facts: self.facts.map(Box::new) };
+        let seen = ObservedRequest { searches: self.outcome, facts: self.facts.map(Box::new) };
         answer.extensions_mut().insert(seen);
         answer
     }

@@ -17,6 +17,11 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
+    /// Reports whether such a request is a search.
+    pub(crate) fn searches(&self) -> bool {
+        self.needed.is_some_and(|needed| needed.action == Action::Search)
+    }
+
     /// Reports whether a replica answers such a request itself. This holds for reads of published data, and for
     /// requests about the addressed server.
     pub(crate) fn is_read(&self) -> bool {

@@ -121,6 +121,27 @@ pub(crate) fn import(options: &Options, index_options: &IndexOptions) -> Result<
     }
 }
 
+/// Fills `database`, which must be absent or empty, from a snapshot: a folder or an archive. One of an older version is upgraded by the
+/// next start.
+///
+/// # Errors
+/// The folder is as it was then.
+pub fn restore(snapshot: &Path, database: &Path) -> Result<(), ImportError> {
+    if database.join(MARKER).exists() {
+        clear(database)?;
+    }
+    if holds_something(database)? {
+        return Err(ImportError::DatabaseExists(database.to_owned()));
+    }
+    if !snapshot.exists() {
+        return Err(ImportError::SnapshotMissing(snapshot.to_owned()));
+    }
+    fill(database, || match snapshot.is_file() {
+        true => restore_archive(snapshot, database, true),
+        false => restore_snapshot(snapshot, database, true),
+    })
+}
+
 /// Reports whether the folder exists and is not empty.
 fn holds_something(folder: &Path) -> Result<bool, ImportError> {
     match fs::read_dir(folder) {

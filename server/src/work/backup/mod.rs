@@ -22,7 +22,8 @@ use thiserror::Error;
 
 pub(crate) use attached::{Attached, fetch as fetch_attached};
 pub(crate) use dump::{CreatedDump, create as create_dump};
-pub(crate) use import::{ImportError, import};
+pub(crate) use import::import;
+pub use import::{ImportError, restore};
 pub(crate) use remote::RemoteSnapshots;
 pub(crate) use snapshot::create as create_snapshot;
 

@@ -114,6 +114,7 @@ codes! {
     InvalidIndexMark = "invalid_index_mark", InvalidRequest, 400;
     InvalidStatsShowInternalDatabaseSizes = "invalid_stats_show_internal_database_sizes", InvalidRequest, 400;
     InvalidStatsSizeFormat = "invalid_stats_size_format", InvalidRequest, 400;
+    InvalidStatsWindow = "invalid_stats_window", InvalidRequest, 400;
     InvalidIndexFieldsFilter = "invalid_index_fields_filter", InvalidRequest, 400;
     InvalidIndexFieldsFilterAttributePatterns = "invalid_index_fields_filter_attribute_patterns", InvalidRequest, 400;
     InvalidIndexFieldsFilterDisplayed = "invalid_index_fields_filter_displayed", InvalidRequest, 400;

@@ -23,6 +23,17 @@ pub struct TaskCounts {
 }
 
 impl Store {
+    /// Number of tasks that wait or run. Walks the entries of an index that belong to them.
+    ///
+    /// # Errors
+    /// The tasks cannot be read.
+    pub fn unfinished_count(&self) -> Result<u64, StoreError> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached("SELECT count(*) FROM tasks WHERE status IN (0, 1)")?;
+            Ok(statement.query_row([], |row| row.get::<_, u32>(0))?.into())
+        })
+    }
+
     /// Counts all tasks; those of `live` are processing, as are those that go on in the background. Walks three indexes.
     pub fn task_counts(&self, live: Option<&LiveBatch>) -> Result<TaskCounts, StoreError> {
         self.read(|connection| {

@@ -321,6 +321,21 @@ fn cancel_tasks(
 }
 
 impl Store {
+    /// The upgrade begun last, if it has not succeeded.
+    ///
+    /// # Errors
+    /// The tasks cannot be read.
+    pub fn unfinished_upgrade(&self) -> Result<Option<u32>, StoreError> {
+        let last: Option<(u32, u8)> = self.read(|connection| {
+            connection
+                .prepare_cached("SELECT uid, status FROM tasks WHERE kind = ?1 ORDER BY uid DESC LIMIT 1")?
+                .query_row([Kind::UpgradeDatabase.number()], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()
+                .map_err(StoreError::from)
+        })?;
+        Ok(last.filter(|(_, status)| *status != Status::Succeeded.number()).map(|(uid, _)| uid))
+    }
+
     /// Puts the upgrade that failed last back into the queue, under its old uid; that uid.
     ///
     /// # Errors

@@ -101,9 +101,11 @@ fn rule(at: At<'_>) -> ApiResult<Value> {
     }
     name.parse::<RankingRule>().map(Value::from).map_err(|_| {
         at.invalid(format!(
-            "`{name}` ranking rule is invalid. Valid ranking rules are words, typo, sort, proximity, attribute, \
-             exactness and custom ranking rules. Custom ones are `ATTRIBUTE:asc` and `ATTRIBUTE:desc`; `attributeRank`, \
-             `wordPosition` and boosts, which are objects, are valid too."
+            "`{name}` ranking rule is invalid. Valid ranking rules are words, typo, proximity, attribute, attributeRank, \
+             wordPosition, sort, exactness, `ATTRIBUTE:asc`, `ATTRIBUTE:desc`, and boosts, which are objects like \
+             `{{\"boostIf\": {{\"filter\": \"stock > 0\", \"weight\": 2}}}}`. The default is {}: \
+             `lamina settings reset rankingRules` restores it.",
+            RankingRule::defaults().iter().map(RankingRule::to_string).collect::<Vec<_>>().join(", ")
         ))
     })
 }

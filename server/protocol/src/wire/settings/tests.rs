@@ -152,11 +152,18 @@ fn ranking_rules() {
         (
             Code::InvalidSettingsRankingRules,
             "Invalid value at `.rankingRules[0]`: `x` ranking rule is invalid. Valid ranking rules are words, typo, \
-             sort, proximity, attribute, exactness and custom ranking rules. Custom ones are `ATTRIBUTE:asc` and \
-             `ATTRIBUTE:desc`; `attributeRank`, `wordPosition` and boosts, which are objects, are valid too."
+             proximity, attribute, attributeRank, wordPosition, sort, exactness, `ATTRIBUTE:asc`, `ATTRIBUTE:desc`, and \
+             boosts, which are objects like `{\"boostIf\": {\"filter\": \"stock > 0\", \"weight\": 2}}`. The default is words, \
+             typo, proximity, attribute, sort, exactness: `lamina settings reset rankingRules` restores it."
                 .into()
         )
     );
+    // All that it names is valid.
+    let all = json!([
+        "words", "typo", "proximity", "attributeRank", "wordPosition", "sort", "exactness", "a:asc", "b:desc",
+        {"boostIf": {"filter": "stock > 0", "weight": 2}}
+    ]);
+    assert!(read(&json!({"rankingRules": all})).is_ok());
     for bad in ["_geo:asc", "_geoPoint(1, 2):asc", "_geoRadius(1,2,3)", "_geoBoundingBox:desc", "_geoDistance:asc"] {
         let (code, message) = refused_alone("ranking-rules", json!(["words", bad]));
         assert_eq!(code, Code::InvalidSettingsRankingRules);

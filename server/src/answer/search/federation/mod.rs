@@ -11,6 +11,7 @@ mod order;
 
 use std::time::{Duration, Instant};
 
+use lamina_data::observe::SearchOutcomes;
 use lamina_engine::rank::ScoreDetail;
 use lamina_engine::search::Hit;
 use serde_json::json;
@@ -102,7 +103,7 @@ pub(crate) fn run_federated(
     }
     for one in &ran {
         out.cut_by(one.found.cuts());
-        out.degraded_searches += u64::from(one.found.result.degraded);
+        out.outcomes += SearchOutcomes::of_one(one.found.result.degraded, one.found.result.total);
     }
     let counted = count_by_index(snapshots, federation, &merged.candidates, matched.as_ref(), context)?;
     let mut fields = around.fields(&ran, &merged, &counted, &mut out)?;

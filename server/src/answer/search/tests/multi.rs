@@ -44,7 +44,7 @@ fn late_searches_have_no_hits() {
     let context = Context { pace: Pace::begin(Duration::ZERO, Asker::default()), ..Context::now() };
     let asked = MultiSearch::from_body(&json!({ "queries": queries })).unwrap();
     let answer = run_multi(&snapshots, &BTreeMap::new(), &asked.queries, &context, false).unwrap();
-    assert_eq!((answer.degraded_searches, answer.cuts), (2, vec!["searchCutoffMs".to_owned()]));
+    assert_eq!((answer.outcomes.degraded, answer.cuts), (2, vec!["searchCutoffMs".to_owned()]));
     let body: Value = serde_json::from_slice(&answer.body).unwrap();
     assert_eq!((&body["results"][0]["hits"], &body["results"][0]["totalHits"]), (&json!([]), &json!(0)));
     assert_eq!((&body["results"][1]["degraded"], &body["results"][1]["estimatedTotalHits"]), (&json!(true), &json!(0)));
@@ -52,7 +52,7 @@ fn late_searches_have_no_hits() {
     let asked = MultiSearch::from_body(&merged).unwrap();
     let federation = asked.federation.as_ref().unwrap();
     let answer = run_federated(&snapshots, &asked.queries, federation, &context, false).unwrap();
-    assert_eq!((answer.degraded_searches, answer.cuts), (2, vec!["searchCutoffMs".to_owned()]));
+    assert_eq!((answer.outcomes.degraded, answer.cuts), (2, vec!["searchCutoffMs".to_owned()]));
     // A mistake is one, whether there is time or not.
     let wrong = json!({"queries": [{"indexUid": "animals", "filter": "nothing ="}]});
     let wrong = MultiSearch::from_body(&wrong).unwrap();

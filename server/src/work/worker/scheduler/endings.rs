@@ -4,11 +4,34 @@ use std::sync::atomic::Ordering;
 
 use lamina_base::stored_names::{FolderName, PayloadName};
 use lamina_data::tasks::live::LiveBatch;
-use lamina_data::tasks::store::Queued;
+use lamina_data::tasks::store::{FinishedBatch, FinishedTask, Queued, TaskResult};
 use lamina_engine::index::Snapshot;
 
 use super::super::run::Done;
 use super::{RETRY_PAUSE, Worker};
+
+/// Bytes of a reason that are logged.
+const REASON_BYTES_MAX: usize = 500;
+
+/// Logs that tasks of a batch have failed, or left documents without vectors: once, with the first reason.
+fn say_failures(batch: &FinishedBatch) {
+    let failure = |task: &FinishedTask| match &task.result {
+        TaskResult::Failed(error) | TaskResult::Unembedded { error: Some(error), .. } => {
+            Some((task.uid, error.code().to_owned(), error.message().to_owned()))
+        }
+        TaskResult::Unembedded { report, .. } => {
+            let reason = report.get("embeddingFailures").map(ToString::to_string).unwrap_or_default();
+            Some((task.uid, "embedding_failures".to_owned(), reason))
+        }
+        _ => None,
+    };
+    let mut failures = batch.tasks.iter().filter_map(failure);
+    if let Some((task, code, mut reason)) = failures.next() {
+        let (batch, failed) = (batch.uid, 1 + failures.count());
+        reason.truncate(reason.floor_char_boundary(REASON_BYTES_MAX));
+        tracing::warn!(batch, failed, task, code, reason, "tasks failed; the first one says why");
+    }
+}
 
 impl Worker {
     /// Stores the end of a batch, however long that takes: nothing new may start before what the engine has committed is
@@ -16,7 +39,10 @@ impl Worker {
     pub(super) fn store_end(&self, done: &Done) -> Option<Vec<PayloadName>> {
         loop {
             match self.queue.store().finish(&done.batch) {
-                Ok(files) => return Some(files),
+                Ok(files) => {
+                    say_failures(&done.batch);
+                    return Some(files);
+                }
                 Err(error) => tracing::error!(%error, batch = done.batch.uid, "cannot store the outcome of a batch"),
             }
             if self.stop.load(Ordering::Acquire) {
