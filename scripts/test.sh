@@ -39,8 +39,8 @@ if [[ $mode == quick ]]; then
   cargo test --workspace --quiet --test e2e tidy::
   step "Unit tests"
   cargo test --workspace --quiet --lib
-  step "The console's JavaScript"
-  node --test tests/page/unit.mjs
+  step "The console"
+  scripts/console.sh --check
   report
   exit 0
 fi

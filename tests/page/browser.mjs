@@ -50,7 +50,7 @@ export async function open(program) {
   const target = targetInfos.find(info => info.type === 'page');
   const { sessionId } = await send('Target.attachToTarget', { targetId: target.targetId, flatten: true });
   const ask = (method, params) => send(method, params, sessionId);
-  for (const domain of ['Page', 'Runtime', 'Log']) await ask(domain + '.enable');
+  for (const domain of ['Page', 'Runtime', 'Log', 'Network']) await ask(domain + '.enable');
 
   /** The value of an expression on the page. */
   const value = async expression => {
@@ -69,10 +69,10 @@ export async function open(program) {
     }
   };
   const KEYS = { Enter: 13, Escape: 27, ArrowUp: 38, ArrowDown: 40, ArrowLeft: 37, ArrowRight: 39, Tab: 9 };
-  const press = async key => {
+  const press = async (key, { ctrl = false } = {}) => {
     const code = KEYS[key];
-    const text = { Enter: '\r' }[key] ?? (code ? undefined : key);
-    const event = { key, code: key, windowsVirtualKeyCode: code, ...(text ? { text } : {}) };
+    const text = ctrl ? undefined : { Enter: '\r' }[key] ?? (code ? undefined : key);
+    const event = { key, code: key, windowsVirtualKeyCode: code, modifiers: ctrl ? 2 : 0, ...(text ? { text } : {}) };
     await ask('Input.dispatchKeyEvent', { type: 'keyDown', ...event });
     await ask('Input.dispatchKeyEvent', { type: 'keyUp', ...event });
   };
@@ -82,6 +82,8 @@ export async function open(program) {
     type: async text => { for (const letter of text) await press(letter); },
     scheme: scheme => ask('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: scheme }] }),
     size: (width, height) => ask('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: false }),
+    /** Cuts the page off from the server, or no more. */
+    offline: offline => ask('Network.emulateNetworkConditions', { offline, latency: 0, downloadThroughput: -1, uploadThroughput: -1 }),
     /** Waits until the page has followed a new size. */
     settled: () => value('new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))'),
     picture: async path => writeFileSync(path, Buffer.from((await ask('Page.captureScreenshot', { format: 'png' })).data, 'base64')),

@@ -1,11 +1,11 @@
-//! `/`: in development a page to search with, in production a greeting.
+//! `/`: in development the console, in production a greeting.
 
 use std::sync::LazyLock;
 
 use lamina_base::error::ApiResult;
 use lamina_base::options::Environment;
 use serde_json::json;
-use warp::http::StatusCode;
+use warp::http::{HeaderValue, StatusCode, header};
 use warp::reply::Response;
 
 use super::html::Page;
@@ -13,33 +13,19 @@ use crate::http::json_answer;
 use crate::http::requests::Request;
 use crate::http::routing::{Answer, Route};
 
-pub(super) const ROUTES: &[Route] =
-    &[Route::open("/").about("The search page, or a greeting", Answer::Page).run(|request| Box::pin(show(request)))];
+pub(super) const ROUTES: &[Route] = &[
+    Route::open("/").about("The console, or a greeting", Answer::Page).run(|request| Box::pin(show(request))),
+    Route::open("/console/films")
+        .about("4,000 films to begin with, as documents", Answer::Lines)
+        .run(|request| Box::pin(films(request))),
+];
 
-/// One document, without a build step: its style and its script are inside, and it asks only this server.
-const TEXT: &str = concat!(
-    include_str!("head.html"),
-    "<style>\n",
-    include_str!("style.css"),
-    "</style>\n",
-    include_str!("body.html"),
-    "<script>",
-    include_str!("base.js"),
-    include_str!("values.js"),
-    include_str!("facets.js"),
-    include_str!("search.js"),
-    include_str!("side.js"),
-    include_str!("views.js"),
-    include_str!("indexes.js"),
-    include_str!("documents.js"),
-    include_str!("playground.js"),
-    include_str!("names.js"),
-    include_str!("server.js"),
-    include_str!("tools.js"),
-    include_str!("live.js"),
-    include_str!("start.js"),
-    "</script>\n</body>\n</html>\n",
-);
+/// One document that `scripts/console.sh` has built from `server/console`: its style and its script are inside, and it asks
+/// only this server.
+const TEXT: &str = include_str!("../../../console/dist/index.html");
+
+/// What the console offers to a server without documents.
+const FILMS: &[u8] = include_bytes!("../../../../scripts/sample/films.ndjson.zst");
 
 static PAGE: LazyLock<Page> = LazyLock::new(|| Page::new(TEXT));
 
@@ -50,15 +36,34 @@ async fn show(request: Request) -> ApiResult<Response> {
     })
 }
 
+async fn films(_: Request) -> ApiResult<Response> {
+    let text = zstd::decode_all(FILMS).expect("the sample was compressed by us");
+    let mut response = Response::new(text.into());
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+    Ok(response)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::html::stands_alone;
+    use crate::api::html::asks_nobody_else;
 
     #[test]
-    fn the_page_stands_alone() {
-        stands_alone(TEXT);
-        assert!(!TEXT.contains("http:"));
-        assert!(!TEXT.contains("https:"));
+    fn the_console_stands_alone() {
+        asks_nobody_else(TEXT);
+    }
+
+    #[test]
+    fn it_names_no_other_server() {
+        let namespaces = ["http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML", "http://www.w3.org/1999/xhtml"];
+        let own = namespaces.iter().fold(TEXT.to_owned(), |text, one| text.replace(one, ""));
+        let links: Vec<&str> = own.match_indices("://").map(|(place, _)| &own[place.saturating_sub(12)..place + 3]).collect();
+        assert!(links.is_empty(), "{links:?}");
+    }
+
+    #[test]
+    fn the_films_are_documents() {
+        let text = zstd::decode_all(FILMS).unwrap();
+        assert_eq!(text.iter().filter(|byte| **byte == b'\n').count(), 4000);
     }
 }
