@@ -1,16 +1,17 @@
-// There is no index yet: films to try with, a file, or a line for the shell.
+// There is no index yet: films to try with, a file, a table of PostgreSQL, or a line for the shell.
 import { useState } from 'preact/hooks';
 import { fetchAnswer, route } from '../api/client';
 import { writeAndWait } from '../api/tasks';
 import { go } from '../state/address';
 import { loadIndexes } from '../state/indexes';
+import { key } from '../state/session';
 import { kindOfFile, nameOfFile } from '../lib/files';
-import { Button, Card, CodeBlock, Failure } from '../ui';
+import { Button, Card, CodeBlock, Failure, Icon, Tabs } from '../ui';
 
-const SETTINGS = { filterableAttributes: ['genres', 'cast', 'year'], sortableAttributes: ['year'] };
+type Shell = 'curl' | 'postgres';
 
 export function FirstRun() {
-  const [busy, setBusy] = useState(''), [error, setError] = useState<unknown>(null), [isOver, setOver] = useState(false);
+  const [busy, setBusy] = useState(''), [error, setError] = useState<unknown>(null), [isOver, setOver] = useState(false), [shell, setShell] = useState<Shell>('curl');
   const run = async (what: string, work: () => Promise<unknown>) => {
     setBusy(what);
     setError(null);
@@ -18,7 +19,6 @@ export function FirstRun() {
   };
   const films = () => run('films', async () => {
     const data = await (await fetchAnswer('GET', '/console/films')).blob();
-    await writeAndWait('PATCH', route('indexes', 'films', 'settings'), { title: 'Settings of films', quiet: true }, { body: SETTINGS });
     await writeAndWait('POST', route('indexes', 'films', 'documents'), { title: 'Load 4,000 films', done: '4,000 films are loaded' },
       { query: { primaryKey: 'id' }, raw: { data, type: 'application/x-ndjson' } });
     await loadIndexes();
@@ -30,21 +30,30 @@ export function FirstRun() {
     await loadIndexes();
     go({ index, view: 'search' });
   });
-  const curl = `curl '${location.origin}/indexes/books/documents' \\\n  -H 'Content-Type: application/json' \\\n  --data '[{"id": 1, "title": "Solaris", "author": "Stanisław Lem"}]'`;
+  const secret = key.value ? '  -H "Authorization: Bearer $LAMINA_KEY" \\\n' : '';
+  const curl = `curl '${location.origin}/indexes/books/documents' \\\n  -H 'Content-Type: application/json' \\\n${secret}  --data '[{"id": 1, "title": "Solaris", "author": "Stanisław Lem"}]'`;
+  const postgres = `${key.value ? 'export SVC_API_KEY=…\n' : ''}lamina sync --url '${location.origin}' --table films --index films \\\n  postgres:/${'/'}USER:PASSWORD@HOST/DATABASE`;
+  const off = busy !== '' && 'It is loading.';
   return (
     <div class="first">
       <h1>Search something in a minute</h1>
-      <p>This server has no documents yet. Begin with films, with a file of yours, or from the shell.</p>
+      <p>This server has no documents yet. Begin with films, with a file of yours, with a table, or from the shell.</p>
       {error !== null && <Failure error={error} />}
-      <Card title="4,000 films" actions={<Button kind="primary" icon="film" busy={busy === 'films'} off={busy !== '' && 'It is loading.'} onClick={films}>Load the films</Button>}>
+      <Card title={<span class="row"><Icon name="film" />4,000 films</span>} actions={<Button kind="primary" busy={busy === 'films'} off={off} onClick={films}>Load the films</Button>}>
         <p class="muted">With title, year, genres, cast and a text: enough to try typos, facets, rules and comparisons. From Wikipedia, CC BY-SA 4.0.</p>
       </Card>
       <div class={'drop' + (isOver ? ' over' : '')} onDragOver={event => { event.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)}
-        onDrop={event => { event.preventDefault(); setOver(false); void file(event.dataTransfer?.files[0]); }}>
-        {busy === 'file' ? 'Loading …' : <>Drop a file here, or <input id="first-file" type="file" accept=".json,.ndjson,.jsonl,.csv,.tsv" onChange={event => file(event.currentTarget.files?.[0])} /><label for="first-file">choose one</label></>}
-        <div>JSON, a document a line, CSV or TSV</div>
+        onDrop={event => { event.preventDefault(); setOver(false); if (!off) void file(event.dataTransfer?.files[0]); }}>
+        <Icon name="upload" />
+        <div>{busy === 'file' ? 'Loading …' : <>Drop a file here, or <input id="first-file" type="file" disabled={Boolean(off)} accept=".json,.ndjson,.jsonl,.csv,.tsv" onChange={event => file(event.currentTarget.files?.[0])} /><label for="first-file">choose one</label></>}</div>
+        <small>JSON, a document a line, CSV or TSV; the index gets the name of the file</small>
       </div>
-      <CodeBlock label="From the shell" code={curl} />
+      <Tabs label="From elsewhere" value={shell} onChange={setShell} options={[{ id: 'curl', title: 'With curl' }, { id: 'postgres', title: 'PostgreSQL' }]}>
+        {shell === 'curl' ? <CodeBlock label="In a shell" code={curl} /> : <>
+          <CodeBlock label="In a shell" code={postgres} />
+          <p class="muted hint">It loads the table, then follows every insert, update and delete. The database needs <code>wal_level = logical</code>, and the user the right to replicate.</p></>}
+      </Tabs>
+      <p class="muted">This page goes on by itself when the first documents are there.</p>
     </div>
   );
 }

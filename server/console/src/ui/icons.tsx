@@ -19,6 +19,7 @@ const PATHS = {
   left: 'M12 5l-5 5 5 5',
   more: 'M5 10h.01M10 10h.01M15 10h.01',
   plus: 'M10 4v12M4 10h12',
+  minus: 'M4 10h12',
   trash: 'M4 6h12M8 6V4h4v2M6 6l.7 11h6.600L14 6M8.500 9v5M11.500 9v5',
   edit: 'M4 16l.8-3.200L13 4.500l2.500 2.500-8.300 8.200L4 16Z',
   copy: 'M7 7h9v9H7V7ZM4 13V4h9',
