@@ -9,7 +9,7 @@ const WAIT_MS = 20_000;
 
 /** Texts of cells that lie outside of the box that shows their table, or of the window: an expression on a page. */
 export const CUT_OFF = `[...document.querySelectorAll('td, th')].filter(one => {
-  const cell = one.getBoundingClientRect(), box = (one.closest('.wide') || document.documentElement).getBoundingClientRect();
+  const cell = one.getBoundingClientRect(), box = (one.closest('.wide, .table-box') || document.documentElement).getBoundingClientRect();
   return cell.width > 0 && (cell.right > box.right + 1 || one.scrollWidth > one.clientWidth + 1);
 }).map(one => one.textContent)`;
 
@@ -68,7 +68,7 @@ export async function open(program) {
       await new Promise(resolve => setTimeout(resolve, 30));
     }
   };
-  const KEYS = { Enter: 13, Escape: 27, ArrowUp: 38, ArrowDown: 40, ArrowLeft: 37, ArrowRight: 39, Tab: 9 };
+  const KEYS = { Enter: 13, Escape: 27, ArrowUp: 38, ArrowDown: 40, ArrowLeft: 37, ArrowRight: 39, Tab: 9, Home: 36, End: 35 };
   const press = async (key, { ctrl = false } = {}) => {
     const code = KEYS[key];
     const text = ctrl ? undefined : { Enter: '\r' }[key] ?? (code ? undefined : key);
