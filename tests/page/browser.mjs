@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const WAIT_MS = 20_000;
+const WAIT_MS = 60_000;
 
 /** Texts of cells that lie outside of the box that shows their table, or of the window: an expression on a page. */
 export const CUT_OFF = `[...document.querySelectorAll('td, th')].filter(one => {

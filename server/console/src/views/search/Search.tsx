@@ -7,7 +7,7 @@ import { CLOSE, OPEN } from '../../lib/marks';
 import { count, plural } from '../../lib/text';
 import { address, go, param, setParams } from '../../state/address';
 import { about, uid } from '../../state/indexes';
-import { copy, Button, Chip, Drawer, Empty, IconButton, Loaded, Segments, Select, Slider, type MenuItem } from '../../ui';
+import { copy, Button, Chip, Drawer, Empty, IconButton, Loaded, Segments, Select, Skeleton, Slider, type MenuItem } from '../../ui';
 import { toast } from '../../state/toasts';
 import { CodeDrawer } from './CodeDrawer';
 import { FieldsDialog } from './FieldsDialog';
@@ -34,7 +34,7 @@ export function Search() {
   const onWhy = (hit: Hit) => { if (primaryKey) setParams({ why: String(hit[primaryKey]) }, { replace: false }); };
   const counts = (name: string) => Object.keys(found.data?.facets.find(one => one.name === name)?.counts ?? {});
   const names = facetNames(settings).flatMap(name => name === '*' ? found.data?.facets.map(one => one.name) ?? [] : [name]);
-  const facets = <Facets index={index} asked={asked} settings={settings} facets={found.data?.facets ?? []} />;
+  const facets = found.data === undefined ? <Skeleton lines={6} /> : <Facets index={index} asked={asked} settings={settings} facets={found.data.facets} />;
   return (
     <div class="search">
       <div class="search-bar">

@@ -124,7 +124,7 @@ export function millis(took: string): number {
 }
 
 const STAGES: Record<string, string> = {
-  embed: 'Wait for the vector', parse: 'Read the query', 'match and filter': 'Match and filter', 'split words': 'Split words', rank: 'Rank', hits: 'Sort the hits', facets: 'Count facets', format: 'Read and mark hits',
+  embed: 'Wait for the vector', parse: 'Read the query', 'match and filter': 'Match and filter', 'split words': 'Split words', rank: 'Rank', hits: 'Sort the hits', facets: 'Count facets', facetDetails: 'Histograms', format: 'Read and mark hits',
   'filter for vectors': 'Filter for vectors', nearness: 'Compare vectors', 'hits by nearness': 'Sort by nearness',
 };
 export const stageTitle = (stage: string) => STAGES[stage] ?? stage;
