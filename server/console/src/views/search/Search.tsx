@@ -90,7 +90,7 @@ async function ask(index: string, asked: Asked, signal: AbortSignal): Promise<Fo
   const response = beside.length ? await fetchAnswer('POST', '/multi-search', { body, signal }) : await fetchAnswer('POST', route('indexes', index, 'search'), { body: main, signal });
   const json: unknown = await response.json(), answers = beside.length ? (json as { results: Found['answer'][] }).results : [json as Found['answer']];
   const answer = answers[0] as Found['answer'] & { degradedReasons?: string[] };
-  return { answer, facets: facetsOf(answers, response.headers.get('Lamina-Limits')), degraded: answer.degradedReasons ?? [] };
+  return { answer, facets: facetsOf(answers, response.headers.get('Lamina-Limits'), names), degraded: answer.degradedReasons ?? [] };
 }
 
 const cleared = (withQuery: boolean) => Object.fromEntries([...address.value.params.keys()].filter(name => withQuery || /^[fr]\.|^(filter|box|limit)$/.test(name)).map(name => [name, null]));
@@ -141,8 +141,8 @@ function actionsOf(hit: Hit, primaryKey: string | null): MenuItem[] {
   const id = primaryKey ? String(hit[primaryKey]) : null, off = id === null && 'The index has no primary key.';
   return [
     { title: 'Why is it here?', icon: 'info', off, onPick: () => setParams({ why: id }, { replace: false }) },
-    { title: 'Pin, hide or boost …', icon: 'pin', off, onPick: () => go({ view: 'rules', params: { pin: id } }) },
-    { title: 'Open the document', icon: 'documents', off, onPick: () => go({ view: 'documents', params: { id } }) },
+    { title: 'Pin it for this query …', icon: 'pin', off, onPick: () => go({ view: 'rules', params: { rule: 'new', pin: id, q: param('q') } }) },
+    { title: 'Open the document', icon: 'documents', off, onPick: () => go({ view: 'documents', params: { doc: id } }) },
     { title: 'Copy as JSON', icon: 'copy', onPick: async () => toast(await copy(JSON.stringify(withoutMarks(hit), null, 2)) ? { tone: 'good', title: 'Copied' } : { tone: 'warn', title: 'The browser does not let this page copy', text: 'It does on HTTPS and on this machine. Show hits as JSON, and select.' }) },
   ];
 }

@@ -75,13 +75,15 @@ export interface FacetCounts { name: string; counts: Record<string, number>; sta
 /** Which facets have more values than the answer lists, of the header `Lamina-Limits`. */
 export const isCut = (limits: string | null, name: string) => (limits ?? '').split(',').some(one => one.trim() === 'maxValuesPerFacet:' + name);
 
-export function facetsOf(answers: readonly SearchAnswer[], limits: string | null): FacetCounts[] {
+/** In the order of `names`, the settings'; the rest as the server has them. */
+export function facetsOf(answers: readonly SearchAnswer[], limits: string | null, names: readonly string[]): FacetCounts[] {
   const counts = new Map<string, Record<string, number>>(), stats = new Map<string, { min: number; max: number }>();
   for (const answer of answers) {
     for (const [name, one] of Object.entries(answer.facetDistribution ?? {})) counts.set(name, one);
     for (const [name, one] of Object.entries(answer.facetStats ?? {})) stats.set(name, one);
   }
-  return [...counts].map(([name, one]) => ({ name, counts: one, stats: stats.get(name) ?? null, isCut: isCut(limits, name) }));
+  const rank = (name: string) => names.includes(name) ? names.indexOf(name) : names.length;
+  return [...counts].sort(([one], [other]) => rank(one) - rank(other)).map(([name, one]) => ({ name, counts: one, stats: stats.get(name) ?? null, isCut: isCut(limits, name) }));
 }
 
 const BY_NAME = new Intl.Collator(undefined, { numeric: true });
