@@ -71,12 +71,14 @@ function onArrows(event: KeyboardEvent) {
   event.preventDefault();
 }
 
+/** Without ids no document can be asked about. */
+export const NO_KEY = 'Which field has the ids is not known: this key may not read it, or the index is empty.';
 type OneProps = HitsProps & { hit: Hit };
 
-function Score({ hit, onWhy }: { hit: Hit; onWhy: (hit: Hit) => void }) {
+function Score({ hit, onWhy, off }: { hit: Hit; onWhy: (hit: Hit) => void; off: boolean }) {
   const score = hit._rankingScore;
   return (
-    <button type="button" class="why" data-why onClick={() => onWhy(hit)} aria-label="Why is this a hit?" title="Why is this a hit?">
+    <button type="button" class="why" data-why disabled={off} onClick={() => onWhy(hit)} aria-label="Why is this a hit?" title={off ? NO_KEY : 'Why is this a hit?'}>
       {score !== undefined && <span class="why-bar" aria-hidden="true"><span style={{ width: Math.max(4, score * 100) + '%' }} /></span>}
       <span class="why-score">{score === undefined ? 'Why?' : score.toFixed(2)}</span>
     </button>
@@ -96,7 +98,7 @@ function Card({ hit, primaryKey, settings, chosen, onWhy, actions }: OneProps) {
             <h3 dir="auto">{title ? <Value value={hit[title] ?? null} formatted={marked[title]} /> : id || 'Document'}</h3>
             {price && <strong class="price" dir="auto" title={price}>{shownPrice(hit[price])}</strong>}
           </div>
-          <Score hit={hit} onWhy={onWhy} />
+          <Score hit={hit} onWhy={onWhy} off={!primaryKey} />
           <Menu label={'More for ' + (title ? String(hit[title]) : id)} items={actions(hit)} />
         </header>
         <dl class="nested hit-fields">{shown.map(name => (
@@ -118,7 +120,7 @@ export function withoutMarks(hit: Hit): JsonObject {
 function AsJson({ hit, onWhy, actions, primaryKey }: OneProps) {
   return (
     <article class="hit" tabIndex={-1} aria-label={primaryKey ? String(hit[primaryKey]) : 'Document'}>
-      <header class="json-head"><Score hit={hit} onWhy={onWhy} /><Menu label="More" items={actions(hit)} /></header>
+      <header class="json-head"><Score hit={hit} onWhy={onWhy} off={!primaryKey} /><Menu label="More" items={actions(hit)} /></header>
       <JsonView value={withoutMarks(hit)} />
     </article>
   );
@@ -135,7 +137,7 @@ function HitTable({ hits, primaryKey, settings, chosen, onWhy, actions }: HitsPr
     ...(price ? [{ id: 'price', title: price, number: true, cell: (hit: Hit) => shownPrice(hit[price]) }] : []),
     ...others.slice(0, chosen.fields?.length ? 20 : COLUMNS - (picture ? 1 : 0)).map(name => ({ id: 'field ' + name, title: name, cell: cell(name), number: typeof first[name] === 'number' })),
     { id: 'score', title: 'score', number: true, cell: hit => hit._rankingScore === undefined ? '' : <Badge>{hit._rankingScore.toFixed(2)}</Badge> },
-    { id: 'more', title: 'More', hideTitle: true, cell: hit => <span class="row"><IconButton size="s" icon="info" label="Why is this a hit?" onClick={() => onWhy(hit)} /><Menu label="More" items={actions(hit)} /></span> },
+    { id: 'more', title: 'More', hideTitle: true, cell: hit => <span class="row"><IconButton size="s" icon="info" label="Why is this a hit?" off={!primaryKey && NO_KEY} onClick={() => onWhy(hit)} /><Menu label="More" items={actions(hit)} /></span> },
   ];
-  return <Table label="Hits" columns={columns} rows={hits} keyOf={hit => keyOf(hit, hits.indexOf(hit), primaryKey)} onPick={onWhy} />;
+  return <Table label="Hits" columns={columns} rows={hits} keyOf={hit => keyOf(hit, hits.indexOf(hit), primaryKey)} onPick={primaryKey ? onWhy : undefined} />;
 }

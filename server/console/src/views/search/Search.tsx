@@ -13,7 +13,7 @@ import { CodeDrawer } from './CodeDrawer';
 import { FieldsDialog } from './FieldsDialog';
 import { Facets } from './Facets';
 import { FilterField } from './FilterField';
-import { chosenFields, Hits, look, withoutMarks, type Chosen } from './Hits';
+import { chosenFields, Hits, look, NO_KEY, withoutMarks, type Chosen } from './Hits';
 import { Places } from './Places';
 import { Proposals } from './Proposals';
 import { SearchField } from './SearchField';
@@ -138,7 +138,7 @@ function More({ busy, onMore }: { busy: boolean; onMore: () => void }) {
 }
 
 function actionsOf(hit: Hit, primaryKey: string | null): MenuItem[] {
-  const id = primaryKey ? String(hit[primaryKey]) : null, off = id === null && 'The index has no primary key.';
+  const id = primaryKey ? String(hit[primaryKey]) : null, off = id === null && NO_KEY;
   return [
     { title: 'Why is it here?', icon: 'info', off, onPick: () => setParams({ why: id }, { replace: false }) },
     { title: 'Pin it for this query …', icon: 'pin', off, onPick: () => go({ view: 'rules', params: { rule: 'new', pin: id, q: param('q') } }) },
