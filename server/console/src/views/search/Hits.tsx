@@ -34,7 +34,7 @@ const firstOf = (value: Json | undefined) => Array.isArray(value) ? value[0] : v
 export function Thumb({ url }: { url: Json | undefined }) {
   const [isLost, setLost] = useState('');
   const source = firstOf(url);
-  if (!isLink(source) || isLost === source) return <span class="thumb none" aria-hidden="true"><Icon name="film" /></span>;
+  if (!isLink(source) || isLost === source) return <span class="thumb none" aria-hidden="true"><Icon name="picture" /></span>;
   return <img class="thumb" src={source} alt="" loading="lazy" referrerpolicy="no-referrer" onError={() => setLost(source)} />;
 }
 

@@ -1,6 +1,6 @@
 // Settings that the documents themselves suggest: what looks like a facet, like a number to narrow by, like a title.
 import type { Json, JsonObject, Settings } from '../../api/types';
-import { titleField } from '../../lib/documents';
+import { isLink, titleField } from '../../lib/documents';
 import { plural } from '../../lib/text';
 import { isDate } from './query';
 
@@ -39,7 +39,7 @@ function note(seen: Seen, value: Json) {
     seen.max = Math.max(seen.max, value);
   } else if (typeof value === 'boolean') seen.booleans++;
   else if (typeof value === 'string') {
-    if (isDate(value)) seen.dates++; else seen.texts++;
+    if (isDate(value)) seen.dates++; else if (!isLink(value)) seen.texts++;
     if (value.length > SHORT) seen.long++;
     seen.letters += value.length;
   }
