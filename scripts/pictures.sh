@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Pictures of every view of the page at `/`, and of the pages under `/docs`, in light and dark, at 390, 1280 and 2560 pixels, to be
+# Pictures of every view of the console, and of the pages under `/docs`, in light and dark, at 390, 1280 and 2560 pixels, to be
 # looked at: VIEW-SCHEME-WIDTH.png. The films of the sample, an embedder, a rule, an alias, a webhook and a replica are there to be seen.
 # usage: [LAMINA=path of the binary] scripts/pictures.sh [FOLDER]      (default: target/page/views)
 set -euo pipefail

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Tests the JavaScript of the console in parts, then the pages at `/` and `/docs` in a headless Chromium against the debug build. Without a Chromium, and no way to install one, it
+# Tests the console in parts, then the pages at `/` and `/docs` in a headless Chromium against the debug build. Without a Chromium, and no way to install one, it
 # says so and leaves it out. Pictures of the page are left in target/page.
 # usage: scripts/test-page.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-node --test tests/page/unit.mjs
+scripts/console.sh --check
 
 find_chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
 if ! find_chromium >/dev/null; then
@@ -28,4 +28,4 @@ mkdir -p "$PICTURES"
 # A second server has a master key: the page asks for it.
 export PROTECTED_KEY=a-key-of-the-page
 scripts/with-server.sh --master-key "$PROTECTED_KEY" -- bash -c '
-  PROTECTED_URL=$LAMINA_URL exec scripts/with-server.sh --experimental-allowed-ip-networks 127.0.0.0/8 -- bash -c "node tests/page/page.mjs && node tests/page/docs.mjs"'
+  PROTECTED_URL=$LAMINA_URL exec scripts/with-server.sh --experimental-allowed-ip-networks 127.0.0.0/8 -- bash -c "node tests/page/console.mjs && node tests/page/docs.mjs"'

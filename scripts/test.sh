@@ -52,8 +52,8 @@ for built in map(json.loads, sys.stdin):
   done <<<"$programs"
   step "House rules"
   cargo test --workspace --quiet --test e2e tidy::
-  step "The console's JavaScript"
-  node --test tests/page/unit.mjs
+  step "The console"
+  scripts/console.sh --check
   report
   exit 0
 fi

@@ -5,11 +5,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const WAIT_MS = 20_000;
+const WAIT_MS = 60_000;
 
 /** Texts of cells that lie outside of the box that shows their table, or of the window: an expression on a page. */
 export const CUT_OFF = `[...document.querySelectorAll('td, th')].filter(one => {
-  const cell = one.getBoundingClientRect(), box = (one.closest('.wide') || document.documentElement).getBoundingClientRect();
+  const cell = one.getBoundingClientRect(), box = (one.closest('.wide, .table-box') || document.documentElement).getBoundingClientRect();
   return cell.width > 0 && (cell.right > box.right + 1 || one.scrollWidth > one.clientWidth + 1);
 }).map(one => one.textContent)`;
 
@@ -50,7 +50,7 @@ export async function open(program) {
   const target = targetInfos.find(info => info.type === 'page');
   const { sessionId } = await send('Target.attachToTarget', { targetId: target.targetId, flatten: true });
   const ask = (method, params) => send(method, params, sessionId);
-  for (const domain of ['Page', 'Runtime', 'Log']) await ask(domain + '.enable');
+  for (const domain of ['Page', 'Runtime', 'Log', 'Network']) await ask(domain + '.enable');
 
   /** The value of an expression on the page. */
   const value = async expression => {
@@ -68,11 +68,11 @@ export async function open(program) {
       await new Promise(resolve => setTimeout(resolve, 30));
     }
   };
-  const KEYS = { Enter: 13, Escape: 27, ArrowUp: 38, ArrowDown: 40, ArrowLeft: 37, ArrowRight: 39, Tab: 9 };
-  const press = async key => {
+  const KEYS = { Enter: 13, Escape: 27, ArrowUp: 38, ArrowDown: 40, ArrowLeft: 37, ArrowRight: 39, Tab: 9, Home: 36, End: 35 };
+  const press = async (key, { ctrl = false } = {}) => {
     const code = KEYS[key];
-    const text = { Enter: '\r' }[key] ?? (code ? undefined : key);
-    const event = { key, code: key, windowsVirtualKeyCode: code, ...(text ? { text } : {}) };
+    const text = ctrl ? undefined : { Enter: '\r' }[key] ?? (code ? undefined : key);
+    const event = { key, code: key, windowsVirtualKeyCode: code, modifiers: ctrl ? 2 : 0, ...(text ? { text } : {}) };
     await ask('Input.dispatchKeyEvent', { type: 'keyDown', ...event });
     await ask('Input.dispatchKeyEvent', { type: 'keyUp', ...event });
   };
@@ -82,6 +82,8 @@ export async function open(program) {
     type: async text => { for (const letter of text) await press(letter); },
     scheme: scheme => ask('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: scheme }] }),
     size: (width, height) => ask('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: false }),
+    /** Cuts the page off from the server, or no more. */
+    offline: offline => ask('Network.emulateNetworkConditions', { offline, latency: 0, downloadThroughput: -1, uploadThroughput: -1 }),
     /** Waits until the page has followed a new size. */
     settled: () => value('new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))'),
     picture: async path => writeFileSync(path, Buffer.from((await ask('Page.captureScreenshot', { format: 'png' })).data, 'base64')),

@@ -13,32 +13,11 @@ use crate::http::requests::Request;
 use crate::http::routing::{Answer, Route};
 
 pub(super) const ROUTES: &[Route] =
-    &[Route::open("/").about("The search page, or a greeting", Answer::Page).run(|request| Box::pin(show(request)))];
+    &[Route::open("/").about("The console, or a greeting", Answer::Page).run(|request| Box::pin(show(request)))];
 
-/// One document, without a build step: its style and its script are inside, and it asks only this server.
-const TEXT: &str = concat!(
-    include_str!("head.html"),
-    "<style>\n",
-    include_str!("style.css"),
-    "</style>\n",
-    include_str!("body.html"),
-    "<script>",
-    include_str!("base.js"),
-    include_str!("values.js"),
-    include_str!("facets.js"),
-    include_str!("search.js"),
-    include_str!("side.js"),
-    include_str!("views.js"),
-    include_str!("indexes.js"),
-    include_str!("documents.js"),
-    include_str!("playground.js"),
-    include_str!("names.js"),
-    include_str!("server.js"),
-    include_str!("tools.js"),
-    include_str!("live.js"),
-    include_str!("start.js"),
-    "</script>\n</body>\n</html>\n",
-);
+/// One document that `scripts/console.sh` has built from `server/console`: its style and its script are inside, and it asks
+/// only this server.
+const TEXT: &str = include_str!("../../../console/dist/index.html");
 
 static PAGE: LazyLock<Page> = LazyLock::new(|| Page::new(TEXT));
 
@@ -52,12 +31,18 @@ async fn show(request: Request) -> ApiResult<Response> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::html::stands_alone;
+    use crate::api::html::asks_nobody_else;
 
     #[test]
-    fn the_page_stands_alone() {
-        stands_alone(TEXT);
-        assert!(!TEXT.contains("http:"));
-        assert!(!TEXT.contains("https:"));
+    fn the_console_stands_alone() {
+        asks_nobody_else(TEXT);
+    }
+
+    #[test]
+    fn it_names_no_other_server() {
+        let namespaces = ["http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML", "http://www.w3.org/1999/xhtml"];
+        let own = namespaces.iter().fold(TEXT.to_owned(), |text, one| text.replace(one, ""));
+        let links: Vec<&str> = own.match_indices("://").map(|(place, _)| &own[place.saturating_sub(12)..place + 3]).collect();
+        assert!(links.is_empty(), "{links:?}");
     }
 }

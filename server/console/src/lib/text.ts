@@ -1,0 +1,40 @@
+// How things are said.
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+export const count = (number: number) => number.toLocaleString('en');
+export const plural = (number: number, one: string, many = /[^aeiou]y$/.test(one) ? one.slice(0, -1) + 'ies' : /(s|x|ch|sh)$/.test(one) ? one + 'es' : one + 's') =>
+  count(number) + ' ' + (number === 1 ? one : many);
+export const compact = (number: number) => number < 10_000 ? count(number) : Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 }).format(number);
+
+export function bytes(number: number): string {
+  const power = number > 0 ? Math.min(UNITS.length - 1, Math.floor(Math.log2(number) / 10)) : 0;
+  return (number / 1024 ** power).toFixed(power ? 1 : 0) + ' ' + UNITS[power];
+}
+
+export function span(ms: number): string {
+  if (ms < 1000) return (ms < 10 && ms % 1 ? ms.toFixed(1) : Math.round(ms)) + ' ms';
+  if (ms < 120_000) return (ms / 1000).toFixed(1) + ' s';
+  return ms < 7_200_000 ? Math.round(ms / 60_000) + ' min' : Math.round(ms / 3_600_000) + ' h';
+}
+
+/** Milliseconds of a duration as the API writes it: "PT1.5S", "PT2M3S". */
+export function msOf(duration: string | null | undefined): number | null {
+  const found = /^P(?:(\d+)D)?T?(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?$/.exec(duration ?? '');
+  if (!found) return null;
+  const [, days, hours, minutes, seconds] = found;
+  return ((Number(days ?? 0) * 24 + Number(hours ?? 0)) * 60 + Number(minutes ?? 0)) * 60_000 + Number(seconds ?? 0) * 1000;
+}
+
+const STEPS: [number, Intl.RelativeTimeFormatUnit][] = [[60, 'second'], [60, 'minute'], [24, 'hour'], [30, 'day'], [12, 'month'], [Infinity, 'year']];
+export function ago(time: string | null | undefined, now = Date.now()): string {
+  const at = Date.parse(time ?? '');
+  if (Number.isNaN(at)) return '–';
+  let left = (at - now) / 1000;
+  if (Math.abs(left) < 5) return 'just now';
+  for (const [size, unit] of STEPS) {
+    if (Math.abs(left) < size) return new Intl.RelativeTimeFormat('en', { numeric: 'auto' }).format(Math.round(left), unit);
+    left /= size;
+  }
+  return '–';
+}
+export const when = (time: string | null | undefined) => time && !Number.isNaN(Date.parse(time)) ? new Date(time).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'short' }) : '–';

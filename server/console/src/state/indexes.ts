@@ -1,0 +1,99 @@
+// The indexes that there are, and the one that is looked at.
+import { computed, effect, signal } from '@preact/signals';
+import { Away, get, isAborted, Refused, route } from '../api/client';
+import { revision } from '../api/tasks';
+import type { Alias, IndexInfo, IndexStats, ListOf, Settings, Stats } from '../api/types';
+import { address, go } from './address';
+import { preference } from './preferences';
+import { wantsKey } from './session';
+
+const MOST = 1000;
+export interface Known { state: 'loading' | 'ready' | 'refused'; list: readonly IndexInfo[]; aliases: readonly Alias[]; stats: Stats | null; total: number; error?: unknown }
+export const known = signal<Known>({ state: 'loading', list: [], aliases: [], stats: null, total: 0 });
+const remembered = preference('index', '');
+
+export type Current = { kind: 'loading' } | { kind: 'none' } | { kind: 'missing'; uid: string } | { kind: 'there'; uid: string };
+
+/** The index that is looked at. One that the address names is it, or is missing: never another one. */
+export const current = computed<Current>(() => {
+  const wanted = address.value.index, { state, list, aliases, total } = known.value;
+  if (state === 'loading') return { kind: 'loading' };
+  if (wanted) {
+    const isThere = state === 'refused' || total > list.length || list.some(one => one.uid === wanted) || aliases.some(one => one.alias === wanted);
+    return { kind: isThere ? 'there' : 'missing', uid: wanted };
+  }
+  if (remembered.value && list.some(one => one.uid === remembered.value)) return { kind: 'there', uid: remembered.value };
+  return list[0] ? { kind: 'there', uid: list[0].uid } : { kind: 'none' };
+});
+/** Its name; empty while there is none. */
+export const uid = computed(() => current.value.kind === 'there' ? current.value.uid : '');
+
+export const documentsOf = (name: string): number | null => known.value.stats?.indexes[name]?.numberOfDocuments ?? null;
+export const switchIndex = (name: string) => {
+  remembered.value = name;
+  go({ index: name });
+};
+
+const unlessAway = <T>(work: Promise<T>, usual: T) => work.catch(error => {
+  if (error instanceof Refused) return usual;
+  throw error;
+});
+
+let number = 0;
+export async function loadIndexes() {
+  const mine = ++number;
+  try {
+    const [list, stats, aliases] = await Promise.all([
+      get<ListOf<IndexInfo>>('/indexes', { query: { limit: MOST } }),
+      unlessAway<Stats | null>(get<Stats>('/stats'), null),
+      unlessAway<ListOf<Alias>>(get<ListOf<Alias>>('/aliases', { query: { limit: MOST } }), { results: [] }),
+    ]);
+    if (mine === number) known.value = { state: 'ready', list: list.results, aliases: aliases.results, stats, total: list.total ?? list.results.length };
+  } catch (error) {
+    if (mine !== number) return;
+    // A key that may only search works with the index that the address names.
+    if (error instanceof Refused) known.value = { ...known.peek(), state: 'refused', error };
+    else if (!(error instanceof Away)) throw error;
+  }
+}
+
+/** What is known of the index that is looked at. */
+export interface About { uid: string; primaryKey: string | null; settings: Settings; stats: IndexStats | null; fields: readonly string[]; state: 'loading' | 'ready' }
+const nothing = (name: string): About => ({ uid: name, primaryKey: null, settings: {}, stats: null, fields: [], state: 'loading' });
+export const about = signal<About>(nothing(''));
+
+/** Names of fields that the documents have, most frequent first, then those that only settings name. */
+export function fieldsOf(stats: IndexStats | null, settings: Settings): string[] {
+  const byCount = Object.entries(stats?.fieldDistribution ?? {}).sort(([, one], [, other]) => other - one).map(([name]) => name);
+  const named = [settings.searchableAttributes, settings.filterableAttributes, settings.sortableAttributes]
+    .flatMap(list => (list ?? []).filter((one): one is string => typeof one === 'string' && !one.includes('*')));
+  return [...new Set([...byCount, ...named])];
+}
+
+let asked = 0;
+async function loadAbout(name: string) {
+  const mine = ++asked;
+  try {
+    const [info, settings, stats] = await Promise.all([
+      unlessAway<IndexInfo | null>(get<IndexInfo>(route('indexes', name)), null),
+      unlessAway<Settings>(get<Settings>(route('indexes', name, 'settings')), {}),
+      unlessAway<IndexStats | null>(get<IndexStats>(route('indexes', name, 'stats')), null),
+    ]);
+    if (mine === asked) about.value = { uid: name, primaryKey: info?.primaryKey ?? null, settings, stats, fields: fieldsOf(stats, settings), state: 'ready' };
+  } catch (error) {
+    if (!(error instanceof Away) && !isAborted(error)) throw error;
+  }
+}
+
+export function watchIndexes() {
+  effect(() => {
+    void revision.value;
+    if (wantsKey.value === null) void loadIndexes();
+  });
+  effect(() => {
+    void revision.value;
+    const name = uid.value;
+    if (about.peek().uid !== name) about.value = nothing(name);
+    if (name) void loadAbout(name);
+  });
+}

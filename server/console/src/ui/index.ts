@@ -1,0 +1,11 @@
+// The components. A view imports from here only.
+export * from './code';
+export * from './combobox';
+export * from './controls';
+export * from './data';
+export * from './dialog';
+export * from './fields';
+export * from './icons';
+export * from './menu';
+export * from './states';
+export * from './text';

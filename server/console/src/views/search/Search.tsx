@@ -1,0 +1,148 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { fetchAnswer, route } from '../../api/client';
+import { useResource } from '../../api/resource';
+import type { Hit, SearchAnswer } from '../../api/types';
+import { titleField } from '../../lib/documents';
+import { CLOSE, OPEN } from '../../lib/marks';
+import { count, plural } from '../../lib/text';
+import { address, go, param, setParams } from '../../state/address';
+import { about, uid } from '../../state/indexes';
+import { copy, Button, Chip, Drawer, Empty, IconButton, Loaded, Segments, Select, Skeleton, Slider, type MenuItem } from '../../ui';
+import { toast } from '../../state/toasts';
+import { CodeDrawer } from './CodeDrawer';
+import { FieldsDialog } from './FieldsDialog';
+import { Facets } from './Facets';
+import { FilterField } from './FilterField';
+import { chosenFields, Hits, look, NO_KEY, withoutMarks, type Chosen } from './Hits';
+import { Places } from './Places';
+import { Proposals } from './Proposals';
+import { SearchField } from './SearchField';
+import { Why, PICK, wrongOf } from './Why';
+import { askedOf, chipsOf, embeddersOf, facetNames, facetsOf, filtersPlaces, MOST, narrowed, PAGE, plainSearch, selectionOf, type Asked, type FacetCounts, type Way } from './query';
+
+interface Found { answer: SearchAnswer & { didYouMean?: { q: string; estimatedTotalHits: number } }; facets: FacetCounts[]; degraded: string[] }
+
+export function Search() {
+  const index = uid.value, { settings, primaryKey, state } = about.value, asked = askedOf(address.value.params, settings);
+  const [isFieldsOpen, setFieldsOpen] = useState(false), [isCodeOpen, setCodeOpen] = useState(false), [isNarrowOpen, setNarrowOpen] = useState(false);
+  const key = JSON.stringify([asked.q, asked.limit, asked.sort, asked.way, asked.embedder, asked.ratio, [...asked.narrowing.chosen], [...asked.narrowing.ranges], asked.narrowing.filter, asked.box, facetNames(settings), settings['matchingStrategy']]);
+  // Settings say what can be asked for: without them the first answer would lack its facets.
+  const found = useResource(signal => state === 'loading' ? new Promise<Found>(() => {}) : ask(index, asked, signal), [index, key, state], { keep: true });
+  const wrong = wrongOf(found.error), chips = chipsOf(asked), why = param('why');
+  const chosen: Chosen = chosenFields.value[index] ?? {};
+  const total = found.data ? found.data.answer.totalHits ?? found.data.answer.estimatedTotalHits ?? found.data.answer.hits.length : 0;
+  const onWhy = (hit: Hit) => { if (primaryKey) setParams({ why: String(hit[primaryKey]) }, { replace: false }); };
+  const counts = (name: string) => Object.keys(found.data?.facets.find(one => one.name === name)?.counts ?? {});
+  const names = facetNames(settings).flatMap(name => name === '*' ? found.data?.facets.map(one => one.name) ?? [] : [name]);
+  const facets = found.data === undefined ? <Skeleton lines={6} /> : <Facets index={index} asked={asked} settings={settings} facets={found.data.facets} />;
+  return (
+    <div class="search">
+      <div class="search-bar">
+        <SearchField index={index} value={asked.q} onInput={q => setParams({ q, limit: null })} />
+        <Ways asked={asked} />
+      </div>
+      <Proposals index={index} />
+      <div class="search-columns">
+        <aside class="search-facets" aria-label="Facets">{facets}</aside>
+        <div class="search-found">
+          <div class="search-tools">
+            <Button size="s" icon="filter" class="narrow-only" onClick={() => setNarrowOpen(true)}>Facets{chips.length > 0 && ` (${chips.length})`}</Button>
+            <FilterField index={index} names={names} counts={counts} error={wrong.filter} />
+            <Sorts error={wrong.sort} />
+            <Segments label="How hits are shown" value={look.value} onChange={now => { look.value = now; }} options={[{ id: 'cards', title: 'Cards', icon: 'cards' }, { id: 'table', title: 'Table', icon: 'table' }, { id: 'json', title: 'JSON', icon: 'braces' }]} />
+            <IconButton icon="settings" label="Choose title, picture, price and fields" onClick={() => setFieldsOpen(true)} />
+            <IconButton icon="terminal" label="This search as code" onClick={() => setCodeOpen(true)} />
+          </div>
+          {chips.length > 0 && <div class="row search-chips" aria-label="What narrows the search" role="group">
+            {chips.map(one => <Chip key={one.id} tone="accent" label={one.text} onRemove={() => setParams({ ...one.change, limit: null })}>{one.text}</Chip>)}
+            {chips.length > 1 && <Button size="s" kind="quiet" onClick={() => setParams(cleared(false))}>Remove all</Button>}
+          </div>}
+          <Loaded of={wrong.rest === undefined && found.error ? { ...found, error: undefined } : found} lines={8}>
+            {({ answer, degraded }) => (
+              <>
+                <p class="search-about" role="status"><span>{plural(total, 'hit')}<span class="muted"> in {answer.processingTimeMs} ms{answer.semanticHitCount ? `, ${count(answer.semanticHitCount)} by meaning` : ''}</span></span>
+                  <button type="button" class="plain link" onClick={() => setParams({ why: PICK }, { replace: false })}>Is one missing?</button></p>
+                {degraded.length > 0 && <p class="search-degraded" role="status">Cut short: {degraded.join(', ')}</p>}
+                {answer.didYouMean && <p class="did-you-mean">Did you mean <button type="button" class="plain link" dir="auto" onClick={() => setParams({ q: answer.didYouMean?.q ?? '', limit: null })}>{answer.didYouMean.q}</button>? <small>{plural(answer.didYouMean.estimatedTotalHits, 'hit')}</small></p>}
+                {filtersPlaces(settings) && <Places index={index} asked={asked} settings={settings} onPick={onWhy} titleOf={hit => { const name = titleField(hit, primaryKey, settings.searchableAttributes); return String(name ? hit[name] : primaryKey ? hit[primaryKey] : 'Document'); }} />}
+                {answer.hits.length === 0 ? <Nothing asked={asked} isNarrowed={chips.length > 0} />
+                  : <Hits hits={answer.hits} primaryKey={primaryKey} settings={settings} chosen={chosen} onWhy={onWhy} actions={hit => actionsOf(hit, primaryKey)} />}
+                {answer.hits.length < total && asked.limit < MOST && <More busy={found.loading} onMore={() => setParams({ limit: String(asked.limit + PAGE) })} />}
+              </>
+            )}
+          </Loaded>
+        </div>
+      </div>
+      {isNarrowOpen && <Drawer title="Facets" onClose={() => setNarrowOpen(false)} actions={<Button kind="primary" onClick={() => setNarrowOpen(false)}>{plural(total, 'hit')}</Button>}>{facets}</Drawer>}
+      {isFieldsOpen && <FieldsDialog index={index} onClose={() => setFieldsOpen(false)} />}
+      {isCodeOpen && <CodeDrawer index={index} query={plainSearch(asked, settings)} onClose={() => setCodeOpen(false)} />}
+      {why && state === 'ready' && <Why key={why} id={why} index={index} asked={asked} settings={settings} primaryKey={primaryKey} onClose={() => setParams({ why: null })} />}
+    </div>
+  );
+}
+
+/** One request: the hits, and for each field that is narrowed the counts without its own condition. */
+async function ask(index: string, asked: Asked, signal: AbortSignal): Promise<Found> {
+  const { settings } = about.peek(), names = facetNames(settings), beside = narrowed(asked.narrowing, names);
+  const main = { ...selectionOf(asked, settings), limit: asked.limit, facets: names, attributesToHighlight: ['*'], highlightPreTag: OPEN, highlightPostTag: CLOSE, showRankingScore: true, didYouMean: asked.q.trim() !== '' };
+  const others = beside.map(name => ({ ...selectionOf(asked, settings, name), limit: 0, facets: [name] }));
+  const body = { queries: [main, ...others].map(query => ({ indexUid: index, ...query })) };
+  const response = beside.length ? await fetchAnswer('POST', '/multi-search', { body, signal }) : await fetchAnswer('POST', route('indexes', index, 'search'), { body: main, signal });
+  const json: unknown = await response.json(), answers = beside.length ? (json as { results: Found['answer'][] }).results : [json as Found['answer']];
+  const answer = answers[0] as Found['answer'] & { degradedReasons?: string[] };
+  return { answer, facets: facetsOf(answers, response.headers.get('Lamina-Limits'), names), degraded: answer.degradedReasons ?? [] };
+}
+
+const cleared = (withQuery: boolean) => Object.fromEntries([...address.value.params.keys()].filter(name => withQuery || /^[fr]\.|^(filter|box|limit)$/.test(name)).map(name => [name, null]));
+
+function Ways({ asked }: { asked: Asked }) {
+  const { settings } = about.value, embedders = embeddersOf(settings);
+  const options: { id: Way; title: string }[] = [{ id: 'words', title: 'Words' }, { id: 'questions', title: 'Question' }];
+  if (embedders.length) options.push({ id: 'meaning', title: 'Meaning' });
+  const [ratio, setRatio] = useState(asked.ratio);
+  useEffect(() => setRatio(asked.ratio), [asked.ratio]);
+  return (
+    <div class="ways">
+      <Segments label="How to search" value={asked.way} options={options} onChange={way => setParams({ way, limit: null })} />
+      {asked.way === 'meaning' && <div class="ratio">
+        <Slider label="Meaning" value={ratio} step={0.05} low="words" high="meaning" show={value => Math.round(value * 100) + ' %'} onInput={now => { setRatio(now); setParams({ ratio: String(now) }); }} />
+        {embedders.length > 1 && <Select label="Embedder" hideLabel value={asked.embedder} options={embedders.map(value => ({ value, title: value }))} onChange={embedder => setParams({ embedder })} />}
+      </div>}
+    </div>
+  );
+}
+
+function Sorts({ error }: { error?: string }) {
+  const fields = (about.value.settings.sortableAttributes ?? []).filter(name => name !== '_geo' && !name.includes('*'));
+  if (!fields.length) return null;
+  const options = [{ value: '', title: 'Most relevant first' }, ...fields.flatMap(name => [{ value: name + ':asc', title: `${name}, smallest first` }, { value: name + ':desc', title: `${name}, largest first` }])];
+  const here = param('sort');
+  if (here && !options.some(one => one.value === here)) options.push({ value: here, title: here });
+  return <Select label="Order" hideLabel value={here} options={options} error={error} onChange={sort => setParams({ sort: sort || null, limit: null })} />;
+}
+
+function Nothing({ asked, isNarrowed }: { asked: Asked; isNarrowed: boolean }) {
+  return (
+    <Empty title={asked.q ? `Nothing is found for “${asked.q}”.` : 'No document is found.'} actions={<>
+      {isNarrowed && <Button onClick={() => setParams(cleared(false))}>Search without the filters</Button>}
+      {asked.q && asked.way === 'words' && /\s/.test(asked.q.trim()) && <Button onClick={() => setParams({ way: 'questions' })}>Let any of the words do</Button>}
+      {(asked.q || isNarrowed) && <Button onClick={() => setParams(cleared(true))}>Search for everything</Button>}
+    </>}>{isNarrowed ? 'What narrows the search may exclude what you look for.' : asked.q ? 'Look for a document by its title, and see why it is no hit: “Is one missing?”' : 'Documents that you load are found as soon as their task has ended.'}</Empty>
+  );
+}
+
+/** More hits; the focus goes to the first new one when the button is gone. */
+function More({ busy, onMore }: { busy: boolean; onMore: () => void }) {
+  const place = useRef<HTMLDivElement>(null);
+  return <div class="row centre" ref={place}><Button busy={busy} onClick={onMore}>Show more</Button></div>;
+}
+
+function actionsOf(hit: Hit, primaryKey: string | null): MenuItem[] {
+  const id = primaryKey ? String(hit[primaryKey]) : null, off = id === null && NO_KEY;
+  return [
+    { title: 'Why is it here?', icon: 'info', off, onPick: () => setParams({ why: id }, { replace: false }) },
+    { title: 'Pin it for this query …', icon: 'pin', off, onPick: () => go({ view: 'rules', params: { rule: 'new', pin: id, q: param('q') } }) },
+    { title: 'Open the document', icon: 'documents', off, onPick: () => go({ view: 'documents', params: { doc: id } }) },
+    { title: 'Copy as JSON', icon: 'copy', onPick: async () => toast(await copy(JSON.stringify(withoutMarks(hit), null, 2)) ? { tone: 'good', title: 'Copied' } : { tone: 'warn', title: 'The browser does not let this page copy', text: 'It does on HTTPS and on this machine. Show hits as JSON, and select.' }) },
+  ];
+}
