@@ -13,13 +13,14 @@ export function moved<T>(items: readonly T[], from: number, to: number): T[] {
 }
 
 export function DragList<T>({ label, items, keyOf, nameOf, render, onChange }: {
-  label: string; items: readonly T[]; keyOf: (item: T) => string; nameOf: (item: T) => string; render: (item: T, place: number) => ComponentChildren; onChange: (items: T[]) => void;
+  label: string; items: readonly T[]; keyOf: (item: T) => string; nameOf: (item: T) => string; render: (item: T, place: number) => ComponentChildren; /** The list in its new order, and what was moved where. */
+  onChange: (items: T[], item: T, to: number) => void;
 }) {
   const list = useRef<HTMLOListElement>(null), [drag, setDrag] = useState<{ from: number; to: number } | null>(null), [said, setSaid] = useState('');
   const move = (from: number, to: number) => {
     const item = items[from];
     if (item === undefined || to < 0 || to >= items.length || from === to) return;
-    onChange(moved(items, from, to));
+    onChange(moved(items, from, to), item, to);
     setSaid(`${nameOf(item)}: place ${to + 1} of ${items.length}`);
     setTimeout(() => list.current?.querySelectorAll<HTMLElement>('.grip')[to]?.focus());
   };
