@@ -3,10 +3,10 @@
 import { effect } from '@preact/signals';
 import { Away, get, post, Refused, request, route } from '../api/client';
 import type { Enqueued, IndexInfo, ListOf, Task } from '../api/types';
+import { isTrial, TRIAL } from '../lib/trials';
 import { key, wantsKey } from './session';
 
-const PREFIX = 'lamina-trial-', AGE_MOST_MS = 24 * 3600 * 1000, POLL_MS = 200;
-export const isTrial = (name: string) => name.startsWith(PREFIX);
+const AGE_MOST_MS = 24 * 3600 * 1000, POLL_MS = 200;
 const random = () => Math.random().toString(36).slice(2, 10).padEnd(8, '0');
 const tab = random();
 
@@ -50,7 +50,7 @@ export async function carryOut(method: 'POST' | 'PATCH' | 'DELETE' | 'PUT', path
   return task;
 }
 
-const nameIt = () => `${PREFIX}${tab}-${Date.now().toString(36)}-${random()}`;
+const nameIt = () => `${TRIAL}${tab}-${Date.now().toString(36)}-${random()}`;
 async function begin(make: (name: string) => Promise<unknown>): Promise<string> {
   const name = nameIt();
   // Before it is there: one that is made while the tab closes goes as well.
