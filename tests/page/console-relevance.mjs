@@ -49,6 +49,8 @@ const fill = (label, text, where = 'body') => page.until(`(() => { const name = 
   Object.getOwnPropertyDescriptor(Object.getPrototypeOf(field), 'value').set.call(field, ${JSON.stringify(text)});
   field.dispatchEvent(new Event('input', { bubbles: true }));
   return true; })()`, 'a field: ' + label);
+/** The latest of what can be undone. */
+const undo = () => page.until(`(() => { const one = [...document.querySelectorAll('.toasts button')].filter(one => one.innerText.trim() === 'Undo').at(-1); one?.click(); return Boolean(one); })()`, 'something to undo');
 const show = async params => {
   await page.show(url + '/?' + new URLSearchParams(params));
   await page.until(`document.querySelector('main')?.innerText.length > 20 && !document.querySelector('main .loading')`, JSON.stringify(params));
@@ -103,7 +105,7 @@ const steps = {
     await click('Apply 1 change', 'dialog');
     await until('the setting is applied', async () => (await settings()).typoTolerance.disableOnNumbers);
     await page.until(`!document.querySelector('.draft-bar')`, 'nothing is left to apply');
-    await click('Undo', '.toasts');
+    await undo();
     await until('the setting is as before', async () => !(await settings()).typoTolerance.disableOnNumbers);
     // What the server refuses stands at the control, in its words.
     await show({ view: 'settings', index: 'films', group: 'facets' });
@@ -136,7 +138,7 @@ const steps = {
     await bar('1 change');
     await click('Apply', '.draft-bar');
     await until('the boost is a ranking rule', async () => (await settings()).rankingRules.some(rule => rule.boostIf?.filter === 'genre = Drama'));
-    await click('Undo', '.toasts');
+    await undo();
     await until('the boost is gone', async () => (await settings()).rankingRules.every(rule => typeof rule === 'string'));
   },
 
@@ -189,7 +191,7 @@ const steps = {
     await lookAt('forms');
     await click('Apply', '.draft-bar');
     await until('forms are on', async () => (await settings()).wordForms?.enabled === true);
-    await click('Undo', '.toasts');
+    await undo();
     await until('forms are as before', async () => (await settings()).wordForms?.enabled !== true);
   },
 
@@ -205,7 +207,7 @@ const steps = {
     await fill('A query a line', '{"q": 1}', 'dialog');
     await click('Keep', 'dialog');
     await page.until(`document.querySelector('dialog .wrong')?.innerText.includes('Line 1: \`q\` must be a string')`, 'the line is named');
-    await fill('A query a line', '{"q": "space ship", "relevant": {"7": 3, "1": 1}}\n{"q": "library", "relevant": [8]}\n{"q": "creature", "relevant": ["2"]}', 'dialog');
+    await fill('A query a line', '{"q": "space ship", "relevant": {"7": 3, "1": 1}}\n{"q": "library", "relevant": [8]}\n{"q": "submarine sea", "relevant": {"5": 3}}', 'dialog');
     await click('Keep', 'dialog');
     // A setting is tried on a clone: the index stays as it is.
     const before = await settings();
@@ -215,8 +217,12 @@ const steps = {
     await click('Measure', 'main');
     await has('nDCG of A');
     await page.until(`document.querySelector('.verdict')?.innerText.includes('p = ') || document.querySelector('.verdict')?.innerText.includes('equally')`, 'p is said');
+    // The words of one document are in no other: only any words find the ship that sails.
+    await page.until(`document.querySelector('.dumbbells tbody')?.innerText.includes('submarine sea') && document.querySelector('.dumbbells tbody').innerText.includes('+0.63')`, 'the query is a dumbbell');
     assert.deepEqual(await settings(), before);
     await lookAt('compare');
+    await page.value(`document.querySelector('.dumbbells').scrollIntoView({ block: 'end' })`);
+    await lookAt('measured');
     // What is compared is in the address; a clone goes when its view does, and when the page does.
     assert.match(await page.value('location.search'), /wordForms/);
     await page.show('about:blank');
@@ -233,7 +239,7 @@ const steps = {
     await has('"any"', 'dialog');
     await click('Apply 1 change', 'dialog');
     await until('it is applied', async () => (await settings()).matchingStrategy === 'any');
-    await click('Undo', '.toasts');
+    await undo();
     await until('it is undone', async () => !(await settings()).matchingStrategy);
   },
 
@@ -266,7 +272,8 @@ const steps = {
     const rule = await api('GET', '/dynamic-search-rules/space-ship');
     await click('Delete the rule space-ship');
     await has('There is no rule yet.');
-    await click('Undo', '.toasts');
+    await page.until(`document.querySelector('.toasts')?.innerText.includes('is deleted')`, 'a message says so');
+    await undo();
     await until('the rule is back', async () => (await api('POST', '/dynamic-search-rules', {})).total === 1);
     assert.deepEqual({ ...await api('GET', '/dynamic-search-rules/space-ship'), lastUpdatedAt: 0 }, { ...rule, lastUpdatedAt: 0 });
     await write('DELETE', '/dynamic-search-rules/space-ship');

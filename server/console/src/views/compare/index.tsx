@@ -78,12 +78,12 @@ function Experiment({ index, settings, primaryKey }: { index: string; settings: 
                   ]} />
                 </div>
               </header>
-              {isOpen[place] && <SideForm index={index} side={side} settings={settings} onChange={now => put(place, now)} error={error} />}
-              {!isOpen[place] && refused !== undefined && <Failure error={refused} />}
-              <p class="muted side-about" role="status">{trial.busy ? 'Trying the settings on a clone …' : one?.answer ? `${plural(one.answer.totalHits ?? one.answer.estimatedTotalHits ?? 0, 'hit')} in ${one.answer.processingTimeMs} ms` : ''}{trial.uid !== index && !trial.busy && ' · on a clone'}</p>
+              {isOpen[place] ? <SideForm index={index} side={side} settings={settings} onChange={now => put(place, now)} error={error} />
+                : <div class="side-rest">{refused !== undefined ? <Failure error={refused} /> : isOpen[1 - place] && <p class="muted">{said.length ? 'It searches as its title says.' : 'It searches as the index does.'} <button type="button" class="plain link" onClick={() => setOpen(isOpen.map((now, other) => other === place || now))}>Change {NAMES[place]}</button></p>}</div>}
+              <div class="side-found"><p class="muted side-about" role="status">{trial.busy ? 'Trying the settings on a clone …' : one?.answer ? `${plural(one.answer.totalHits ?? one.answer.estimatedTotalHits ?? 0, 'hit')} in ${one.answer.processingTimeMs} ms` : ''}{trial.uid !== index && !trial.busy && ' · on a clone'}</p>
               {one?.answer?.hits.length === 0 && <Empty title={q ? `Nothing is found for “${q}”.` : 'No document is found.'} />}
               {!one && found.error === undefined && <Loading lines={5} />}
-              <ol class="side-hits">{one?.answer?.hits.map((hit, rank) => <SideHit key={idOf(hit) || rank} hit={hit} rank={rank} id={idOf(hit)} primaryKey={primaryKey} order={texts(settings.searchableAttributes)} other={ids[1 - place]?.indexOf(idOf(hit)) ?? -1} grade={gradeIn(judgedOf(judged, q), idOf(hit))} onGrade={grade => judge(idOf(hit), grade)} q={q} index={index} />)}</ol>
+              <ol class="side-hits">{one?.answer?.hits.map((hit, rank) => <SideHit key={idOf(hit) || rank} hit={hit} rank={rank} id={idOf(hit)} primaryKey={primaryKey} order={texts(settings.searchableAttributes)} other={ids[1 - place]?.indexOf(idOf(hit)) ?? -1} grade={gradeIn(judgedOf(judged, q), idOf(hit))} onGrade={grade => judge(idOf(hit), grade)} q={q} index={index} />)}</ol></div>
             </section>
           );
         })}
@@ -110,7 +110,7 @@ function SideHit({ hit, rank, id, primaryKey, order, other, grade, onGrade, q, i
       <span class="rank">{rank + 1}</span>
       <span class="grow"><span dir="auto" class="hit-title">{text}</span> <small>{id}</small></span>
       {moved && <Badge tone={moved.tone}><span aria-hidden="true">{moved.text}</span><span class="unseen">{moved.say}</span></Badge>}
-      {grade !== undefined && <Badge tone={grade > 0 ? 'good' : 'bad'}>{grade > 0 ? 'grade ' + grade : 'not relevant'}</Badge>}
+      {grade !== undefined && <Badge tone={grade > 0 ? 'good' : 'bad'}>{grade > 0 ? <><span class="unseen">grade </span>{grade}</> : 'not relevant'}</Badge>}
       {id && <span class="thumbs">
         <IconButton size="s" icon="thumbUp" label={`Good for “${q}”: ${text.slice(0, 60)}`} aria-pressed={(grade ?? 0) > 0} onClick={() => onGrade((grade ?? 0) > 0 ? null : 1)} />
         <IconButton size="s" icon="thumbDown" label={`Not for “${q}”: ${text.slice(0, 60)}`} aria-pressed={grade === 0} onClick={() => onGrade(grade === 0 ? null : 0)} />

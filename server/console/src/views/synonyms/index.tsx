@@ -120,8 +120,7 @@ function StopWords({ words, onChange }: { words: string[]; onChange: (words: str
   );
 }
 
-const LANGUAGES: [string, string][] = [['ara', 'Arabic'], ['dan', 'Danish'], ['deu', 'German'], ['ell', 'Greek'], ['eng', 'English'], ['fin', 'Finnish'], ['fra', 'French'], ['hun', 'Hungarian'], ['ita', 'Italian'], ['nld', 'Dutch'],
-  ['nob', 'Norwegian'], ['por', 'Portuguese'], ['ron', 'Romanian'], ['rus', 'Russian'], ['spa', 'Spanish'], ['swe', 'Swedish'], ['tam', 'Tamil'], ['tur', 'Turkish']];
+const LANGUAGES = ['ara', 'dan', 'deu', 'ell', 'eng', 'fin', 'fra', 'hun', 'ita', 'nld', 'nob', 'por', 'ron', 'rus', 'spa', 'swe', 'tam', 'tur'], inEnglish = new Intl.DisplayNames('en', { type: 'language' });
 
 function Forms({ value, onChange }: { value: JsonObject; onChange: (value: JsonObject) => void }) {
   const set = (name: string, now: Json) => onChange({ ...value, [name]: now }), forms = pairsOf(value['dictionary']), [edited, setEdited] = useState<Row | null>(null);
@@ -133,7 +132,7 @@ function Forms({ value, onChange }: { value: JsonObject; onChange: (value: JsonO
           <div><Segments label="Word forms" value={state} options={[{ id: 'any', title: 'With any words only' }, { id: 'on', title: 'Always' }, { id: 'off', title: 'Never' }]} onChange={now => set('enabled', now === 'any' ? null : now === 'on')} />
             <p class="hint">{{ any: 'They match where any words are enough (strategy any).', on: '“libraries” finds “library”, behind the word itself.', off: 'Words match as they are written.' }[state]}</p></div>
           {state !== 'off' && <>
-            <Chips label="Languages" values={texts(value['languages'])} options={LANGUAGES.map(([id, title]) => ({ value: id, title, about: id }))} placeholder="As the texts are" onChange={now => set('languages', now)} />
+            <Chips label="Languages" values={texts(value['languages'])} options={LANGUAGES.map(value => ({ value, title: inEnglish.of(value), about: value }))} placeholder="As the texts are" onChange={now => set('languages', now)} />
             <Chips label="Words without forms" values={texts(value['exceptions'])} options={[]} free placeholder="Such as news" onChange={now => set('exceptions', now)} />
             <Chips label="Only as written in these fields" values={texts(value['disableOnAttributes'])} options={fieldOptions()} free placeholder="Add a field" onChange={now => set('disableOnAttributes', now)} />
             <Checkbox label="In phrases as well" checked={value['inPhrases'] === true} onChange={on => set('inPhrases', on)} />
