@@ -105,7 +105,7 @@ export function WhatChanges({ index, settings, draft }: { index: string; setting
     <section class="stack tight">
       <div class="row spread">
         <h3>What would change</h3>
-        <Button icon="eye" busy={busy} off={off} onClick={run}>Try on {plural(queries.length, 'recent query')}</Button>
+        <Button icon="eye" busy={busy} off={off} onClick={run}>{queries.length ? `Try on ${plural(queries.length, 'recent query')}` : 'Try on recent queries'}</Button>
       </div>
       {off && <p class="hint">{off}</p>}
       {!off && !shown && <p class="hint">The changes are given to a clone of the index that shares its files, and goes again.{costOfNames(Object.keys(draft)).isFree ? '' : ' These take a while there, too.'}</p>}
