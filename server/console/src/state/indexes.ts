@@ -4,6 +4,7 @@ import { Away, get, isAborted, Refused, route } from '../api/client';
 import { revision } from '../api/tasks';
 import type { Alias, IndexInfo, IndexStats, ListOf, Settings, Stats } from '../api/types';
 import { address, go } from './address';
+import { isTrial } from '../lib/trials';
 import { preference } from './preferences';
 import { wantsKey } from './session';
 
@@ -48,7 +49,9 @@ export async function loadIndexes() {
       unlessAway<Stats | null>(get<Stats>('/stats'), null),
       unlessAway<ListOf<Alias>>(get<ListOf<Alias>>('/aliases', { query: { limit: MOST } }), { results: [] }),
     ]);
-    if (mine === number) known.value = { state: 'ready', list: list.results, aliases: aliases.results, stats, total: list.total ?? list.results.length };
+    // Clones that settings are tried on are nobody's index.
+    const there = list.results.filter(one => !isTrial(one.uid));
+    if (mine === number) known.value = { state: 'ready', list: there, aliases: aliases.results, stats, total: (list.total ?? list.results.length) - list.results.length + there.length };
   } catch (error) {
     if (mine !== number) return;
     // A key that may only search works with the index that the address names.

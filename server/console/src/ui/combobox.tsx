@@ -13,16 +13,18 @@ interface Usual extends FieldProps {
   /** Names that are not offered may be written as well. */
   free?: boolean;
   disabled?: boolean;
+  /** `/` goes to it. */
+  isSearch?: boolean;
 }
 export interface ComboboxProps extends Usual { value: string; onChange: (value: string) => void; onInput?: (text: string) => void }
 
-export function Combobox({ value, onChange, onInput, options, free, placeholder, disabled, ...field }: ComboboxProps) {
+export function Combobox({ value, onChange, onInput, options, free, placeholder, disabled, isSearch, ...field }: ComboboxProps) {
   const [text, setText] = useState<string | null>(null);
   const titleOf = (wanted: string) => options.find(one => one.value === wanted)?.title ?? wanted;
   return (
     <Field {...field}>
       {wiring => (
-        <Picker wiring={wiring} text={text ?? titleOf(value)} options={options} typed={text ?? ''} placeholder={placeholder} disabled={disabled}
+        <Picker wiring={wiring} text={text ?? titleOf(value)} options={options} typed={text ?? ''} placeholder={placeholder} disabled={disabled} isSearch={isSearch}
           onText={now => { setText(now); onInput?.(now); }}
           onPick={one => { setText(null); onChange(one); }}
           onLeave={() => { if (text !== null && free) onChange(text); setText(null); }} free={free} />
@@ -63,13 +65,14 @@ interface PickerProps {
   placeholder?: string;
   disabled?: boolean;
   free?: boolean;
+  isSearch?: boolean;
   onText: (text: string) => void;
   onPick: (value: string) => void;
   onLeave: () => void;
   onEmptyBack?: () => void;
 }
 
-function Picker({ wiring, text, typed, options, placeholder, disabled, free, onText, onPick, onLeave, onEmptyBack }: PickerProps) {
+function Picker({ wiring, text, typed, options, placeholder, disabled, free, isSearch, onText, onPick, onLeave, onEmptyBack }: PickerProps) {
   const [isOpen, setOpen] = useState(false), [at, setAt] = useState(-1);
   const list = useRef<HTMLUListElement>(null), id = useId();
   const offered = best(options, typed, one => one.title ?? one.value, SHOWN);
@@ -94,7 +97,7 @@ function Picker({ wiring, text, typed, options, placeholder, disabled, free, onT
   };
   return (
     <div class="picker">
-      <input {...wiring} role="combobox" aria-expanded={isShown} aria-controls={id} aria-autocomplete="list" aria-activedescendant={isShown && at >= 0 ? id + at : undefined}
+      <input {...wiring} role="combobox" data-search={isSearch || undefined} aria-expanded={isShown} aria-controls={id} aria-autocomplete="list" aria-activedescendant={isShown && at >= 0 ? id + at : undefined}
         value={text} placeholder={placeholder} disabled={disabled} autocomplete="off" spellcheck={false}
         onInput={event => { setOpen(true); setAt(-1); onText(event.currentTarget.value); }}
         onFocus={() => setOpen(true)} onClick={() => setOpen(true)} onBlur={() => { setOpen(false); onLeave(); }} onKeyDown={onKeyDown} />

@@ -4,6 +4,7 @@ export * from './combobox';
 export * from './controls';
 export * from './data';
 export * from './dialog';
+export * from './draglist';
 export * from './fields';
 export * from './icons';
 export * from './menu';

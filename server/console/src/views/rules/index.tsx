@@ -1,33 +1,85 @@
-import { post, Refused, request } from '../../api/client';
+import './rules.css';
+import { useState } from 'preact/hooks';
+import { post, Refused, request, route } from '../../api/client';
 import { useResource } from '../../api/resource';
-import { bump } from '../../api/tasks';
-import type { ListOf, Rule } from '../../api/types';
-import { Badge, Button, Empty, Loaded, PageHead, Table } from '../../ui';
+import { bump, writeAndWait } from '../../api/tasks';
+import type { Hit, ListOf } from '../../api/types';
+import { asText, titleField } from '../../lib/documents';
+import { go, hrefOf, param, setParams } from '../../state/address';
+import { about, uid } from '../../state/indexes';
+import { Badge, Button, Empty, Failure, IconButton, Link, Loaded, PageHead, Segments, Switch, Table } from '../../ui';
 import type { View } from '../types';
+import { texts } from '../settings/controls';
+import { Editor } from './Editor';
+import { bodyOf, draftOf, EMPTY, say, timeState, type Draft, type Listed, type Pin } from './rule';
+
+const MOST = 1000, TITLES = 200;
+export const ruleRoute = (name: string) => route('dynamic-search-rules', name);
+const isOfIndex = (draft: Draft, index: string) => draft.pins.length === 0 || draft.pins.some(pin => pin.index === null || pin.index === index);
+
+/** What documents of pins are called, by index and id. */
+async function titles(pins: readonly Pin[], index: string, signal: AbortSignal): Promise<Map<string, string>> {
+  const wanted = new Map<string, string[]>(), all = new Map<string, string>();
+  for (const pin of pins.slice(0, TITLES)) { const of = pin.index ?? index; if (of) wanted.set(of, [...(wanted.get(of) ?? []), pin.id]); }
+  await Promise.all([...wanted].map(([name, ids]) => post<ListOf<Hit>>(route('indexes', name, 'documents', 'fetch'), { ids, limit: ids.length }, { signal }).then(found => {
+    const key = name === about.peek().uid ? about.peek().primaryKey : null;
+    for (const hit of found.results) {
+      const id = key ? String(hit[key]) : ids.find(one => Object.values(hit).some(value => String(value) === one)), title = titleField(hit, key, texts(about.peek().settings.searchableAttributes));
+      if (id !== undefined && title) all.set(name + '\n' + id, asText(hit[title]).slice(0, 120));
+    }
+  }).catch(error => { if (!(error instanceof Refused)) throw error; })));
+  return all;
+}
 
 function Rules() {
-  const found = useResource(signal => post<ListOf<Rule>>('/dynamic-search-rules', { limit: 1000 }, { signal }).catch(error => {
+  const index = uid.value, isAll = param('all') !== '', opened = param('rule');
+  const found = useResource(signal => post<ListOf<Listed>>('/dynamic-search-rules', { limit: MOST }, { signal }).catch(error => {
     if (error instanceof Refused && error.code === 'feature_not_enabled') return null;
     throw error;
   }), []);
+  const [error, setError] = useState<unknown>();
   const turnOn = async () => {
-    await request('PATCH', '/experimental-features', { body: { dynamicSearchRules: true } });
-    bump();
+    try { await request('PATCH', '/experimental-features', { body: { dynamicSearchRules: true } }); setError(undefined); bump(); } catch (failure) { setError(failure); }
   };
   return (
     <>
-      <PageHead title="Rules" about="A rule pins, hides or boosts documents in searches that meet its conditions." />
-      <Loaded of={found} isEmpty={rules => rules !== null && rules.results.length === 0} empty={<Empty icon="rules" title="There is no rule yet.">A rule puts the right document first for the words that people type.</Empty>}>
-        {rules => rules === null
-          ? <Empty icon="rules" title="Rules are turned off." actions={<Button kind="primary" onClick={turnOn}>Turn rules on</Button>}>They are an experimental feature of this server.</Empty>
-          : <Table label="Rules" rows={rules.results} keyOf={rule => rule.uid} columns={[
-            { id: 'uid', title: 'Rule', cell: rule => <strong dir="auto">{rule.uid}</strong> },
-            { id: 'about', title: 'Description', grow: true, cell: rule => rule.description ?? '' },
-            { id: 'state', title: 'State', cell: rule => <Badge tone={rule.active === false ? 'plain' : 'good'}>{rule.active === false ? 'off' : 'on'}</Badge> },
-          ]} />}
-      </Loaded>
+      <PageHead title="Rules" about={<>A rule pins documents to places in searches that meet its conditions. To move documents up or down by a condition, <Link href={hrefOf({ view: 'settings', params: { group: 'ranking' } })} onGo={() => go({ view: 'settings', params: { group: 'ranking' } })}>add a boost</Link>.</>}
+        actions={found.data && index ? <Button kind="primary" icon="plus" onClick={() => setParams({ rule: 'new', pin: null }, { replace: false })}>Create a rule</Button> : undefined} />
+      {error !== undefined && <Failure error={error} />}
+      <Loaded of={found}>{rules => rules === null
+        ? <Empty icon="rules" title="Rules are turned off." actions={<Button kind="primary" onClick={turnOn}>Turn rules on</Button>}>They are an experimental feature of this server.</Empty>
+        : <All all={rules.results} index={index} isAll={isAll} opened={opened} />}</Loaded>
     </>
   );
 }
 
-export const view: View = { id: 'rules', title: 'Rules', group: 'Relevance', icon: 'rules', words: 'pin hide boost merchandise', component: Rules };
+function All({ all, index, isAll, opened }: { all: readonly Listed[]; index: string; isAll: boolean; opened: string }) {
+  const drafts = all.map(draftOf).sort((one, other) => (one.precedence ?? Infinity) - (other.precedence ?? Infinity) || 0), here = drafts.filter(one => isOfIndex(one, index)), shown = isAll || !index ? drafts : here;
+  const pins = shown.flatMap(one => one.pins), known = useResource(signal => titles(pins, index, signal), [index, JSON.stringify(pins), about.value.state], { keep: true, live: false });
+  const titleOf = (pin: Pin) => known.data?.get((pin.index ?? index) + '\n' + pin.id) ?? pin.id;
+  const edited = opened === 'new' ? { ...EMPTY, words: param('q'), pins: param('pin') ? [{ id: param('pin'), index, position: 0 }] : [] } : drafts.find(one => one.uid === opened);
+  const change = (before: Draft, after: Draft, title: string): Promise<unknown> => writeAndWait('PATCH', ruleRoute(before.uid), { title, undo: () => change(after, before, `Undo: ${title}`) }, { body: bodyOf(after) }).catch(() => { /* A message says so. */ });
+  const remove = (draft: Draft) => writeAndWait('DELETE', ruleRoute(draft.uid), { title: `Delete the rule ${draft.uid}`, done: `The rule ${draft.uid} is deleted`, undo: () => writeAndWait('PATCH', ruleRoute(draft.uid), { title: `Bring the rule ${draft.uid} back` }, { body: bodyOf(draft) }).catch(() => { /* A message says so. */ }) }).catch(() => { /* A message says so. */ });
+  return (
+    <div class="stack">
+      {index && drafts.length > here.length && <div><Segments label="Which rules" value={isAll ? 'all' : 'here'} options={[{ id: 'here', title: `Of ${index}` }, { id: 'all', title: 'All' }]} onChange={now => setParams({ all: now === 'all' ? '1' : null })} /></div>}
+      {shown.length === 0 ? <Empty icon="rules" title={drafts.length ? `No rule is about ${index}.` : 'There is no rule yet.'} actions={index ? <Button onClick={() => setParams({ rule: 'new', pin: null }, { replace: false })}>Create a rule</Button> : undefined}>“space ship” → Alien first. A rule puts the right document first for the words that people type.</Empty> : (
+        <Table label="Rules" rows={shown} keyOf={rule => rule.uid} picked={opened} onPick={rule => setParams({ rule: rule.uid, pin: null }, { replace: false })} columns={[
+          { id: 'rule', title: 'Rule', grow: true, cell: rule => { const { when, then } = say(rule, titleOf); return <span class="sentence"><span dir="auto">{when}</span><span class="arrow" aria-label="then">→</span><strong dir="auto">{then}</strong>{rule.description && <small dir="auto">{rule.description}</small>}</span>; } },
+          { id: 'name', title: 'Name', cell: rule => <code>{rule.uid}</code> },
+          { id: 'precedence', title: 'Precedence', number: true, cell: rule => rule.precedence ?? '–' },
+          { id: 'state', title: 'State', cell: rule => <span class="row nowrap"><Switch label={rule.active ? 'on' : 'off'} checked={rule.active} onChange={active => void change(rule, { ...rule, active }, `Turn the rule ${rule.uid} ${active ? 'on' : 'off'}`)} />{rule.active && timeState(rule, Date.now()) !== 'now' && <Badge tone="warn">{timeState(rule, Date.now()) === 'over' ? 'its time is over' : 'later'}</Badge>}</span> },
+          { id: 'do', title: 'Actions', hideTitle: true, cell: rule => <IconButton size="s" icon="trash" label={`Delete the rule ${rule.uid}`} onClick={() => remove(rule)} /> },
+        ]} />
+      )}
+      {all.length === MOST && <p class="hint">The first {MOST} rules are shown.</p>}
+      {opened && opened !== 'new' && !edited && <Empty icon="rules" title={`There is no rule “${opened}”.`} actions={<Button onClick={() => setParams({ rule: null })}>Show all</Button>}>It may have been deleted.</Empty>}
+      {edited && index && <Editor key={opened} first={edited} isNew={opened === 'new'} index={index} taken={drafts.map(one => one.uid)} onClose={() => setParams({ rule: null, pin: null })} />}
+    </div>
+  );
+}
+
+export const view: View = {
+  id: 'rules', title: 'Rules', group: 'Relevance', icon: 'rules', words: 'pin merchandise promote featured curation', component: Rules,
+  actions: () => uid.value ? [{ id: 'rule', title: 'Create a rule', icon: 'pin', run: () => go({ view: 'rules', params: { rule: 'new' } }) }] : [],
+};
