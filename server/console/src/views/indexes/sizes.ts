@@ -14,7 +14,7 @@ export function writesOf(tasks: readonly Pick<Task, 'indexUid' | 'finishedAt'>[]
 }
 
 const PARTS: [RegExp, string][] = [
-  [/^store/, 'documents'], [/vector|hnsw|graph|quant/, 'vectors'], [/posting|term|dictionary|prefix|position|word|fst/, 'words'], [/column|facet|sort|geo|points|values/, 'filters and sorts'], [/manifest/, 'manifest'],
+  [/^store/, 'documents'], [/vector|graph/, 'vectors'], [/^(term|posting|field set|prefix|token|pair|triple|near|follower)/, 'words'], [/^(column|geo|shape)/, 'filters and sorts'], [/key|^internal ids|^patches/, 'ids'],
 ];
 /** The parts of an index by what they are for, the largest first. */
 export function partsOf(sizes: Readonly<Record<string, number>>): { name: string; value: number; about: string }[] {
