@@ -1,5 +1,5 @@
 // A document to read and to change, as the server has it: numbers keep all of their digits.
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { fetchAnswer, route } from '../../api/client';
 import { useResource } from '../../api/resource';
 import { write, writeAndWait } from '../../api/tasks';
@@ -45,7 +45,6 @@ export function unreachable(document: JsonObject, primaryKey: string | null): st
 export function Editor({ index, id }: { index: string; id: string }) {
   const found = useResource(async signal => laidOut(await rawDocument(index, id, signal)), [index, id], { live: false });
   const [text, setText] = useState<string | null>(null), [error, setError] = useState<string | null>(null), [busy, setBusy] = useState('');
-  useEffect(() => { setText(null); setError(null); }, [id, index]);
   const before = found.data ?? '', now = text ?? before, { value, fault } = parseJson(now), isChanged = text !== null && text !== before;
   const { primaryKey } = about.value, newId = primaryKey && value && typeof value === 'object' && !Array.isArray(value) ? value[primaryKey] : undefined;
   const close = async () => {

@@ -238,8 +238,9 @@ async function sendOnce(part: readonly Sent[], choice: Choice, signal: AbortSign
 
 async function ended(task: Enqueued, signal: AbortSignal): Promise<{ status: string; error?: ErrorBody | null }> {
   let now: { status: Task['status']; error?: ErrorBody | null } = task;
-  while (isOpen(now)) {
-    await pause(POLL_MS);
+  // The answer of a write that was waited for says that it failed, and not why.
+  while (isOpen(now) || (now.status === 'failed' && !now.error)) {
+    if (isOpen(now)) await pause(POLL_MS);
     now = await get<Task>(route('tasks', task.taskUid ?? task.uid ?? 0), { signal });
   }
   return now;

@@ -48,7 +48,7 @@ function Documents() {
           </>}
         </Loaded>
       </div>
-      {param('doc') && <Editor index={index} id={param('doc')} />}
+      {param('doc') && <Editor key={param('doc')} index={index} id={param('doc')} />}
       {isAdding.value && <Add index={index} onClose={() => { isAdding.value = false; }} onSource={one => { isAdding.value = false; setSource(one); }} />}
       {source && <PreviewDialog source={source} onClose={() => setSource(null)} />}
     </>
@@ -91,8 +91,8 @@ function Drop({ onFile, isLarge }: { onFile: (file: File, name: string) => unkno
 }
 
 function Filter({ error }: { error: string | undefined }) {
-  const { settings } = about.value, now = param('filter'), [text, setText] = useState(now);
-  useEffect(() => setText(now), [now]);
+  const { settings } = about.value, now = param('filter'), [text, setText] = useState(now), [seen, setSeen] = useState(now);
+  if (seen !== now) { setSeen(now); setText(now); }
   const names = (settings.filterableAttributes ?? []).filter((one): one is string => typeof one === 'string' && one !== '*');
   const field = names[0] ?? (settings.filterableAttributes?.length ? about.value.fields[0] : undefined);
   const apply = () => setParams({ filter: text.trim() || null, offset: null });

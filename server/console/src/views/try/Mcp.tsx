@@ -1,5 +1,5 @@
 // The tools of agents: each with a form, the message that is sent, and the answer.
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { Refused, request } from '../../api/client';
 import { useResource } from '../../api/resource';
 import type { Json, JsonObject } from '../../api/types';
@@ -29,7 +29,7 @@ export function Mcp() {
   return (
     <div class="stack">
       <Loaded of={found} lines={8} isEmpty={all => all.tools.length === 0} empty={<Empty icon="try" title="This key admits no tool.">Agents need the rights to search, to read documents and settings, and to see indexes.</Empty>}>
-        {({ tools }) => <Tools index={index} tools={tools} chosen={tools.find(one => one.name === chosen) ?? tools[0]} onChoose={setChosen} />}
+        {({ tools }) => { const tool = tools.find(one => one.name === chosen) ?? tools[0]; return tool && <Tools key={index + ' ' + tool.name} index={index} tools={tools} chosen={tool} onChoose={setChosen} />; }}
       </Loaded>
       <CodeBlock label="For clients that speak MCP over HTTP" code={JSON.stringify(http, null, 2)} />
       <CodeBlock label="For clients that start their tools themselves" code={JSON.stringify(local, null, 2)} />
@@ -37,10 +37,8 @@ export function Mcp() {
   );
 }
 
-function Tools({ index, tools, chosen, onChoose }: { index: string; tools: readonly Tool[]; chosen: Tool | undefined; onChoose: (name: string) => void }) {
+function Tools({ index, tools, chosen, onChoose }: { index: string; tools: readonly Tool[]; chosen: Tool; onChoose: (name: string) => void }) {
   const [written, setWritten] = useState<Written>({}), [answer, setAnswer] = useState<{ called: Called; ms: number } | null>(null), [error, setError] = useState<unknown>(null), [busy, setBusy] = useState(false);
-  useEffect(() => { setWritten({}); setAnswer(null); setError(null); }, [chosen?.name, index]);
-  if (!chosen) return null;
   const all = argumentsOf(chosen), { value, fault } = sentOf(all, written), missing = all.find(one => one.isRequired && value[one.name] === undefined);
   const call = async () => {
     const from = performance.now();
