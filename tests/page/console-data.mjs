@@ -165,7 +165,7 @@ async function serverView() {
 
 async function tryView() {
   await go('try', 'shoes');
-  await fill('q (optional)', 'g3');
+  await fill('q', 'g3');
   await click('Call search');
   await has('tokens');
   await page.show(`${url}/?view=try&tab=chat&index=shoes`);
