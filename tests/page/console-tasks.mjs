@@ -50,7 +50,7 @@ function slowProvider() {
       const texts = JSON.parse(body || '{}').input ?? [];
       answer.setHeader('Content-Type', 'application/json');
       answer.end(JSON.stringify({ data: [texts].flat().map((_, index) => ({ index, embedding: [1, 2, 3] })) }));
-    }, 400));
+    }, 4000));
   });
   return new Promise(done => server.listen(0, '127.0.0.1', () => done(server)));
 }
@@ -68,8 +68,7 @@ async function operator() {
     hands += 1;
     await has('Now');
     await has('slow');
-    await page.until(`/embedding/.test(document.querySelector('.tasks-now')?.innerText ?? '')`, 'what runs says that it embeds');
-    await page.until(`/vectors come from the embedder/.test(document.querySelector('.tasks-now')?.innerText ?? '')`, 'and the time of the batches says it');
+    await page.until(`/vectors: the embedder makes them/.test(document.querySelector('.tasks-now')?.innerText ?? '')`, 'the time of the batches says why');
     await page.until(`(() => { const one = [...document.querySelectorAll('main table[aria-label=Tasks] tbody tr')].find(one => one.innerText.includes('slow') && one.innerText.includes('succeeded')); one?.querySelector('button').click(); return Boolean(one); })()`, 'a task');
     hands += 1;
     await has('Where the time went', 'dialog');

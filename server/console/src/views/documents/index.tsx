@@ -134,7 +134,7 @@ function Rows({ index, all, onFailed }: { index: string; all: readonly JsonObjec
     ...shown.map(name => ({ id: 'field ' + name, title: name, cell: (one: JsonObject) => <span class="documents-cell" dir="auto">{Object.hasOwn(one, name) ? short(asText(one[name])) : ''}</span> })),
     { id: 'delete', title: 'Delete', hideTitle: true, cell: one => { const why = unreachable(one, primaryKey); return <IconButton size="s" icon="trash" busy={busy === idOf(one) && busy !== ''} off={why} label={why ?? `Delete ${idOf(one)}`} onClick={() => take(one)} />; } },
   ];
-  return <>{error !== null && <Failure error={error} />}<Table label="Documents" rows={all} keyOf={one => idOf(one) || String(all.indexOf(one))} picked={param('doc')} onPick={open} columns={columns} /></>;
+  return <>{error !== null && <Failure error={error} />}<div class="documents-rows"><Table label="Documents" rows={all} keyOf={one => idOf(one) || String(all.indexOf(one))} picked={param('doc')} onPick={open} columns={columns} /></div></>;
 }
 
 function More({ index, filter, total }: { index: string; filter: string; total: number }) {

@@ -10,7 +10,7 @@ import { toast } from '../../state/toasts';
 import { Bars, Button, CopyButton, Drawer, Facts, Failure, Icon, JsonView, Link, Loaded, StatusBadge } from '../../ui';
 import { adviceFor, stepsOf, verdict, waited } from './advice';
 import { titleOfType } from './names';
-import { Running } from './index';
+import { hasVectors, Running } from './index';
 
 const LIVE_MS = 1000;
 
@@ -39,7 +39,7 @@ export function Sheet({ uid }: { uid: string }) {
 }
 
 function Inside({ task, batch }: { task: Task; batch: Batch | null }) {
-  const advice = task.error && adviceFor(task.error.code), wait = waited(task), ms = msOf(task.duration), steps = batch ? stepsOf([batch]) : [], slow = verdict(steps);
+  const advice = task.error && adviceFor(task.error.code), wait = waited(task), ms = msOf(task.duration), steps = batch ? stepsOf([batch], hasVectors) : [], slow = verdict(steps);
   const index = task.indexUid;
   return (
     <>

@@ -31,14 +31,16 @@ export function msOfTrace(text: string): number {
   return msOf(text) ?? 0;
 }
 
-/** Where the time of batches went: the innermost steps, the longest first. */
-export function stepsOf(batches: readonly Batch[]): Step[] {
+const LAST = 'writing tasks to disk', VECTORS = 'waiting for vectors, or for the disk';
+
+/** Where the time of batches went: the innermost steps, the longest first. Vectors are made while the last step runs: of an index with vectors, it is named so. */
+export function stepsOf(batches: readonly Batch[], hasVectors: (index: string) => boolean = () => false): Step[] {
   const all = new Map<string, number>();
-  for (const { stats: { progressTrace = {} } } of batches as readonly Traced[]) {
-    const names = Object.keys(progressTrace);
+  for (const { stats: { progressTrace = {}, indexUids = {} } } of batches as readonly Traced[]) {
+    const waits = Object.keys(indexUids).some(hasVectors), names = Object.keys(progressTrace);
     for (const [name, text] of Object.entries(progressTrace)) {
       if (names.some(other => other.startsWith(name + ' > '))) continue;
-      const last = name.split(' > ').at(-1) ?? name;
+      const own = name.split(' > ').at(-1) ?? name, last = own === LAST && waits ? VECTORS : own;
       all.set(last, (all.get(last) ?? 0) + msOfTrace(text));
     }
   }
@@ -50,8 +52,8 @@ export function stepsOf(batches: readonly Batch[]): Step[] {
 export function verdict(steps: readonly Step[]): string | null {
   const first = steps[0];
   if (!first || first.share < 0.4) return null;
-  const why = /waiting/.test(first.name) ? 'waiting for work on other indexes: more cores help, or fewer loads at once.'
-    : /embed/.test(first.name) ? 'vectors come from the embedder: its speed is the limit. Larger batches, a faster model or a cache help.'
+  const why = /waiting for other/.test(first.name) ? 'waiting for work on other indexes: more cores help, or fewer loads at once.'
+    : /embed|vectors/.test(first.name) ? 'vectors: the embedder makes them, and its speed is the limit. A faster model, or one nearer to the server, helps.'
     : /writing|commit|disk/.test(first.name) ? 'commits to disk: fewer and larger writes need fewer of them.'
     : /starting|preparing|reading/.test(first.name) ? 'preparing documents: send them as a document a line, in requests of 10 to 20 MB.'
     : /column/.test(first.name) ? 'columns of fields for filters and sorts: fewer such fields make it faster.'

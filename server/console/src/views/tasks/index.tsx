@@ -70,6 +70,9 @@ function Filters() {
   );
 }
 
+/** Whether an embedder makes vectors of its documents. */
+export const hasVectors = (index: string) => (known.value.stats?.indexes[index]?.numberOfEmbeddedDocuments ?? 0) > 0;
+
 /** What runs, how far it is, what waits; and where the time of the last batches went. */
 function Now() {
   const isBusy = openTasks.value > 0;
@@ -80,7 +83,7 @@ function Now() {
   ]), [isBusy], { everyMs: isBusy ? LIVE_MS : undefined, keep: true });
   if (!found.data) return null;
   const [running, latest, waiting] = found.data, under = running.results.filter(one => one.progress), oldest = waiting.results[0];
-  const steps = stepsOf(latest.results), slow = verdict(steps), sum = steps.reduce((all, one) => all + one.ms, 0);
+  const steps = stepsOf(latest.results, hasVectors), slow = verdict(steps), sum = steps.reduce((all, one) => all + one.ms, 0);
   return (
     <div class="tasks-now">
       {(under.length > 0 || oldest) && (
