@@ -1,4 +1,5 @@
 // The components. A view imports from here only.
+export * from './chart';
 export * from './code';
 export * from './combobox';
 export * from './controls';

@@ -1,31 +1,139 @@
-import { get, Refused, replica } from '../../api/client';
-import { useResource } from '../../api/resource';
-import type { Stats, Version } from '../../api/types';
-import { ago, bytes, count } from '../../lib/text';
-import { Figure, Figures, Loaded, PageHead } from '../../ui';
+import './server.css';
+import { useEffect, useState } from 'preact/hooks';
+import { fetchAnswer, get, isAborted, Refused, replica, request } from '../../api/client';
+import { useResource, type Resource } from '../../api/resource';
+import { bump } from '../../api/tasks';
+import type { ListOf, Stats, Task, Version } from '../../api/types';
+import { historyOf, readMetrics, type History, type Look } from '../../lib/metrics';
+import { ago, bytes, count, span } from '../../lib/text';
+import { go, param, setParams } from '../../state/address';
+import { Badge, Button, Card, Chart, Empty, Figure, Figures, Icon, Loaded, PageHead, Segments, Table } from '../../ui';
 import type { View } from '../types';
+import { backUp } from '../tasks';
+import { Features } from './Features';
+import { Webhooks } from './Webhooks';
+
+const WINDOWS = [{ id: '15m', title: '15 min' }, { id: '1h', title: '1 h' }, { id: '6h', title: '6 h' }, { id: '24h', title: '24 h' }] as const;
+type Window = typeof WINDOWS[number]['id'];
+const STEP_MS = 15_000, LOOK_MS = 2000, LOOKS = 450, REPLICAS_MS = 10_000, SILENT_MS = 30_000, QUEUE_LONG = 20;
 
 // What a key may not see is left out.
 const orNothing = <T,>(work: Promise<T>) => work.catch(error => { if (error instanceof Refused) return null; throw error; });
 
 function Server() {
-  const found = useResource(signal => Promise.all([orNothing(get<Version>('/version', { signal })), get<Stats>('/stats', { signal })]), [], { everyMs: 10_000 });
+  const window = WINDOWS.find(one => one.id === param('window'))?.id ?? '1h';
+  const found = useResource(signal => Promise.all([orNothing(get<Version>('/version', { signal })), orNothing(get<Stats>('/stats', { signal })), orNothing(get<ListOf<Task>>('/tasks', { query: { statuses: 'enqueued,processing', limit: 1 }, signal }))]), [], { everyMs: 10_000 });
+  const history = useHistory(window);
   return (
     <>
-      <PageHead title="Server" about="What it is, what it keeps, and what it does now." />
-      <Loaded of={found}>
-        {([version, stats]) => (
+      <PageHead title="Server" about="What it does, what it keeps, and what waits." actions={<><Button icon="download" onClick={() => backUp('snapshots')}>Snapshot</Button><Button icon="download" onClick={() => backUp('dumps')}>Dump</Button></>} />
+      <div class="stack">
+        <Loaded of={found}>{([version, stats, open]) => (
           <Figures>
             <Figure label="Version" value={version?.pkgVersion ?? '–'} about={version?.commitSha.slice(0, 12)} />
-            <Figure label="Database" value={bytes(stats.databaseSize)} />
-            <Figure label="Documents" value={count(Object.values(stats.indexes).reduce((all, one) => all + one.numberOfDocuments, 0))} />
-            <Figure label="Last change" value={ago(stats.lastUpdate)} />
-            {replica.value && <Figure label="Generation" value={replica.value.generation ?? '–'} />}
+            <Figure label="Database" value={stats ? bytes(stats.databaseSize) : '–'} about={stats?.usedDatabaseSize === undefined ? undefined : `${bytes(stats.usedDatabaseSize)} in use`} />
+            <Figure label="Documents" value={stats ? count(Object.values(stats.indexes).reduce((all, one) => all + one.numberOfDocuments, 0)) : '–'} about={stats ? `in ${count(Object.keys(stats.indexes).length)} indexes` : undefined} />
+            <Figure label="Last write" value={stats ? ago(stats.lastUpdate) : '–'} />
+            <Figure label="Open tasks" value={open?.total === undefined ? '–' : count(open.total)} />
+            {replica.value && <Figure label="Generation" value={replica.value.generation ?? '–'} about={replica.value.lagMs === null ? undefined : `${span(replica.value.lagMs)} behind`} />}
           </Figures>
-        )}
-      </Loaded>
+        )}</Loaded>
+        <div class="row spread"><h2>The last {WINDOWS.find(one => one.id === window)?.title}</h2><Segments label="Time" value={window} options={WINDOWS} onChange={now => setParams({ window: now === '1h' ? null : now })} /></div>
+        <Charts of={history} window={window} />
+        <Replicas />
+        <Webhooks />
+        <Features />
+      </div>
     </>
   );
 }
 
-export const view: View = { id: 'server', title: 'Server', group: 'Operate', icon: 'server', words: 'metrics memory disk replicas webhooks lag version', component: Server };
+type Found = { kind: 'kept' | 'looks'; history: History } | { kind: 'off' };
+
+/** The hours that the server keeps; of one that keeps none, what was seen since this page is open. */
+function useHistory(window: Window): Resource<Found> {
+  const [looks, setLooks] = useState<Look[]>([]), [keeps, setKeeps] = useState<boolean | null>(null), [isOff, setOff] = useState(false);
+  const kept = useResource(async signal => {
+    try {
+      const history = await get<History>('/stats/history', { query: { window }, signal });
+      setKeeps(true);
+      return history;
+    } catch (error) {
+      if (!(error instanceof Refused) || error.status !== 404) throw error;
+      setKeeps(false);
+      return null;
+    }
+  }, [window], { everyMs: keeps === false ? undefined : STEP_MS, live: false });
+  useEffect(() => {
+    if (keeps !== false) return;
+    const control = new AbortController();
+    const look = async () => {
+      try {
+        const samples = readMetrics(await (await fetchAnswer('GET', '/metrics', { signal: control.signal })).text());
+        setOff(false);
+        setLooks(now => [...now, { at: Date.now(), samples }].slice(-LOOKS));
+      } catch (error) {
+        if (error instanceof Refused) setOff(true); else if (!isAborted(error)) return;
+      }
+    };
+    void look();
+    const timer = setInterval(() => { if (!document.hidden) void look(); }, LOOK_MS);
+    return () => { clearInterval(timer); control.abort(); };
+  }, [keeps]);
+  if (keeps === false) return { data: isOff ? { kind: 'off' } : looks.length > 1 ? { kind: 'looks', history: historyOf(looks) } : undefined, error: undefined, loading: false, reload: kept.reload };
+  return { ...kept, data: kept.data ? { kind: 'kept', history: kept.data } : undefined };
+}
+
+const rate = (value: number) => value >= 100 || value === 0 ? value.toFixed(0) : value.toFixed(value < 1 ? 2 : 1);
+
+function Charts({ of, window }: { of: Resource<Found>; window: Window }) {
+  const turnOn = async () => {
+    await request('PATCH', '/experimental-features', { body: { metrics: true } });
+    bump();
+    of.reload();
+  };
+  return (
+    <Loaded of={of} lines={10}>{found => {
+      if (found.kind === 'off') return <Card><Empty icon="server" title="Metrics are turned off." actions={<Button kind="primary" onClick={turnOn}>Turn metrics on</Button>}>This server keeps no history: the charts are drawn from its metrics while this page is open.</Empty></Card>;
+      const { history: now } = found, queue = now.waitingTasks.at(-1) ?? 0, slow = now.searchP99Ms.filter((one): one is number => one !== null).at(-1);
+      return <>
+        {queue >= QUEUE_LONG && <div class="server-health" role="status"><Icon name="warn" /><span>{count(queue)} tasks wait: writes come faster than they are carried out{slow !== undefined && slow > 500 ? ', and searches are slow as well' : ''}.</span><Button size="s" onClick={() => go({ view: 'tasks' })}>Why are writes slow?</Button></div>}
+        {found.kind === 'looks' && <p class="muted">This server keeps no history: these are the last {span(LOOKS * LOOK_MS)} at most, since this page is open.</p>}
+        <div class="server-charts" data-window={window}>
+          <Chart title="Requests a second" at={now.at} show={rate} series={[{ name: 'all', values: now.requestsPerSecond }, { name: 'searches', values: now.searchesPerSecond }, { name: 'failures', values: now.failuresPerSecond }]} />
+          <Chart title="Time of a search" at={now.at} show={span} series={[{ name: 'half below', values: now.searchP50Ms }, { name: '99 % below', values: now.searchP99Ms }]} />
+          <Chart title="Waiting tasks" at={now.at} show={value => count(Math.round(value))} series={[{ name: 'waiting', values: now.waitingTasks }]} most={3} />
+          <Chart title="Time of a request" at={now.at} show={span} series={[{ name: 'half below', values: now.requestP50Ms }, { name: '99 % below', values: now.requestP99Ms }]} />
+          <Chart title="Memory" at={now.at} show={bytes} isBytes series={[{ name: 'heap', values: now.heapBytes }, { name: 'with files', values: now.memoryBytes }]} />
+          <Chart title="Disk" at={now.at} show={bytes} isBytes series={[{ name: 'database', values: now.diskBytes }]} />
+        </div>
+      </>;
+    }}</Loaded>
+  );
+}
+
+interface Replica { uid: string; url: string | null; version: string; standby: boolean; generation: number | null; batchesBehind: number | null; lagMs: number | null; failure: string | null; silentMs: number }
+interface AllReplicas extends ListOf<Replica> { role: 'alone' | 'writer' | 'replica' | 'superseded'; generation: number | null; failure?: string }
+
+function Replicas() {
+  const found = useResource(signal => orNothing(get<AllReplicas>('/replicas', { signal })), [], { everyMs: REPLICAS_MS });
+  if (!found.data || found.data.role === 'alone') return found.error !== undefined ? <Loaded of={found}>{() => null}</Loaded> : null;
+  const { role, generation, results, failure } = found.data;
+  const lag = (one: Replica) => one.silentMs > SILENT_MS ? <Badge tone="bad">silent for {span(one.silentMs)}</Badge> : one.lagMs === null ? <Badge tone="info">fetches everything</Badge> : <Badge tone={one.lagMs > 10_000 ? 'warn' : 'good'}>{span(one.lagMs)}</Badge>;
+  return (
+    <Card title="Replicas" flush={results.length > 0} actions={<small>This server is the {role}, at generation {generation ?? '–'}.</small>}>
+      {failure && <p class="bad-text">{failure}</p>}
+      {results.length === 0 ? <p class="muted">No replica reports. One that may not write to the store is not listed.</p> : <Table label="Replicas" rows={results} keyOf={one => one.uid} columns={[
+        { id: 'replica', title: 'Replica', grow: true, cell: one => <span dir="auto">{one.url ?? one.uid}</span> },
+        { id: 'role', title: 'Role', cell: one => one.standby ? 'standby' : 'replica' },
+        { id: 'generation', title: 'Generation', number: true, cell: one => one.generation ?? '–' },
+        { id: 'behind', title: 'Batches behind', number: true, cell: one => one.batchesBehind ?? '–' },
+        { id: 'lag', title: 'Lag', cell: lag },
+        { id: 'version', title: 'Version', cell: one => one.version },
+        { id: 'failure', title: 'Failure', cell: one => one.failure ?? '' },
+      ]} />}
+    </Card>
+  );
+}
+
+export const view: View = { id: 'server', title: 'Server', group: 'Operate', icon: 'server', words: 'metrics memory disk replicas webhooks lag version experimental features charts', component: Server };

@@ -1,47 +1,140 @@
-import { get } from '../../api/client';
+import './tasks.css';
+import { get, Refused } from '../../api/client';
 import { useResource } from '../../api/resource';
-import type { ListOf, Task } from '../../api/types';
-import { ago, msOf, span } from '../../lib/text';
-import { go, param, setParams } from '../../state/address';
-import { Drawer, Empty, Facts, Failure, JsonView, Link, Loaded, PageHead, StatusBadge, Table } from '../../ui';
-import { Refused } from '../../api/client';
+import { isOpen, write } from '../../api/tasks';
+import type { Batch, ListOf, Task, TaskStatus } from '../../api/types';
+import { ago, count, msOf, plural, span } from '../../lib/text';
+import { openTasks } from '../../state/activity';
+import { go, param, params, setParams } from '../../state/address';
+import { known } from '../../state/indexes';
+import { toast } from '../../state/toasts';
+import { Bars, Button, Card, Combobox, confirm, Empty, Loaded, Menu, PageHead, Select, StatusBadge, Table } from '../../ui';
 import type { View } from '../types';
+import { stepsOf, verdict } from './advice';
+import { cancel, Sheet } from './Sheet';
+import { titleOfType, TYPES } from './names';
 
+const PAGE = 50, BATCHES = 20, LIVE_MS = 1000;
+const STATUSES: { id: TaskStatus; tone: string }[] = [{ id: 'enqueued', tone: 'plain' }, { id: 'processing', tone: 'info' }, { id: 'succeeded', tone: 'good' }, { id: 'failed', tone: 'bad' }, { id: 'canceled', tone: 'warn' }];
 const took = (task: Task) => { const ms = msOf(task.duration); return ms === null ? '–' : span(ms); };
 
 function Tasks() {
-  const found = useResource(signal => get<ListOf<Task>>('/tasks', { query: { limit: 50 }, signal }), []);
+  const statuses = params('status'), type = param('type'), index = param('of'), from = param('from');
+  const query = { limit: PAGE, statuses: statuses.join(','), types: type, indexUids: index, from };
+  const found = useResource(signal => get<ListOf<Task> & { next?: number | null }>('/tasks', { query, signal }), [JSON.stringify(query)], { keep: true });
+  const isFiltered = statuses.length > 0 || type !== '' || index !== '';
   return (
     <>
-      <PageHead title="Tasks" about="Every write is a task: what waits, what runs, and how it ended." />
-      <Loaded of={found} isEmpty={all => all.results.length === 0} empty={<Empty icon="tasks" title="Nothing was written yet." />}>
-        {all => <Table label="Tasks" rows={all.results} keyOf={task => String(task.uid)} picked={param('task')} onPick={task => setParams({ task: String(task.uid) })} columns={[
-          { id: 'uid', title: 'Task', cell: task => task.uid },
-          { id: 'status', title: 'Status', cell: task => <StatusBadge status={task.status} /> },
-          { id: 'type', title: 'Type', cell: task => task.type },
-          { id: 'index', title: 'Index', grow: true, cell: task => <span dir="auto">{task.indexUid}</span> },
-          { id: 'took', title: 'Took', number: true, cell: took },
-          { id: 'when', title: 'When', number: true, cell: task => ago(task.enqueuedAt) },
-        ]} />}
-      </Loaded>
+      <PageHead title="Tasks" about="Every write is a task: what waits, what runs, and how it ended." actions={<More />} />
+      <div class="stack">
+        <Now />
+        <Filters />
+        <Loaded of={found} isEmpty={all => all.results.length === 0} empty={isFiltered
+          ? <Empty icon="tasks" title="No task is like that." actions={<Button onClick={() => setParams({ status: null, type: null, of: null, from: null })}>Show all tasks</Button>} />
+          : <Empty icon="tasks" title="Nothing was written yet." />}>
+          {all => <>
+            <Table label="Tasks" rows={all.results} keyOf={task => String(task.uid)} picked={param('task')} onPick={task => setParams({ task: String(task.uid) }, { replace: false })} columns={[
+              { id: 'uid', title: 'Task', cell: task => task.uid },
+              { id: 'status', title: 'Status', cell: task => <StatusBadge status={task.status} /> },
+              { id: 'type', title: 'What', cell: task => titleOfType(task.type) },
+              { id: 'index', title: 'Index', grow: true, cell: task => <span dir="auto">{task.indexUid ?? '–'}</span> },
+              { id: 'took', title: 'Took', number: true, cell: took },
+              { id: 'when', title: 'When', number: true, cell: task => <span title={task.enqueuedAt}>{ago(task.enqueuedAt)}</span> },
+              { id: 'cancel', title: 'Cancel', hideTitle: true, cell: task => isOpen(task) ? <Button size="s" onClick={() => cancel(task.uid)} aria-label={`Cancel task ${task.uid}`}>Cancel</Button> : null },
+            ]} />
+            <div class="row spread">
+              <span class="muted">{all.total === undefined ? '' : plural(all.total, 'task')}</span>
+              <span class="row">{from !== '' && <Button icon="left" onClick={() => setParams({ from: null })}>Newest</Button>}
+                <Button off={all.next === null || all.next === undefined ? 'This is the end.' : null} onClick={() => setParams({ from: String(all.next) })}>Older</Button></span>
+            </div>
+          </>}
+        </Loaded>
+      </div>
       {param('task') && <Sheet uid={param('task')} />}
     </>
   );
 }
 
-function Sheet({ uid }: { uid: string }) {
-  const found = useResource(signal => get<Task>('/tasks/' + encodeURIComponent(uid), { signal }), [uid]);
+function Filters() {
+  const chosen = params('status'), type = param('type'), index = param('of');
   return (
-    <Drawer title={`Task ${uid}`} onClose={() => setParams({ task: null })}>
-      <Loaded of={found}>
-        {task => <>
-          {task.error && <Failure error={new Refused(400, task.error)} />}
-          <Facts facts={[['Status', <StatusBadge status={task.status} />], ['Type', task.type], ['Index', task.indexUid ? <Link href={'?index=' + encodeURIComponent(task.indexUid)} onGo={() => go({ view: 'search', index: task.indexUid ?? '' })}>{task.indexUid}</Link> : '–'], ['Took', took(task)], ['Enqueued', ago(task.enqueuedAt)]]} />
-          {task.details && <JsonView value={task.details} />}
-        </>}
-      </Loaded>
-    </Drawer>
+    <div class="tasks-filters">
+      <div class="tasks-statuses" role="group" aria-label="Statuses">{STATUSES.map(({ id, tone }) => (
+        <label key={id}><input type="checkbox" checked={chosen.includes(id)} onChange={event => setParams({ status: event.currentTarget.checked ? [...chosen, id] : chosen.filter(one => one !== id), from: null })} />
+          <span><i class={'tasks-dot ' + tone} aria-hidden="true" />{id}</span></label>
+      ))}</div>
+      <Select label="What" hideLabel value={type} options={[{ value: '', title: 'Whatever was done' }, ...Object.entries(TYPES).map(([value, title]) => ({ value, title }))]} onChange={now => setParams({ type: now, from: null })} />
+      <Combobox label="Index" hideLabel free placeholder="Of any index" value={index} options={known.value.list.map(one => ({ value: one.uid }))} onChange={now => setParams({ of: now, from: null })} />
+      {(chosen.length > 0 || type || index) && <Button size="s" kind="quiet" icon="close" onClick={() => setParams({ status: null, type: null, of: null, from: null })}>Remove the filters</Button>}
+    </div>
   );
 }
 
-export const view: View = { id: 'tasks', title: 'Tasks', group: 'Operate', icon: 'tasks', words: 'batches queue failed cancel progress', component: Tasks };
+/** Whether an embedder makes vectors of its documents. */
+export const hasVectors = (index: string) => (known.value.stats?.indexes[index]?.numberOfEmbeddedDocuments ?? 0) > 0;
+
+/** What runs, how far it is, what waits; and where the time of the last batches went. */
+function Now() {
+  const isBusy = openTasks.value > 0;
+  const found = useResource(signal => Promise.all([
+    get<ListOf<Batch>>('/batches', { query: { statuses: 'processing', limit: 5 }, signal }),
+    get<ListOf<Batch>>('/batches', { query: { limit: BATCHES }, signal }),
+    get<ListOf<Task>>('/tasks', { query: { statuses: 'enqueued', limit: 1, reverse: true }, signal }),
+  ]), [isBusy], { everyMs: isBusy ? LIVE_MS : undefined, keep: true });
+  if (!found.data) return null;
+  const [running, latest, waiting] = found.data, under = running.results.filter(one => one.progress), oldest = waiting.results[0];
+  const steps = stepsOf(latest.results, hasVectors), slow = verdict(steps), sum = steps.reduce((all, one) => all + one.ms, 0);
+  return (
+    <div class="tasks-now">
+      {(under.length > 0 || oldest) && (
+        <Card title="Now" actions={oldest && <small>{plural(waiting.total ?? 1, 'task')} {(waiting.total ?? 1) === 1 ? 'waits' : 'wait'}, the oldest since {ago(oldest.enqueuedAt)}</small>}>
+          <div class="stack tight">{under.map(one => <Running key={one.uid} batch={one} />)}{under.length === 0 && <p class="muted">Nothing runs at this moment.</p>}</div>
+        </Card>
+      )}
+      {sum > 0 && (
+        <Card title={`Where the time of the last ${plural(latest.results.length, 'batch')} went`} actions={<small>{span(sum)} in all</small>}>
+          <div class="stack tight">{slow && <p>{slow}</p>}<Bars label="Steps" bars={steps.slice(0, 6).map(one => ({ name: one.name, value: one.ms }))} show={span} /></div>
+        </Card>
+      )}
+    </div>
+  );
+}
+
+export function Running({ batch }: { batch: Batch }) {
+  const share = batch.progress?.percentage ?? 0, index = Object.keys(batch.stats.indexUids)[0];
+  return (
+    <div class="tasks-batch">
+      <header><strong dir="auto">{index ?? 'The server'}</strong><span class="muted">{Object.entries(batch.stats.types).map(([type, number]) => titleOfType(type) + (number > 1 ? ` × ${count(number)}` : '')).join(', ')}</span><span class="count">{share.toFixed(0)} %, began {ago(batch.startedAt)}</span></header>
+      <div class="tasks-bar" role="progressbar" aria-label={`Batch ${batch.uid}`} aria-valuenow={Math.round(share)} aria-valuemin={0} aria-valuemax={100}><span style={{ width: share + '%' }} /></div>
+      <ul class="tasks-steps">{batch.progress?.steps.map(step => <li key={step.currentStep}>{step.currentStep}{step.total > 1 && ` ${count(step.finished)} of ${count(step.total)}`}</li>)}</ul>
+    </div>
+  );
+}
+
+async function cancelWaiting() {
+  if (!await confirm({ title: 'Cancel all that waits and runs?', text: 'What is canceled is not written, and has to be sent again.', action: 'Cancel the tasks', danger: true })) return;
+  await said(write('POST', '/tasks/cancel?statuses=enqueued,processing', { title: 'Cancel what waits and runs', done: 'What waited and ran is canceled' }));
+}
+async function deleteFinished() {
+  const before = new Date(Date.now() - 7 * 86_400_000).toISOString();
+  if (!await confirm({ title: 'Delete the records of finished tasks?', text: 'Those that ended more than a week ago. Documents are not touched.', action: 'Delete the records', danger: true })) return;
+  await said(write('DELETE', `/tasks?statuses=succeeded,failed,canceled&beforeFinishedAt=${encodeURIComponent(before)}`, { title: 'Delete the records of finished tasks' }));
+}
+const said = (work: Promise<unknown>) => work.catch(error => { toast({ tone: 'bad', title: 'That was refused', text: error instanceof Error ? error.message : String(error), link: error instanceof Refused ? error.link : undefined }); });
+
+const More = () => <Menu label="More to do with tasks" items={[
+  { title: 'Cancel all that waits …', icon: 'close', off: openTasks.value === 0 && 'Nothing waits.', onPick: cancelWaiting },
+  { title: 'Delete old records …', icon: 'trash', danger: true, onPick: deleteFinished },
+]} />;
+
+export const backUp = (kind: 'snapshots' | 'dumps') => said(write('POST', '/' + kind, kind === 'dumps' ? { title: 'Write a dump', done: 'The dump is written' } : { title: 'Make a snapshot', done: 'The snapshot is made' }));
+
+export const view: View = {
+  id: 'tasks', title: 'Tasks', group: 'Operate', icon: 'tasks', words: 'batches queue failed cancel progress slow writes', component: Tasks,
+  actions: () => [
+    { id: 'failed', title: 'Show failed tasks', icon: 'warn', run: () => go({ view: 'tasks', params: { status: 'failed' } }) },
+    { id: 'slow', title: 'Why are writes slow?', icon: 'clock', run: () => go({ view: 'tasks' }) },
+    { id: 'snapshot', title: 'Make a snapshot', icon: 'download', run: () => backUp('snapshots') },
+    { id: 'dump', title: 'Write a dump', icon: 'download', run: () => backUp('dumps') },
+  ],
+};

@@ -1,0 +1,149 @@
+// Before a file is sent: what it is, what its columns hold, which is the id. And afterwards: what was loaded, each line that was not, and what the data suggests.
+import { useState } from 'preact/hooks';
+import { isAway, route } from '../../api/client';
+import { useResource } from '../../api/resource';
+import { write } from '../../api/tasks';
+import { columnsOfDocuments, columnsOfRows, idsOf, proposals, type Column, type Kind, type Proposal } from '../../lib/columns';
+import { nameOfFile } from '../../lib/files';
+import { bytes, count, plural } from '../../lib/text';
+import { go } from '../../state/address';
+import { about, known, uid } from '../../state/indexes';
+import { Badge, Button, Card, Checkbox, Combobox, Dialog, Failure, Icon, IconButton, Loaded, Select, Table, TextField } from '../../ui';
+import { beginningOf, job, kindsOf, startImport, stopImport, type Beginning, type Job, type Refusal, type Source } from './importing';
+
+const COLUMNS_SHOWN = 100, NUMBERED = '\u0000numbered', NONE = '\u0000none';
+const KINDS: { value: Kind; title: string }[] = [{ value: 'text', title: 'text' }, { value: 'number', title: 'number' }, { value: 'boolean', title: 'true or false' }, { value: 'list', title: 'list' }, { value: 'skip', title: 'leave out' }];
+const DELIMITERS = [{ value: ',', title: 'comma' }, { value: ';', title: 'semicolon' }, { value: '\t', title: 'tab' }, { value: '|', title: 'bar |' }];
+
+export function Preview({ source: first, onClose }: { source: Source; onClose: () => void }) {
+  const [source, setSource] = useState(first);
+  const found = useResource(() => beginningOf(source), [source], { live: false, keep: true });
+  return (
+    <Loaded of={found} lines={8}>{beginning => <Choices source={source} beginning={beginning} onSource={setSource} onClose={onClose} />}</Loaded>
+  );
+}
+
+export function PreviewDialog({ source, onClose }: { source: Source; onClose: () => void }) {
+  return <Dialog title={`Import ${source.name}`} size="l" onClose={onClose} class="documents-preview"><Preview source={source} onClose={onClose} /></Dialog>;
+}
+
+function Choices({ source, beginning, onSource, onClose }: { source: Source; beginning: Beginning; onSource: (source: Source) => void; onClose: () => void }) {
+  const [kinds, setKinds] = useState<ReadonlyMap<string, Kind>>(new Map()), [id, setId] = useState<string | null>(null), [update, setUpdate] = useState(false);
+  const [index, setIndex] = useState(uid.peek() || nameOfFile(source.name)), [numberName, setNumberName] = useState('id');
+  const isCsv = source.format === 'csv', looked = isCsv ? beginning.rows.length : beginning.documents.length;
+  const columns = isCsv ? columnsOfRows(beginning.header, beginning.rows, kinds) : columnsOfDocuments(beginning.documents);
+  const target = known.value.list.find(one => one.uid === index), fixed = target?.primaryKey ?? null;
+  const candidates = idsOf(columns, looked), names = columns.filter(one => one.kind !== 'skip').map(one => one.name);
+  const usual = candidates[0] ?? NONE;
+  const chosen = fixed !== null ? (id === NUMBERED || !names.includes(fixed) ? NUMBERED : fixed) : id ?? usual;
+  const isNumbered = chosen === NUMBERED, key = isNumbered ? fixed ?? numberName : chosen === NONE ? '' : chosen;
+  const off = looked === 0 ? 'There is no document in it.' : job.value?.state === 'running' ? 'Another import is under way.' : chosen === NONE ? 'Choose the id first.' : !index ? 'Name an index first.' : isNumbered && !key ? 'Name the field of the numbers first.' : null;
+  const start = () => {
+    onClose();
+    void startImport(source, { index, id: key, numbered: isNumbered, update, kinds: kindsOf(beginning.header, columns) }, columns, looked);
+  };
+  const options = [
+    ...(chosen === NONE ? [{ value: NONE, title: 'choose …' }] : []),
+    ...(fixed !== null ? [{ value: fixed, title: fixed, disabled: !names.includes(fixed) }] : [...names].sort((one, other) => Number(candidates.includes(other)) - Number(candidates.includes(one))).slice(0, COLUMNS_SHOWN)
+      .map(name => ({ value: name, title: candidates.includes(name) ? name : name + ' (not one for each)' }))),
+    { value: NUMBERED, title: 'number the lines' },
+  ];
+  return (
+    <>
+      <p class="muted">{[bytes(source.size), { csv: 'CSV', json: 'JSON', ndjson: 'a document a line' }[source.format], source.encoding !== 'utf-8' && 'read as Windows-1252, as it is no UTF-8', source.isZipped && 'packed',
+        plural(looked, isCsv ? 'row' : 'document') + (beginning.isWhole ? '' : ' looked at, from its beginning')].filter(Boolean).join(' · ')}</p>
+      <div class="documents-options">
+        <Combobox label="Into the index" value={index} free options={known.value.list.map(one => ({ value: one.uid }))} onChange={setIndex} hint={target ? undefined : 'It will be created.'} />
+        <Select label="Id" value={chosen} options={options} onChange={setId} hint={fixed !== null ? (names.includes(fixed) ? `The id of ${index}.` : `The id of ${index} is “${fixed}”, which the file lacks.`) : 'A document replaces the one with its id.'} />
+        {isNumbered && fixed === null && <TextField label="Field of the numbers" value={numberName} onInput={setNumberName} />}
+        {isCsv && <Select label="Split at" value={source.delimiter} options={DELIMITERS} onChange={delimiter => onSource({ ...source, delimiter })} />}
+      </div>
+      {isNumbered && target && <p class="bad-text">Numbers begin at 1: documents of {index} with the same ids are replaced.</p>}
+      {beginning.faults.length > 0 && <Refusals all={beginning.faults.slice(0, 20)} count={beginning.faults.length} text="will be left out, as far as was looked" />}
+      <Columns columns={columns} looked={looked} isCsv={isCsv} onKind={(name, kind) => setKinds(new Map(kinds).set(name, kind))} />
+      <Checkbox label="Keep fields of documents that are there already, and only change those of the file" checked={update} onChange={setUpdate} />
+      <div class="row end"><Button onClick={onClose}>Cancel</Button><Button kind="primary" icon="upload" off={off} onClick={start}>{beginning.isWhole && looked ? `Import ${plural(looked, 'document')}` : 'Import all of it'}</Button></div>
+    </>
+  );
+}
+
+function Columns({ columns, looked, isCsv, onKind }: { columns: readonly Column[]; looked: number; isCsv: boolean; onKind: (name: string, kind: Kind) => void }) {
+  return (
+    <div class="documents-columns">
+      <Table label="Columns" rows={columns.slice(0, COLUMNS_SHOWN)} keyOf={one => one.name} columns={[
+        { id: 'name', title: 'Field', cell: one => <strong dir="auto" class={one.kind === 'skip' ? 'skipped' : undefined}>{one.name || '(no name)'}</strong> },
+        { id: 'kind', title: 'Type', cell: one => isCsv
+          ? <Select label={`Type of ${one.name}`} hideLabel value={one.kind as Kind} options={KINDS} onChange={kind => onKind(one.name, kind)} error={one.odd ? `${count(one.odd)} of ${count(one.filled)} ${one.odd === 1 ? 'is' : 'are'} not: those rows are refused` : null} />
+          : <Badge tone={one.kind === 'mixed' ? 'warn' : 'plain'}>{one.kind}</Badge> },
+        { id: 'filled', title: 'Filled', number: true, cell: one => looked ? Math.round(one.filled / looked * 100) + ' %' : '–' },
+        { id: 'examples', title: 'For example', grow: true, cell: one => <span class="documents-cell" dir="auto">{one.examples.join(' · ') || '–'}</span> },
+      ]} />
+      {columns.length > COLUMNS_SHOWN && <p class="muted">and {plural(columns.length - COLUMNS_SHOWN, 'field')} more</p>}
+    </div>
+  );
+}
+
+function Refusals({ all, count: total, text }: { all: readonly Refusal[]; count: number; text: string }) {
+  return (
+    <section class="stack tight" aria-label="Refused lines">
+      <p class="bad-text"><strong>{plural(total, 'line')}</strong> {text}</p>
+      <ul class="documents-refused" tabIndex={0} aria-label="Lines and reasons">{all.map((one, place) => <li key={place}><span>line {count(one.line)}</span><span dir="auto">{one.message}</span></li>)}
+        {total > all.length && <li><span /><span class="muted">and {count(total - all.length)} more</span></li>}</ul>
+    </section>
+  );
+}
+
+const TITLES: Record<Job['state'], string> = { running: 'Importing', done: 'Imported', stopped: 'Stopped', failed: 'Failed' };
+
+/** The import that is under way, or what became of the last one. */
+export function Progress() {
+  const now = job.value;
+  if (!now) return null;
+  const share = now.size ? now.bytes / now.size : 0, isRunning = now.state === 'running';
+  return (
+    <Card title={<>{TITLES[now.state]} <span dir="auto">{now.name}</span></>} class="documents-job" actions={isRunning ? <Button size="s" onClick={stopImport}>Stop</Button> : <IconButton size="s" icon="close" label="Close" onClick={() => { job.value = null; }} />}>
+      <div class="stack tight">
+        <div class={'documents-progress' + (isRunning && !now.bytes ? ' unknown' : '')} role="progressbar" aria-label={`Progress of ${now.name}`} aria-valuenow={Math.round(share * 100)} aria-valuemin={0} aria-valuemax={100}><span style={isRunning && !now.bytes ? undefined : { width: share * 100 + '%' }} /></div>
+        <p class="muted" role="status">{plural(now.loaded, 'document')} loaded into <strong dir="auto">{now.index}</strong>{now.refusedCount > 0 && `, ${plural(now.refusedCount, 'line')} refused`}{isRunning && (now.waits || isAway.value) && ' · The server does not answer: it goes on when it does.'}</p>
+        {now.state === 'failed' && <Failure error={now.error} />}
+        {now.refusedCount > 0 && <Refusals all={now.refused} count={now.refusedCount} text={isRunning ? 'refused so far' : now.refusedCount === 1 ? 'was refused' : 'were refused'} />}
+        {now.state === 'done' && now.loaded > 0 && <>
+          {now.index === about.value.uid && about.value.state === 'ready' && <Proposals now={now} />}
+          <div class="row"><Button icon="search" onClick={() => go({ view: 'search', index: now.index })}>Search them</Button></div>
+        </>}
+      </div>
+    </Card>
+  );
+}
+
+/** What the data suggests for the settings: each is one click. */
+function Proposals({ now }: { now: Job }) {
+  const { settings } = about.value, [busy, setBusy] = useState(''), [error, setError] = useState<unknown>(null);
+  const filterable = (settings.filterableAttributes ?? []).filter(one => typeof one === 'string') as string[], sortable = settings.sortableAttributes ?? [];
+  const all = proposals(now.columns, now.looked, now.key, { filterable: new Set(filterable.includes('*') ? now.columns.map(one => one.name) : filterable), sortable: new Set(sortable.includes('*') ? now.columns.map(one => one.name) : sortable) });
+  if (all.length === 0) return null;
+  const take = async (one: Proposal) => {
+    const path = route('indexes', now.index, 'settings'), before = settings[one.setting] ?? [];
+    setBusy(one.field);
+    setError(null);
+    try {
+      const undo = () => write('PATCH', path, { title: `Set ${one.setting} back` }, { body: { [one.setting]: before } });
+      const { done } = await write('PATCH', path, { title: one.setting === 'filterableAttributes' ? `Make ${one.field} a facet` : `Let hits be sorted by ${one.field}`, done: one.setting === 'filterableAttributes' ? `${one.field} is a facet` : `Hits can be sorted by ${one.field}`, undo },
+        { body: { [one.setting]: [...before, one.field] } });
+      await done;
+    } catch (failure) {
+      setError(failure);
+    } finally {
+      setBusy('');
+    }
+  };
+  return (
+    <section aria-label="What the data suggests">
+      {error !== null && <Failure error={error} />}
+      {all.map(one => (
+        <div key={one.setting + one.field} class="documents-proposal"><Icon name="star" /><span><strong dir="auto">{one.field}</strong> <span class="muted">{one.why}?</span></span>
+          <Button size="s" busy={busy === one.field} off={busy !== '' && busy !== one.field && 'A change is under way.'} onClick={() => take(one)} aria-label={`Apply: ${one.field}`}>Apply</Button></div>
+      ))}
+    </section>
+  );
+}

@@ -1,0 +1,66 @@
+// What to do about an error of a task, and where the time of batches went.
+import type { Batch, Task } from '../../api/types';
+import { msOf } from '../../lib/text';
+
+const ADVICE: [RegExp, string][] = [
+  [/^index_primary_key_no_candidate_found$/, 'No field of the documents looks like an id. Load them again under Documents, and choose the id there.'],
+  [/^index_primary_key_multiple_candidates_found$/, 'Several fields could be the id. Load them again under Documents, and choose the id there.'],
+  [/^(missing|invalid)_document_id$/, 'One document stopped the whole task, and nothing of it was loaded. Documents loads the file without the lines that are wrong, and lists those.'],
+  [/^invalid_document_geo_field$/, '_geo is { "lat": …, "lng": … }: correct the documents, or leave the field out.'],
+  [/^invalid_document_(csv|fields)|^malformed_payload$/, 'Documents loads the file without the lines that are wrong, and lists those.'],
+  [/^index_not_found$/, 'The index was deleted or renamed before the task ran. Create it, or write to its new name.'],
+  [/^(index_already_exists|alias_already_exists|index_uid_is_alias)$/, 'The name is taken: choose another one, or delete what has it.'],
+  [/^(alias_not_found)$/, 'The alias was removed before the task ran.'],
+  [/^(no_space_left_on_device|.*out_of_space.*)$/, 'The disk is full. What was acknowledged is kept: make room, and what waits is tried again.'],
+  [/embed|vector/, 'The embedder gave no vectors. Look at its address and key under Settings, and whether this server may reach it.'],
+  [/^(invalid_settings|invalid_index_)/, 'The setting was not taken, and the index is as it was. Settings shows what it may be.'],
+];
+
+export const adviceFor = (code: string): string | null => ADVICE.find(([codes]) => codes.test(code))?.[1] ?? null;
+
+export interface Step { name: string; ms: number; share: number }
+interface Traced extends Batch { stats: Batch['stats'] & { progressTrace?: Record<string, string> } }
+
+const TIMES: [RegExp, number][] = [[/^([\d.]+)\s*ns$/, 1e-6], [/^([\d.]+)\s*[µu]s$/, 1e-3], [/^([\d.]+)\s*ms$/, 1], [/^([\d.]+)\s*s$/, 1000], [/^([\d.]+)\s*m(?:in)?$/, 60_000], [/^([\d.]+)\s*h$/, 3_600_000]];
+/** Milliseconds of a time as the trace writes it: "1.20s", "35.1ms". */
+export function msOfTrace(text: string): number {
+  for (const [form, factor] of TIMES) {
+    const found = form.exec(text.trim());
+    if (found) return Number(found[1]) * factor;
+  }
+  return msOf(text) ?? 0;
+}
+
+const LAST = 'writing tasks to disk', VECTORS = 'waiting for vectors, or for the disk';
+
+/** Where the time of batches went: the innermost steps, the longest first. Vectors are made while the last step runs: of an index with vectors, it is named so. */
+export function stepsOf(batches: readonly Batch[], hasVectors: (index: string) => boolean = () => false): Step[] {
+  const all = new Map<string, number>();
+  for (const { stats: { progressTrace = {}, indexUids = {} } } of batches as readonly Traced[]) {
+    const waits = Object.keys(indexUids).some(hasVectors), names = Object.keys(progressTrace);
+    for (const [name, text] of Object.entries(progressTrace)) {
+      if (names.some(other => other.startsWith(name + ' > '))) continue;
+      const own = name.split(' > ').at(-1) ?? name, last = own === LAST && waits ? VECTORS : own;
+      all.set(last, (all.get(last) ?? 0) + msOfTrace(text));
+    }
+  }
+  const sum = [...all.values()].reduce((one, other) => one + other, 0) || 1;
+  return [...all].map(([name, ms]) => ({ name, ms, share: ms / sum })).filter(one => one.ms > 0).sort((one, other) => other.ms - one.ms);
+}
+
+/** What is slow, in a sentence; null where nothing stands out. */
+export function verdict(steps: readonly Step[]): string | null {
+  const first = steps[0];
+  if (!first || first.share < 0.4) return null;
+  const why = /waiting for other/.test(first.name) ? 'waiting for work on other indexes: more cores help, or fewer loads at once.'
+    : /embed|vectors/.test(first.name) ? 'vectors: the embedder makes them, and its speed is the limit. A faster model, or one nearer to the server, helps.'
+    : /writing|commit|disk/.test(first.name) ? 'commits to disk: fewer and larger writes need fewer of them.'
+    : /starting|preparing|reading/.test(first.name) ? 'preparing documents: send them as a document a line, in requests of 10 to 20 MB.'
+    : /column/.test(first.name) ? 'columns of fields for filters and sorts: fewer such fields make it faster.'
+    : /segment|merg|rewrit/.test(first.name) ? 'rewriting what is there: a change of settings over all documents, or many deletions.'
+    : /index/.test(first.name) ? 'indexing words: list the text fields in searchableAttributes, and nothing else is split into words.'
+    : `the step “${first.name}”.`;
+  return `${Math.round(first.share * 100)} % of the time is ${why}`;
+}
+
+export const waited = (task: Task): number | null => task.startedAt ? Math.max(0, Date.parse(task.startedAt) - Date.parse(task.enqueuedAt)) : null;
