@@ -27,6 +27,8 @@ export default defineConfig({
   esbuild: { jsx: 'automatic', jsxImportSource: 'preact', legalComments: 'none' },
   build: {
     target: 'es2022',
+    minify: 'terser',
+    terserOptions: { ecma: 2020, module: true, compress: { passes: 3, pure_getters: true, unsafe_arrows: true }, format: { comments: false } },
     modulePreload: false,
     cssCodeSplit: false,
     assetsInlineLimit: 0,
