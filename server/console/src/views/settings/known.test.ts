@@ -29,7 +29,7 @@ describe('an embedder', () => {
   test('has only what its source takes', () => { expect(controls.embedderOf(form)).toEqual({ source: 'huggingFace', model: 'm' }); });
   test('of another source loses what the first had', () => { expect(controls.embedderOf({ ...form, source: 'userProvided' }, { source: 'rest', url: 'u' })).toEqual({ source: 'userProvided', dimensions: 3 }); });
   test('keeps what the form does not show', () => { expect(controls.embedderOf(form, { source: 'huggingFace', pooling: 'forceMean' })).toEqual({ source: 'huggingFace', pooling: 'forceMean', model: 'm' }); });
-  test('reads the fields people would name', () => { expect(controls.templateOf(['id', 'title', 'a b', 'overview'])).toBe('{{ doc.title }}{% if doc.overview %}: {{ doc.overview }}{% endif %}'); });
+  test('reads the fields people would name', () => { expect(controls.templateOf(['id', 'overview', 'a b', 'title'])).toBe('{{ doc.title }}{% if doc.overview %}: {{ doc.overview }}{% endif %}'); });
 });
 
 test('a boost near a place has its place', () => {
