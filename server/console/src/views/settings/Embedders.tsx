@@ -44,7 +44,8 @@ export function Embedders({ index, value, onChange, error }: ControlProps) {
 const REST_ASKS = '{"input": ["{{text}}", "{{..}}"]}', REST_GIVES = '{"data": [{"embedding": "{{embedding}}"}, "{{..}}"]}';
 /** The template that takes the fields people would name. */
 export function templateOf(fields: readonly string[]): string {
-  const names = fields.filter(name => /^[A-Za-z_]\w*$/.test(name) && /^(title|name|label|headline|overview|description|summary|text|body|content|about)$/i.test(name)).slice(0, 2);
+  const found = (wanted: RegExp) => fields.find(name => wanted.test(name));
+  const names = [found(/^(title|name|label|headline)$/i), found(/^(overview|description|summary|text|body|content|about)$/i)].filter(name => name !== undefined);
   return names.map((name, place) => place ? `{% if doc.${name} %}: {{ doc.${name} }}{% endif %}` : `{{ doc.${name} }}`).join('');
 }
 
@@ -104,7 +105,7 @@ function Wizard({ index, all, name, onClose, onDone }: { index: string; all: Jso
 }
 
 const TRIED = 20, SHOWN = 5;
-interface Tried { dimensions: number; ms: number; hits: { title: string; score: number }[]; failed: number }
+interface Tried { dimensions: number; count: number; ms: number; hits: { title: string; score: number }[]; failed: number }
 /** Makes the embedder for an index of its own, with a few documents, and searches in it. */
 async function tryOut(index: string, name: string, made: JsonObject, text: string): Promise<Tried> {
   const key = about.peek().primaryKey ?? 'id', { results } = await post<ListOf<JsonObject>>(route('indexes', index, 'documents', 'fetch'), { limit: TRIED });
@@ -115,7 +116,7 @@ async function tryOut(index: string, name: string, made: JsonObject, text: strin
     const task = await carryOut('POST', route('indexes', trial, 'documents'), documents), ms = performance.now() - begun;
     const answer = await post<SearchAnswer & { degraded?: boolean }>(route('indexes', trial, 'search'), { q: text, limit: SHOWN, hybrid: { embedder: name, semanticRatio: 1 }, retrieveVectors: true, showRankingScore: true });
     const failures = isObject(task.details?.['embeddingFailures']) ? task.details['embeddingFailures'] : {};
-    return { ms, failed: typeof failures['total'] === 'number' ? failures['total'] : 0, dimensions: dimensionsOf(answer.hits[0], name), hits: answer.hits.map(hit => ({ title: titleOf(hit, key), score: hit._rankingScore ?? 0 })) };
+    return { ms, count: documents.length, failed: typeof failures['total'] === 'number' ? failures['total'] : 0, dimensions: dimensionsOf(answer.hits[0], name), hits: answer.hits.map(hit => ({ title: titleOf(hit, key), score: hit._rankingScore ?? 0 })) };
   } finally {
     void dropTrial(trial);
   }
@@ -139,13 +140,13 @@ function Trial({ index, name, made, off, keyLost }: { index: string; name: strin
   return (
     <section class="trial-text">
       <div class="row"><div class="grow"><TextField label="A text to test it with" value={text} placeholder="a farm boy leaves for the stars" onInput={setText} onEnter={run} /></div><Button class="at-end" busy={busy} off={why} onClick={run}>Test</Button></div>
-      <p class="hint">It embeds {TRIED} of your documents, and the text, in an index of its own that goes again.</p>
+      <p class="hint">It embeds up to {TRIED} of your documents, and the text, in an index of its own that goes again.</p>
       {busy && <p role="status" class="muted">Making vectors. A model that is loaded first takes minutes …</p>}
       {state?.error !== undefined && <Failure error={state.error} />}
       {state?.tried && (
         <Field label={`Nearest to “${text}”`}>{() => <ol class="stack tight" role="list">{state.tried?.hits.map((hit, place) => <li key={place} class="row spread"><span dir="auto" class="grow">{hit.title}</span><Meter label="Similarity" value={hit.score} text={hit.score.toFixed(3)} /><span class="muted">{hit.score.toFixed(3)}</span></li>)}</ol>}</Field>
       )}
-      {state?.tried && <p role="status"><Badge tone={state.tried.failed ? 'bad' : 'good'}>{state.tried.failed ? `${state.tried.failed} failed` : 'It works'}</Badge> {state.tried.dimensions || 'Unknown'} dimensions, {span(state.tried.ms)} for {TRIED} documents</p>}
+      {state?.tried && <p role="status"><Badge tone={state.tried.failed ? 'bad' : 'good'}>{state.tried.failed ? `${state.tried.failed} failed` : 'It works'}</Badge> {state.tried.dimensions || 'Unknown'} dimensions, {span(state.tried.ms)} for {plural(state.tried.count, 'document')}</p>}
     </section>
   );
 }

@@ -129,7 +129,7 @@ function Forms({ value, onChange }: { value: JsonObject; onChange: (value: JsonO
     <>
       <Card title="Other forms of a word, such as plurals">
         <div class="stack">
-          <div><Segments label="Word forms" value={state} options={[{ id: 'any', title: 'With any words only' }, { id: 'on', title: 'Always' }, { id: 'off', title: 'Never' }]} onChange={now => set('enabled', now === 'any' ? null : now === 'on')} />
+          <div><Segments label="Word forms" value={state} options={[{ id: 'any', title: 'Any words' }, { id: 'on', title: 'Always' }, { id: 'off', title: 'Never' }]} onChange={now => set('enabled', now === 'any' ? null : now === 'on')} />
             <p class="hint">{{ any: 'They match where any words are enough (strategy any).', on: '“libraries” finds “library”, behind the word itself.', off: 'Words match as they are written.' }[state]}</p></div>
           {state !== 'off' && <>
             <Chips label="Languages" values={texts(value['languages'])} options={LANGUAGES.map(value => ({ value, title: inEnglish.of(value), about: value }))} placeholder="As the texts are" onChange={now => set('languages', now)} />
