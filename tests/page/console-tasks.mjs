@@ -68,7 +68,7 @@ async function operator() {
     hands += 1;
     await has('Now');
     await has('slow');
-    await page.until(`/vectors: the embedder makes them/.test(document.querySelector('.tasks-now')?.innerText ?? '')`, 'the time of the batches says why');
+    await page.until(`/vectors: the embedder makes them/.test(document.querySelector('.tasks-now')?.innerText ?? '')`, 'what runs says why it takes so long');
     await page.until(`(() => { const one = [...document.querySelectorAll('main table[aria-label=Tasks] tbody tr')].find(one => one.innerText.includes('slow') && one.innerText.includes('succeeded')); one?.querySelector('button').click(); return Boolean(one); })()`, 'a task');
     hands += 1;
     await has('Where the time went', 'dialog');
