@@ -28,4 +28,4 @@ mkdir -p "$PICTURES"
 # A second server has a master key: the page asks for it.
 export PROTECTED_KEY=a-key-of-the-page
 scripts/with-server.sh --master-key "$PROTECTED_KEY" -- bash -c '
-  PROTECTED_URL=$LAMINA_URL exec scripts/with-server.sh --experimental-allowed-ip-networks 127.0.0.0/8 -- bash -c "node tests/page/console.mjs && node tests/page/docs.mjs"'
+  PROTECTED_URL=$LAMINA_URL exec scripts/with-server.sh --experimental-allowed-ip-networks 127.0.0.0/8 --keep 24h -- bash -c "for part in console console-data console-tasks; do node tests/page/\$part.mjs || exit; done && node tests/page/docs.mjs"'

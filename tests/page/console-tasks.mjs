@@ -61,22 +61,22 @@ async function operator() {
   try {
     const rest = { source: 'rest', url: `http://127.0.0.1:${provider.address().port}/`, dimensions: 3, request: { input: ['{{text}}', '{{..}}'] }, response: { data: [{ embedding: '{{embedding}}' }, '{{..}}'] }, documentTemplate: '{{doc.name}}' };
     await write('PATCH', '/indexes/slow/settings', { embedders: { remote: rest } });
-    for (let part = 0; part < 30; part++) await api('POST', '/indexes/slow/documents', Array.from({ length: 40 }, (_, row) => ({ id: part * 40 + row, name: `Thing ${part} ${row}` })));
+    for (let part = 0; part < 80; part++) await api('POST', '/indexes/slow/documents', Array.from({ length: 40 }, (_, row) => ({ id: part * 40 + row, name: `Thing ${part} ${row}` })));
     await go('server');
     await page.until(`document.querySelectorAll('main .figure').length >= 4`, 'the server');
     await go('tasks');
     hands += 1;
     await has('Now');
     await has('slow');
-    await page.until(`/vectors: the embedder makes them/.test(document.querySelector('.tasks-now')?.innerText ?? '')`, 'the time of the batches says why');
-    await page.until(`(() => { const one = [...document.querySelectorAll('main table[aria-label=Tasks] tbody tr')].find(one => one.innerText.includes('slow') && one.innerText.includes('succeeded')); one?.querySelector('button').click(); return Boolean(one); })()`, 'a task');
-    hands += 1;
-    await has('Where the time went', 'dialog');
-    await page.press('Escape');
+    await page.until(`/vectors: the embedder makes them/.test(document.querySelector('.tasks-now')?.innerText ?? '')`, 'what runs says why it takes so long');
     await click('More to do with tasks');
     await click('Cancel all that waits …');
     await click('Cancel the tasks', 'dialog footer');
     await page.until(`fetch('/tasks?statuses=enqueued,processing&types=documentAdditionOrUpdate').then(answer => answer.json()).then(tasks => tasks.total === 0)`, 'nothing waits any more');
+    await page.until(`(() => { const one = [...document.querySelectorAll('main table[aria-label=Tasks] tbody tr')].find(one => one.innerText.includes('slow')); one?.querySelector('button').click(); return Boolean(one); })()`, 'a task');
+    hands += 1;
+    await has('Waited', 'dialog');
+    await page.press('Escape');
   } finally {
     provider.closeAllConnections();
     provider.close();

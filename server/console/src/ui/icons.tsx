@@ -17,7 +17,7 @@ const PATHS = {
   up: 'M5 12l5-5 5 5',
   right: 'M8 5l5 5-5 5',
   left: 'M12 5l-5 5 5 5',
-  more: 'M5 10h.01M10 10h.01M15 10h.01',
+  more: 'M4.300 10h1M9.500 10h1M14.700 10h1',
   plus: 'M10 4v12M4 10h12',
   minus: 'M4 10h12',
   trash: 'M4 6h12M8 6V4h4v2M6 6l.7 11h6.600L14 6M8.500 9v5M11.500 9v5',

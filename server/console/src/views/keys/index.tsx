@@ -46,9 +46,9 @@ function Keys() {
         {all => all === null
           ? <Empty icon="keys" title="This server has no master key." actions={<CodeBlock label="With a master key" code="lamina serve --master-key …" />}>There are no keys, and everyone who reaches it may do everything.</Empty>
           : <Table label="Keys" rows={all.results} keyOf={key => key.uid} columns={[
-            { id: 'name', title: 'Name', cell: key => <><strong dir="auto">{key.name ?? 'without a name'}</strong>{key.description && <small style={{ display: 'block' }} dir="auto">{key.description}</small>}</> },
+            { id: 'name', title: 'Name', grow: true, cell: key => <><strong dir="auto">{key.name ?? 'without a name'}</strong>{key.description && <small style={{ display: 'block' }} dir="auto">{key.description}</small>}</> },
             { id: 'key', title: 'Key', cell: key => <span class="keys-hidden">{key.key.slice(0, 4)}…{key.key.slice(-4)}</span> },
-            { id: 'actions', title: 'May', grow: true, cell: key => <span class="chips" title={key.actions.join(', ')}>{said(key.actions).map(one => <Chip key={one} tone={one === 'everything' ? 'accent' : undefined}>{one}</Chip>)}</span> },
+            { id: 'actions', title: 'May', cell: key => <span class="chips keys-may" title={key.actions.join(', ')}>{said(key.actions).map(one => <Chip key={one} tone={one === 'everything' ? 'accent' : undefined}>{one}</Chip>)}</span> },
             { id: 'indexes', title: 'Indexes', cell: key => <span dir="auto">{key.indexes.includes('*') ? 'all' : key.indexes.join(', ')}</span> },
             { id: 'expires', title: 'Expires', cell: state },
             { id: 'more', title: 'More', hideTitle: true, cell: key => <Menu label={`More for ${key.name ?? key.uid}`} items={[

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Batch } from '../../api/types';
-import { adviceFor, msOfTrace, stepsOf, verdict } from './advice';
+import { adviceFor, heldUp, msOfTrace, stepsOf, verdict } from './advice';
 
 describe('an error', () => {
   test.each([['index_primary_key_no_candidate_found', 'choose the id'], ['index_already_exists', 'name is taken'], ['vector_embedding_error', 'embedder']])('%s has advice', (code, words) => { expect(adviceFor(code)).toContain(words); });
@@ -18,4 +18,11 @@ describe('the time of batches', () => {
     expect([verdict(stepsOf([one], index => index === 'a')), verdict(stepsOf([one]))]).toEqual([expect.stringContaining('embedder'), expect.stringContaining('disk')]);
   });
   test('says nothing where nothing was measured', () => { expect(verdict(stepsOf([]))).toBeNull(); });
+});
+
+describe('a batch that runs', () => {
+  const batch = (currentStep: string) => ({ startedAt: new Date(0).toISOString(), progress: { steps: [{ currentStep, finished: 3, total: 9 }], percentage: 3 } } as unknown as Batch);
+  test('may wait for vectors', () => { expect(heldUp(batch('embedding documents'), 60_000)).toContain('3 of 9'); });
+  test('of a moment waits for nothing', () => { expect(heldUp(batch('embedding documents'), 1000)).toBeNull(); });
+  test('may be at work', () => { expect(heldUp(batch('indexing documents'), 60_000)).toBeNull(); });
 });

@@ -63,4 +63,15 @@ export function verdict(steps: readonly Step[]): string | null {
   return `${Math.round(first.share * 100)} % of the time is ${why}`;
 }
 
+const LONG_MS = 10_000;
+/** What a batch that runs is held up by, if it is held up. */
+export function heldUp(batch: Batch, now = Date.now()): string | null {
+  const step = batch.progress?.steps.at(-1);
+  if (!step || now - Date.parse(batch.startedAt) < LONG_MS) return null;
+  // The server calls it so as well while documents wait for their vectors.
+  if (step.currentStep === LAST) return 'It waits, for the disk or for vectors. Of an index with an embedder it is vectors: the embedder makes them, and its speed is the limit.';
+  if (!/embed/.test(step.currentStep)) return null;
+  return `It waits for vectors: the embedder makes them, and its speed is the limit (${step.finished} of ${step.total} so far).`;
+}
+
 export const waited = (task: Task): number | null => task.startedAt ? Math.max(0, Date.parse(task.startedAt) - Date.parse(task.enqueuedAt)) : null;

@@ -8,9 +8,9 @@ import { openTasks } from '../../state/activity';
 import { go, param, params, setParams } from '../../state/address';
 import { known } from '../../state/indexes';
 import { toast } from '../../state/toasts';
-import { Bars, Button, Card, Combobox, confirm, Empty, Loaded, Menu, PageHead, Select, StatusBadge, Table } from '../../ui';
+import { Bars, Button, Card, Combobox, confirm, Empty, Icon, Loaded, Menu, PageHead, Select, StatusBadge, Table } from '../../ui';
 import type { View } from '../types';
-import { stepsOf, verdict } from './advice';
+import { heldUp, stepsOf, verdict } from './advice';
 import { cancel, Sheet } from './Sheet';
 import { titleOfType, TYPES } from './names';
 
@@ -36,7 +36,7 @@ function Tasks() {
             <Table label="Tasks" rows={all.results} keyOf={task => String(task.uid)} picked={param('task')} onPick={task => setParams({ task: String(task.uid) }, { replace: false })} columns={[
               { id: 'uid', title: 'Task', cell: task => task.uid },
               { id: 'status', title: 'Status', cell: task => <StatusBadge status={task.status} /> },
-              { id: 'type', title: 'What', cell: task => titleOfType(task.type) },
+              { id: 'type', title: 'What', cell: task => <span class="tasks-what">{titleOfType(task.type)}</span> },
               { id: 'index', title: 'Index', grow: true, cell: task => <span dir="auto">{task.indexUid ?? '–'}</span> },
               { id: 'took', title: 'Took', number: true, cell: took },
               { id: 'when', title: 'When', number: true, cell: task => <span title={task.enqueuedAt}>{ago(task.enqueuedAt)}</span> },
@@ -107,6 +107,7 @@ export function Running({ batch }: { batch: Batch }) {
       <header><strong dir="auto">{index ?? 'The server'}</strong><span class="muted">{Object.entries(batch.stats.types).map(([type, number]) => titleOfType(type) + (number > 1 ? ` × ${count(number)}` : '')).join(', ')}</span><span class="count">{share.toFixed(0)} %, began {ago(batch.startedAt)}</span></header>
       <div class="tasks-bar" role="progressbar" aria-label={`Batch ${batch.uid}`} aria-valuenow={Math.round(share)} aria-valuemin={0} aria-valuemax={100}><span style={{ width: share + '%' }} /></div>
       <ul class="tasks-steps">{batch.progress?.steps.map(step => <li key={step.currentStep}>{step.currentStep}{step.total > 1 && ` ${count(step.finished)} of ${count(step.total)}`}</li>)}</ul>
+      {heldUp(batch) && <p class="tasks-todo"><Icon name="clock" /><span>{heldUp(batch)}</span></p>}
     </div>
   );
 }
