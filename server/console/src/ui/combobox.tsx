@@ -100,7 +100,7 @@ function Picker({ wiring, text, typed, options, placeholder, disabled, free, isS
       <input {...wiring} role="combobox" data-search={isSearch || undefined} aria-expanded={isShown} aria-controls={id} aria-autocomplete="list" aria-activedescendant={isShown && at >= 0 ? id + at : undefined}
         value={text} placeholder={placeholder} disabled={disabled} autocomplete="off" spellcheck={false}
         onInput={event => { setOpen(true); setAt(-1); onText(event.currentTarget.value); }}
-        onFocus={() => setOpen(true)} onClick={() => setOpen(true)} onBlur={() => { setOpen(false); onLeave(); }} onKeyDown={onKeyDown} />
+        onFocus={event => { setOpen(true); event.currentTarget.select(); }} onClick={() => setOpen(true)} onBlur={() => { setOpen(false); onLeave(); }} onKeyDown={onKeyDown} />
       <ul class="listbox" role="listbox" id={id} ref={list} hidden={!isShown} aria-label="Known names">
         {isShown && offered.map((one, place) => (
           <li key={one.value} id={id + place} role="option" aria-selected={place === at} class={classes(place === at && 'at')} dir="auto"

@@ -78,9 +78,9 @@ type OneProps = HitsProps & { hit: Hit };
 function Score({ hit, onWhy, off }: { hit: Hit; onWhy: (hit: Hit) => void; off: boolean }) {
   const score = hit._rankingScore;
   return (
-    <button type="button" class="why" data-why disabled={off} onClick={() => onWhy(hit)} aria-label="Why is this a hit?" title={off ? NO_KEY : 'Why is this a hit?'}>
+    <button type="button" class="why" data-why disabled={off} onClick={() => onWhy(hit)} title={off ? NO_KEY : 'Why is this a hit?'}>
       {score !== undefined && <span class="why-bar" aria-hidden="true"><span style={{ width: Math.max(4, score * 100) + '%' }} /></span>}
-      <span class="why-score">{score === undefined ? 'Why?' : score.toFixed(2)}</span>
+      <span class="unseen">Why is this a hit? </span><span class="why-score">{score === undefined ? 'Why?' : score.toFixed(2)}</span>
     </button>
   );
 }

@@ -34,7 +34,7 @@ export function Search() {
   const onWhy = (hit: Hit) => { if (primaryKey) setParams({ why: String(hit[primaryKey]) }, { replace: false }); };
   const counts = (name: string) => Object.keys(found.data?.facets.find(one => one.name === name)?.counts ?? {});
   const names = facetNames(settings).flatMap(name => name === '*' ? found.data?.facets.map(one => one.name) ?? [] : [name]);
-  const facets = found.data === undefined ? <Skeleton lines={6} /> : <Facets index={index} asked={asked} settings={settings} facets={found.data.facets} />;
+  const facets = found.data === undefined ? (found.error === undefined ? <Skeleton lines={6} /> : null) : <Facets index={index} asked={asked} settings={settings} facets={found.data.facets} />;
   return (
     <div class="search">
       <div class="search-bar">
@@ -57,7 +57,9 @@ export function Search() {
             {chips.map(one => <Chip key={one.id} tone="accent" label={one.text} onRemove={() => setParams({ ...one.change, limit: null })}>{one.text}</Chip>)}
             {chips.length > 1 && <Button size="s" kind="quiet" onClick={() => setParams(cleared(false))}>Remove all</Button>}
           </div>}
-          <Loaded of={wrong.rest === undefined && found.error ? { ...found, error: undefined } : found} lines={8}>
+          {wrong.rest === undefined && found.error !== undefined && found.data === undefined ? (
+            <Empty icon="filter" title="The server refuses this search." actions={<Button onClick={() => setParams({ ...cleared(false), sort: null })}>Search without filters</Button>}>What is wrong stands above, at the {wrong.sort ? 'order' : 'filter'}.</Empty>
+          ) : <Loaded of={wrong.rest === undefined && found.error ? { ...found, error: undefined } : found} lines={8}>
             {({ answer, degraded }) => (
               <>
                 <p class="search-about" role="status"><span>{plural(total, 'hit')}<span class="muted"> in {answer.processingTimeMs} ms{answer.semanticHitCount ? `, ${count(answer.semanticHitCount)} by meaning` : ''}</span></span>
@@ -70,7 +72,7 @@ export function Search() {
                 {answer.hits.length < total && asked.limit < MOST && <More busy={found.loading} onMore={() => setParams({ limit: String(asked.limit + PAGE) })} />}
               </>
             )}
-          </Loaded>
+          </Loaded>}
         </div>
       </div>
       {isNarrowOpen && <Drawer title="Facets" onClose={() => setNarrowOpen(false)} actions={<Button kind="primary" onClick={() => setNarrowOpen(false)}>{plural(total, 'hit')}</Button>}>{facets}</Drawer>}
@@ -114,7 +116,7 @@ function Ways({ asked }: { asked: Asked }) {
 
 function Sorts({ error }: { error?: string }) {
   const fields = (about.value.settings.sortableAttributes ?? []).filter(name => name !== '_geo' && !name.includes('*'));
-  if (!fields.length) return null;
+  if (!fields.length && !error) return null;
   const options = [{ value: '', title: 'Most relevant first' }, ...fields.flatMap(name => [{ value: name + ':asc', title: `${name}, smallest first` }, { value: name + ':desc', title: `${name}, largest first` }])];
   const here = param('sort');
   if (here && !options.some(one => one.value === here)) options.push({ value: here, title: here });

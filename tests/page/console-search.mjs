@@ -1,0 +1,288 @@
+// The search of the console in a headless Chromium: LAMINA_URL says where the server is, PAGE_URL where the page is (the same, unless sources are tried), CHROMIUM which
+// program, PICTURES where to put pictures. PREPARED: the films are there already. Arguments: the steps, if not all.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { open } from './browser.mjs';
+
+const server = process.env.LAMINA_URL, url = process.env.PAGE_URL ?? server, pictures = process.env.PICTURES;
+const axe = readFileSync(new URL('../../server/console/node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
+
+async function api(method, path, body, type = 'application/json') {
+  const answer = await fetch(server + path, { method, headers: { 'Content-Type': type }, body: body && (type === 'application/json' ? JSON.stringify(body) : body) });
+  assert.ok(answer.ok, method + ' ' + path + ': ' + answer.status + ' ' + (answer.ok || await answer.text()));
+  return answer.status === 204 ? null : answer.json();
+}
+/** A write that is searchable when this ends. */
+async function write(method, path, body, type) {
+  const task = await api(method, path + (path.includes('?') ? '&' : '?') + 'wait=searchable&waitMs=60000', body, type);
+  for (;;) {
+    const now = await api('GET', '/tasks/' + task.taskUid);
+    if (now.status === 'succeeded') return;
+    assert.ok(['enqueued', 'processing'].includes(now.status), JSON.stringify(now.error));
+    await new Promise(resolve => setTimeout(resolve, 100));
+  }
+}
+
+const page = await open(process.env.CHROMIUM);
+const text = JSON.stringify;
+const has = (words, where = 'main') => page.until(`document.querySelector('${where}')?.innerText.includes(${text(words)})`, where + ' has: ' + words);
+const hasNot = (words, where = 'main') => page.until(`!document.querySelector('${where}')?.innerText.includes(${text(words)})`, where + ' has not: ' + words);
+const click = (words, where = 'body') => page.until(`(() => { const one = [...document.querySelectorAll('${where} :is(button, a, label, [role=menuitem], [role=option], [role=tab])')].find(one => !one.disabled
+  && (one.innerText.trim().startsWith(${text(words)}) || one.getAttribute('aria-label') === ${text(words)}));
+  if (one) { one.focus(); one.click(); } return Boolean(one); })()`, 'a button: ' + words);
+const count = (selector, number) => page.until(`document.querySelectorAll(${text(selector)}).length ${number}`, `${selector} ${number}`);
+const set = (selector, value, event = 'input') => page.value(`(() => { const field = document.querySelector(${text(selector)});
+  Object.getOwnPropertyDescriptor(Object.getPrototypeOf(field), 'value').set.call(field, ${text(value)});
+  field.dispatchEvent(new Event('input', { bubbles: true })); if (${text(event)} !== 'input') field.dispatchEvent(new Event(${text(event)}, { bubbles: true })); })()`);
+const parameter = (name, value) => page.until(`new URLSearchParams(location.search).get(${text(name)}) === ${text(value)}`, `the address has ${name}=${value}`);
+const show = async (address, hits = '> 0') => { await page.show(url + address); await count('.hit', hits); };
+
+async function findings() {
+  await page.value(axe + '; 0');
+  return page.value(`axe.run(document, { resultTypes: ['violations'] }).then(found => found.violations.filter(one => ['serious', 'critical'].includes(one.impact))
+    .map(one => one.id + ': ' + one.nodes.slice(0, 3).map(node => node.html.slice(0, 160) + ' ' + (node.any[0]?.message ?? '')).join(' | ')))`);
+}
+
+const embedder = createServer(async (request, response) => {
+  let body = '';
+  for await (const piece of request) body += piece;
+  response.end(JSON.stringify({ data: JSON.parse(body).input.map(one => [...'aeiou'].map(letter => one.toLowerCase().split(letter).length / (one.length + 1))) }));
+});
+
+async function prepare() {
+  await new Promise(resolve => embedder.listen(0, '127.0.0.1', resolve));
+  if (!process.env.PREPARED) await write('POST', '/indexes/films/documents?primaryKey=id', Buffer.from(await (await fetch(server + '/console/films')).arrayBuffer()), 'application/x-ndjson');
+  const vector = { source: 'rest', dimensions: 5, documentTemplate: '{{doc.name}}', url: `http://127.0.0.1:${embedder.address().port}/`, request: { input: ['{{text}}', '{{..}}'] }, response: { data: ['{{embedding}}', '{{..}}'] } };
+  await write('PATCH', '/indexes/places/settings', { filterableAttributes: ['_geo', 'kind', 'opened', 'visitors'], sortableAttributes: ['visitors'], embedders: { vowels: vector } });
+  await write('POST', '/indexes/places/documents', Array.from({ length: 40 }, (_, id) => ({ id, name: ['Louvre', 'Versailles', 'Vincennes', 'Orsay'][id % 4] + ' ' + id, kind: id % 2 ? 'palace' : 'museum', price: 9.5 + id,
+    opened: `${1990 + id % 12}-0${1 + id % 9}-11`, visitors: id * 1000, image: 'https://pictures.invalid/' + id + '.jpg', _geo: { lat: 48.8 + id / 1000, lng: 2.2 + id % 7 / 40 } })));
+  const field = '<img src=x onerror="window.broken=1">';
+  const hostile = { id: 'h1', title: '<script>window.broken = 1</script>', [field]: 'javascript:alert(1)', '\u202Eright to left': '\u200b\u202E<b>x</b>', __proto__x: { a: [null, [], {}] }, constructor: 'x', long: 'y '.repeat(100_000) };
+  for (let place = 0; place < 2000; place++) hostile['field ' + place] = place;
+  await write('PATCH', '/indexes/hostile/settings', { filterableAttributes: ['*'], sortableAttributes: ['field 1'] });
+  await write('POST', '/indexes/hostile/documents', [hostile, { id: 'h2', title: 'constructor', constructor: 'y' }]);
+}
+
+/** What the data proposes: one click each, and undone. */
+async function proposals() {
+  await write('DELETE', '/indexes/films/settings');
+  await show('/?index=films');
+  await count('.proposals li', '=== 3');
+  await click('Make it a facet', '.proposals');
+  await has('genres', '.search-facets');
+  const set = (await api('GET', '/indexes/films/settings')).filterableAttributes;
+  assert.ok(set.length === 1, 'one facet: ' + set);
+  await click('Undo', '.toasts');
+  await has('No field is a facet yet', '.search-facets');
+  await click('Apply all 3', '.proposals');
+  await count('.facet', '>= 2');
+  assert.equal((await api('GET', '/indexes/films/settings')).searchableAttributes[0], 'title');
+}
+
+async function narrowing() {
+  await write('PATCH', '/indexes/films/settings', { filterableAttributes: ['genres', 'cast', 'year'], sortableAttributes: ['year'], searchableAttributes: ['*'], faceting: null });
+  await show('/?index=films&q=space');
+  // The most frequent come first, and the choice is in the address, as a chip, and counted without its own condition.
+  await page.until(`[...document.querySelectorAll('[aria-label=genres] .count')].length > 3`);
+  const counts = await page.value(`[...document.querySelectorAll('[aria-label=genres] .count')].map(one => Number(one.innerText.replace(/\\D/g, '')))`);
+  assert.deepEqual(counts, [...counts].sort((one, other) => other - one), 'by frequency');
+  await page.value(`document.querySelector('[aria-label=genres] input[type=checkbox]').click()`);
+  await count('.search-chips .chip', '=== 1');
+  await page.until(`[...document.querySelectorAll('[aria-label=genres] input[type=checkbox]')].length > 1`, 'alternatives stay');
+  // Cut lists say so, and can be listed by frequency.
+  await has('the first 100 of the alphabet', '[aria-label=cast]');
+  await click('List the most frequent', '[aria-label=cast]');
+  await has('The 100 most frequent', '[aria-label=cast]');
+  assert.equal((await api('GET', '/indexes/films/settings/faceting')).sortFacetValuesBy.cast, 'count');
+  // Values are found that are not listed.
+  // The histogram: a handle is moved by the keyboard.
+  await count('[aria-label=year] .brush rect', '> 3');
+  await page.value(`document.querySelector('[aria-label=year] .brush input').focus()`);
+  await page.press('ArrowRight');
+  await page.until(`/^\\d+\\.\\.$/.test(new URLSearchParams(location.search).get('r.year'))`, 'the range is in the address');
+  await click('Remove all', '.search-chips');
+  await page.until(`!document.querySelector('.search-chips')`, 'no chip is left');
+  await show('/?index=films&r.year=1977..1984');
+  await set('[aria-label=cast] input[type=search]', 'harrison f');
+  await has('Harrison Ford', '[aria-label=cast]');
+  assert.ok(await page.value(`[...document.querySelectorAll('.hit')].length > 2`));
+}
+
+async function filters() {
+  await show('/?index=films');
+  await page.value(`document.querySelector('.search-tools input').focus()`);
+  await page.type('ye');
+  await page.until(`document.querySelector('.search-tools [role=option]')?.innerText === 'year'`, 'names are offered');
+  await page.press('ArrowDown');
+  await page.press('Enter');
+  await page.type('> 2000');
+  await page.press('Enter');
+  await parameter('filter', 'year > 2000');
+  await count('.search-chips .chip', '=== 1');
+  // What the server refuses stands at the field, and the hits stay.
+  await set('.search-tools input', 'year >');
+  await page.value(`document.querySelector('.search-tools input').focus()`);
+  await page.press('Enter');
+  await page.until(`document.querySelector('.search-tools .wrong')?.innerText.length > 20`, 'the refusal is at the filter');
+  await count('.hit', '> 0');
+  await page.show(url + '/?index=films&filter=nofield+%3D+1');
+  await has('nofield', '.search-tools .wrong');
+}
+
+async function words() {
+  await show('/?index=films');
+  await page.press('/');
+  await page.until(`document.activeElement.matches('[data-search]')`, 'the search has the focus');
+  await page.type('space st');
+  await count('.search-field [role=option]', '> 0');
+  const offered = await page.value(`document.querySelector('.search-field [role=option] span').innerText`);
+  await page.press('ArrowRight');
+  await parameter('q', offered);
+  // Arrows go from the search to the hits and back.
+  await count('.hit', '> 1');
+  await page.press('ArrowDown');
+  await page.until(`document.activeElement.matches('.hits li:first-child .hit')`, 'the first hit has the focus');
+  await page.press('ArrowDown');
+  await page.until(`document.activeElement.matches('.hits li:nth-child(2) .hit')`, 'the second hit has the focus');
+  await page.press('Escape');
+  await page.until(`document.activeElement.matches('[data-search]')`, 'back in the search');
+  await show('/?index=films&q=wizzard+of+oz');
+  await has('Did you mean');
+  await click('wizard of oz', '.did-you-mean');
+  await parameter('q', 'wizard of oz');
+  await show('/?index=films&q=which+film+is+about+a+scarecrow+farmhand&way=questions');
+  await show('/?index=places&q=louvre&way=meaning&ratio=0.8', '> 1');
+  await has('80 %', '.ratio');
+}
+
+async function explained() {
+  await show('/?index=films&q=space+ship+alein');
+  await page.press('/');
+  await page.until(`document.activeElement.matches('[data-search]')`, 'the search has the focus');
+  await page.press('ArrowDown');
+  await page.until(`document.activeElement.matches('.hit')`);
+  await page.press('Enter');
+  await page.until(`document.querySelectorAll('.why-drawer .ladder li').length > 3`, 'the rules are a ladder');
+  await count('.why-drawer .lines path', '> 2');
+  await has('of 3 words', '.why-drawer');
+  await count('.why-drawer .ladder .decides', '=== 1');
+  await has('Here it beats #2', '.why-drawer');
+  await count('.why-drawer .waterfall tr', '> 3');
+  assert.deepEqual(await findings(), []);
+  await page.press('Escape');
+  await page.until(`!document.querySelector('dialog[open]') && document.activeElement.matches('.why, .hit, .hit *')`, 'the focus comes back');
+  // A document is found by its title, and it is said why it is no hit.
+  await show('/?index=films&q=wizard&filter=year+%3E+2000');
+  await click('Is one missing?');
+  await page.until(`document.activeElement.matches('dialog input')`);
+  await page.type('the wizard of oz');
+  await page.until(`[...document.querySelectorAll('.why-picks strong')].some(one => /wizard of oz/i.test(one.innerText))`, 'the film is offered');
+  await click('The Wizard of Oz', '.why-picks');
+  await has('The filter excludes it.', '.why-drawer');
+  await click('Search without the filters', '.why-drawer');
+  await hasNot('The filter excludes it.', '.why-drawer');
+}
+
+async function looks() {
+  await show('/?index=places');
+  await page.value(`document.querySelector('[aria-label=Table]').click()`);
+  await count('main tbody tr', '> 5');
+  await page.value(`document.querySelector('[aria-label=JSON]').click()`);
+  await count('.hit .json', '> 5');
+  await page.value(`document.querySelector('[aria-label=Cards]').click()`);
+  await count('.hit .price', '> 5');
+  // Pictures that are not there leave a place, not a broken one.
+  await page.until(`document.querySelectorAll('.hit .thumb.none').length > 3`, 'pictures that are lost');
+  // What is chosen is remembered.
+  await click('Choose title, picture, price and fields');
+  await page.until(`document.activeElement.closest('dialog') !== null`, 'the dialog has the focus');
+  await page.value(`document.querySelectorAll('dialog .picker input')[0].focus()`);
+  await page.type('kind');
+  await page.press('Enter');
+  await page.press('Escape');
+  await page.until(`['palace', 'museum'].includes(document.querySelector('.hit h3').innerText)`, 'another title');
+  await show('/?index=places');
+  await page.until(`['palace', 'museum'].includes(document.querySelector('.hit h3').innerText)`, 'the title is remembered');
+  await click('This search as code');
+  await has('curl', 'dialog pre');
+  await page.value(`[...document.querySelectorAll('dialog [role=tab]')].at(-1).click()`);
+  await has('import meilisearch', 'dialog pre');
+}
+
+async function places() {
+  await show('/?index=places');
+  await count('.places circle', '=== 40');
+  await click('Nearer', '.places');
+  await click('Search in this area', '.places');
+  await page.until(`new URLSearchParams(location.search).get('box')?.split(',').length === 4`, 'the area is in the address');
+  await count('.search-chips .chip', '=== 1');
+  await page.until(`document.querySelectorAll('.places circle').length < 40`, 'fewer places');
+  await click('Everywhere', '.places');
+  await count('.places circle', '=== 40');
+  await count('[aria-label=opened] .brush rect', '> 4');
+}
+
+async function hostile() {
+  for (const address of ['/?index=hostile', '/?index=hostile&q=script', '/?index=hostile&why=h1', '/?index=hostile&f.constructor=y', '/?index=hostile&why=%3Cscript%3E', '/?index=hostile&sort=%3Cb%3E', '/?index=hostile&limit=1e99&ratio=NaN&box=a,b,c,d&r.x=..&f.=%00']) {
+    await page.show(url + address);
+    await page.until(`document.querySelector('main')?.innerText.length > 100 && !document.querySelector('main .loading')`, address);
+    assert.equal(await page.value(`window.broken === undefined && !document.querySelector('main img')`), true, address + ' makes HTML of a document');
+  }
+  // The index goes away while it is looked at, and the server as well.
+  await write('POST', '/indexes/short/documents', [{ id: 1, title: 'short' }]);
+  await show('/?index=short');
+  await write('DELETE', '/indexes/short');
+  await has('There is no index “short”.');
+  await show('/?index=films');
+  await page.offline(true);
+  await page.until(`document.querySelector('.banner') !== null`, 'a lost connection is said');
+  await count('.hit', '> 0');
+  await page.offline(false);
+  await page.until(`!document.querySelector('.banner')`, 'the server is back');
+}
+
+async function everySize() {
+  const all = [], shown = [
+    ['search', '/?index=films&q=space+ship+alein&f.genres=Horror', `document.querySelectorAll('.hit').length > 1`],
+    ['search-all', '/?index=films', `document.querySelectorAll('.hit').length > 3`],
+    ['search-why', '/?index=films&q=space+ship+alein&why=24904', `document.querySelectorAll('.ladder li').length > 3`],
+    ['search-places', '/?index=places', `document.querySelectorAll('.places circle').length > 3`],
+    ['search-none', '/?index=films&q=qqqqzzzq', `document.querySelector('.empty') !== null`],
+  ];
+  for (const [name, address, ready] of shown) {
+    await page.show(url + address);
+    for (const scheme of ['light', 'dark']) {
+      await page.scheme(scheme);
+      for (const [width, height] of [[390, 844], [1280, 900], [2560, 1440]]) {
+        await page.size(width, height);
+        await page.until(ready, name);
+        await page.settled();
+        if (pictures) await page.picture(join(pictures, `${name}-${scheme}-${width}.png`));
+        if (width < 2000) all.push(...(await findings()).map(one => `${name} ${scheme} ${width}: ${one}`));
+        const wide = await page.value(`document.documentElement.scrollWidth - document.documentElement.clientWidth`);
+        if (wide > 0) all.push(`${name} ${width}: ${wide} pixels too wide`);
+      }
+    }
+  }
+  assert.deepEqual(all, []);
+}
+
+const only = process.argv.slice(2);
+try {
+  await page.size(1280, 900);
+  await page.scheme('light');
+  await prepare();
+  for (const step of [proposals, narrowing, filters, words, explained, looks, places, hostile, everySize]) {
+    if (only.length && !only.includes(step.name)) continue;
+    await step();
+    assert.deepEqual(page.problems.filter(one => !one.startsWith('Failed to load resource')), [], step.name);
+    console.log('ok', step.name);
+  }
+} finally {
+  await page.close();
+  embedder.close();
+  embedder.closeAllConnections();
+}
