@@ -1,7 +1,7 @@
 // There is no index yet: films to try with, a file, a table of PostgreSQL, or a line for the shell.
 import { useState } from 'preact/hooks';
 import { get, route } from '../api/client';
-import { write, writeAndWait } from '../api/tasks';
+import { writeAndWait } from '../api/tasks';
 import { go } from '../state/address';
 import { loadIndexes } from '../state/indexes';
 import { key } from '../state/session';
@@ -9,7 +9,7 @@ import { kindOfFile, nameOfFile } from '../lib/files';
 import { Button, Card, CodeBlock, Failure, Icon, Tabs } from '../ui';
 
 type Shell = 'curl' | 'postgres';
-interface Sample { indexUid: string; primaryKey: string; settings: unknown; documents: unknown[] }
+interface Sample { indexUid: string; primaryKey: string; documents: unknown[] }
 
 export function FirstRun() {
   const [busy, setBusy] = useState(''), [error, setError] = useState<unknown>(null), [isOver, setOver] = useState(false), [shell, setShell] = useState<Shell>('curl');
@@ -19,8 +19,8 @@ export function FirstRun() {
     try { await work(); } catch (failure) { setError(failure); } finally { setBusy(''); }
   };
   const films = () => run('films', async () => {
-    const { indexUid, primaryKey, settings, documents } = await get<Sample>('/sample');
-    await write('PATCH', route('indexes', indexUid, 'settings'), { title: 'Settings of the films' }, { body: settings });
+    // Without their settings: those are proposed, a click each.
+    const { indexUid, primaryKey, documents } = await get<Sample>('/sample');
     await writeAndWait('POST', route('indexes', indexUid, 'documents'), { title: 'Load the films', done: `${documents.length.toLocaleString('en')} films are loaded` },
       { query: { primaryKey }, body: documents });
     await loadIndexes();
