@@ -54,7 +54,7 @@ const embedder = createServer(async (request, response) => {
 
 async function prepare() {
   await new Promise(resolve => embedder.listen(0, '127.0.0.1', resolve));
-  if (!process.env.PREPARED) await write('POST', '/indexes/films/documents?primaryKey=id', Buffer.from(await (await fetch(server + '/console/films')).arrayBuffer()), 'application/x-ndjson');
+  if (!process.env.PREPARED) await write('POST', '/indexes/films/documents?primaryKey=id', (await (await fetch(server + '/sample')).json()).documents);
   const vector = { source: 'rest', dimensions: 5, documentTemplate: '{{doc.name}}', url: `http://127.0.0.1:${embedder.address().port}/`, request: { input: ['{{text}}', '{{..}}'] }, response: { data: ['{{embedding}}', '{{..}}'] } };
   await write('PATCH', '/indexes/places/settings', { filterableAttributes: ['_geo', 'kind', 'opened', 'visitors'], sortableAttributes: ['visitors'], embedders: { vowels: vector } });
   await write('POST', '/indexes/places/documents', Array.from({ length: 40 }, (_, id) => ({ id, name: ['Louvre', 'Versailles', 'Vincennes', 'Orsay'][id % 4] + ' ' + id, kind: id % 2 ? 'palace' : 'museum', price: 9.5 + id,

@@ -25,7 +25,7 @@ use crate::rank::rules::{EXACT_ATTRIBUTE_WORST, GraphRule, Match};
 const POSTINGS_PER_SCAN: u64 = 32;
 /// A prefix whose words have more postings than this many times the documents is not looked into.
 const PREFIX_POSTINGS_MAX: u64 = 8;
-/// Zones of more postings are told apart no further than those of groups.
+/// Zones of more postings are distinguished no further than those of groups.
 const FINE_POSTINGS_MAX: u64 = 4096;
 
 /// Source from which a bound is read.

@@ -46,7 +46,7 @@ pub struct Backoff {
     pause: Duration,
     factor: f32,
     max: Duration,
-    /// Attempts to follow; more than anybody makes, without a last one.
+    /// Attempts to follow; `u32::MAX` where there is no last one.
     left: u32,
 }
 

@@ -281,6 +281,7 @@ mod tests {
         // The allocator alone does not do it before a second has gone by.
         while heap() > full - COUNT * KIB * 3 / 4 {
             assert!(begun.elapsed() < Duration::from_millis(900), "{} of {full} KiB are left", heap());
+            // The allocator has a thread of its own for it.
             std::thread::sleep(Duration::from_millis(10));
         }
     }

@@ -65,7 +65,7 @@ pub(super) fn escaped(text: &str) -> String {
 #[cfg(test)]
 #[track_caller]
 pub(super) fn stands_alone(page: &str) {
-    asks_nobody_else(page);
+    needs_no_other_server(page);
     for outside in [" src=", "innerHTML", "onclick=\""] {
         assert!(!page.contains(outside), "{outside}");
     }
@@ -74,7 +74,7 @@ pub(super) fn stands_alone(page: &str) {
 /// Checks that a page needs nothing from elsewhere.
 #[cfg(test)]
 #[track_caller]
-pub(super) fn asks_nobody_else(page: &str) {
+pub(super) fn needs_no_other_server(page: &str) {
     for outside in ["//cdn", "<script src", "<img src", "@import", "url("] {
         assert!(!page.contains(outside), "{outside}");
     }

@@ -31,11 +31,11 @@ async fn show(request: Request) -> ApiResult<Response> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::html::asks_nobody_else;
+    use crate::api::html::needs_no_other_server;
 
     #[test]
     fn the_console_stands_alone() {
-        asks_nobody_else(TEXT);
+        needs_no_other_server(TEXT);
     }
 
     #[test]

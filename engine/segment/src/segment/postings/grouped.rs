@@ -18,7 +18,7 @@ const SHARE: u32 = 2048;
 /// ... from this many documents on: fewer are one block of a list.
 const DOCS_MIN: u32 = 128;
 
-/// The last zone that groups tell from those before it: of a frequent term, enough documents have it further in front.
+/// The last zone that groups distinguish from those before it: of a frequent term, enough documents have it further in front.
 pub const GROUPED_ZONE_MAX: u8 = 4;
 
 /// Reports whether the postings of a term in `doc_freq` documents are grouped.

@@ -8,7 +8,7 @@
 //! Some five bytes per term (the *term info*) hold the posting itself when there is only one, which is the case for most
 //! terms, or else the number of postings and where their list is. Lists are cut into blocks of 128, each packed at its
 //! own width; the first value of a block entry (the last document of the block) lets a search skip blocks. The postings of
-//! terms in one document of 64 are [`Groups`]: their documents as a set, and cut by field set and zone, so that a search reads the
+//! terms in one document of 2,048 are [`Groups`]: their documents as a set, and cut by field set and zone, so that a search reads the
 //! few documents that can be best.
 //!
 //! Good for filling a set of candidates. Bad for asking where in a document a term is: that is in the token column.
