@@ -29,7 +29,7 @@ pub(crate) fn look_again(server: &mut Server) {
 }
 
 /// A write, if this server takes writes.
-fn try_write(server: &mut Server, id: u64) -> Option<Answer> {
+pub(crate) fn try_write(server: &mut Server, id: u64) -> Option<Answer> {
     look_again(server);
     let request = server.request(Method::POST, "/indexes/films/documents").json(&json!([{"id": id}]));
     server.try_send(request).ok().filter(|answer| answer.status == 202)

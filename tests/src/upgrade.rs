@@ -8,9 +8,10 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::failover::try_write;
 use crate::formats::version_of;
 use crate::replication::{Group, KEY, after, film, until_published};
-use crate::server::{Server, binary, soon_as};
+use crate::server::{Server, binary, soon, soon_as};
 
 const OWN: &str = env!("CARGO_PKG_VERSION");
 
@@ -146,11 +147,15 @@ fn the_files_are_kept_while_the_upgrade_fails() {
 #[test]
 fn a_group_is_upgraded_one_server_after_the_other() {
     let group = Group::new();
-    let mut writer = group.writer();
     let address = group.address();
-    let standby = ["--master-key", KEY, "--follow", &address, "--standby", "--takeover-after", "2s"];
-    let mut replicas = [group.replica(), Server::with_options(&standby).with_key(KEY)];
-    let task = writer.add("films", json!([film(1, "Alien")]));
+    let options =
+        ["--master-key", KEY, "--follow", &address, "--standby", "--takeover-after", "2s", "--publish-interval", "1s"];
+    let member = || Server::with_options(&options).with_key(KEY);
+    // The first one of a group takes an empty store over.
+    let mut writer = member();
+    let answer = soon(|| try_write(&mut writer, 1));
+    let task = writer.done(&answer);
+    let mut replicas = [group.replica(), member()];
     for (place, replica) in (2..).zip(&mut replicas) {
         after(replica, &task, "/indexes");
         assert!(replica.terminate().success());
@@ -169,12 +174,10 @@ fn a_group_is_upgraded_one_server_after_the_other() {
     pretend(&writer, "0.0.1", 0);
 
     // While it is away the standby takes over, and what it writes goes on from there.
-    let [replica, standby] = &replicas;
-    let found = soon_as(
-        || standby.post("/indexes/films/documents?wait=searchable", json!([film(10, "Emma")])),
-        |answer| answer.body["status"] == "succeeded",
-    );
-    after(replica, &json!({"batchUid": found.body["batchUid"]}), "/indexes/films/search?q=emma");
+    let [replica, standby] = &mut replicas;
+    let answer = soon(|| try_write(standby, 10));
+    let task = standby.done(&answer);
+    after(replica, &task, "/indexes/films/search");
     writer.start_again();
     let films = soon_as(|| count(replica), |count| *count == 5);
     assert_eq!(films, 5);
