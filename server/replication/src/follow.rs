@@ -35,14 +35,16 @@ pub struct Follower {
 /// Takes what a root carries.
 type TakeSharedState = Box<dyn Fn(&SharedState) -> Result<(), ApiError> + Send>;
 
+/// Takes the keys of the publisher.
+type ReplaceKeys = Box<dyn Fn(&[ApiKey]) -> Result<(), StoreError> + Send>;
+
 /// Context of a follower.
 pub struct Following {
     /// The indexes, which nothing else changes.
     pub instance: Arc<Instance>,
     /// Holds the names of indexes.
     pub queue: Arc<TaskQueue>,
-    /// Takes the keys of the publisher.
-    pub replace_keys: Box<dyn Fn(&[ApiKey]) -> Result<(), StoreError> + Send>,
+    pub replace_keys: ReplaceKeys,
     /// Mark that is compared with that of the writer.
     pub master_key_mark: String,
     /// Takes what is carried, but for aliases and rules.
