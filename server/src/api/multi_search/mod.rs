@@ -54,7 +54,7 @@ async fn multi_search(request: Request) -> ApiResult<Response> {
     several.check()?;
     let (facts, watch) = (several.facts(), several.watch());
     let mut answer = several.answer().await?;
-    watch.map(Watch::end);
+    watch.into_iter().for_each(Watch::end);
     report(&mut answer, facts);
     Ok(answer)
 }

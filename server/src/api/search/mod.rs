@@ -84,7 +84,7 @@ async fn by_body(request: Request) -> ApiResult<Response> {
 async fn watched(search: Search) -> ApiResult<Response> {
     let watch = search.watch();
     let answer = search.answer().await;
-    watch.map(Watch::end);
+    watch.into_iter().for_each(Watch::end);
     answer
 }
 
@@ -100,7 +100,7 @@ async fn facet_search(request: Request) -> ApiResult<Response> {
     let budget = context.budget.clone();
     let watch = Watch::begin(&state, &index.asked, asked.query.q.as_deref());
     let written = facet_search_in_pool(&state, index, asked, context).await?;
-    watch.map(Watch::end);
+    watch.into_iter().for_each(Watch::end);
     let mut answer = json_text(budget.body(written.body));
     report_limits(&mut answer, &written.cuts);
     let seen = ObservedRequest { searches: written.outcomes, facts: facts.map(Box::new) };

@@ -28,7 +28,8 @@ fn say_failures(batch: &FinishedBatch) {
     let mut failures = batch.tasks.iter().filter_map(failure);
     if let Some((task, code, mut reason)) = failures.next() {
         let (batch, failed) = (batch.uid, 1 + failures.count());
-        reason.truncate(reason.floor_char_boundary(REASON_BYTES_MAX));
+        let end = (0..=REASON_BYTES_MAX.min(reason.len())).rev().find(|&end| reason.is_char_boundary(end));
+        reason.truncate(end.unwrap_or(0));
         tracing::warn!(batch, failed, task, code, reason, "tasks failed; the first one says why");
     }
 }
