@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Tests the console in parts, then the pages at `/` and `/docs` in a headless Chromium against the debug build. Without a Chromium, and no way to install one, it
 # says so and leaves it out. Pictures of the page are left in target/page.
-# usage: scripts/test-page.sh
+# usage: scripts/test-page.sh [PART…]      (files of tests/page; default: those that CI runs)
 set -euo pipefail
 cd "$(dirname "$0")/.."
+(($#)) || set -- console console-data console-search console-tasks docs
 
 scripts/console.sh --check
 
@@ -25,7 +26,10 @@ cargo build --quiet --workspace --bin lamina --test e2e
 export CHROMIUM PICTURES=$PWD/target/page
 CHROMIUM=$(find_chromium)
 mkdir -p "$PICTURES"
-# A second server has a master key: the page asks for it.
+# A part has a server of its own. A second one has a master key: the page asks for it.
 export PROTECTED_KEY=a-key-of-the-page
-scripts/with-server.sh --master-key "$PROTECTED_KEY" -- bash -c '
-  PROTECTED_URL=$LAMINA_URL exec scripts/with-server.sh --experimental-allowed-ip-networks 127.0.0.0/8 --keep 24h -- bash -c "for part in console console-data console-tasks; do node tests/page/\$part.mjs || exit; done && node tests/page/docs.mjs"'
+for part; do
+  export part
+  scripts/with-server.sh --master-key "$PROTECTED_KEY" -- bash -c '
+    PROTECTED_URL=$LAMINA_URL exec scripts/with-server.sh --experimental-allowed-ip-networks 127.0.0.0/8 --keep 24h -- node "tests/page/$part.mjs"'
+done

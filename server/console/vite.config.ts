@@ -28,7 +28,8 @@ export default defineConfig({
   build: {
     target: 'es2022',
     minify: 'terser',
-    terserOptions: { ecma: 2020, module: true, compress: { passes: 3, pure_getters: true, unsafe_arrows: true }, format: { comments: false } },
+    // No `pure_getters`: to read a signal is to be called when it changes, and a read whose value is not used would be left out.
+    terserOptions: { ecma: 2020, module: true, compress: { passes: 3, unsafe_arrows: true }, format: { comments: false } },
     modulePreload: false,
     cssCodeSplit: false,
     assetsInlineLimit: 0,

@@ -116,9 +116,10 @@ const steps = {
     await lookAt('settings-refused');
     await click('Discard', '.draft-bar');
     // A setting is found by its name, and by what it is for.
-    await page.press('Escape');
+    await page.until(`!document.querySelector('.draft-bar')`, 'nothing is prepared any more');
     await page.value(`document.activeElement.blur()`);
     await page.press('/');
+    await page.until(`document.activeElement.matches('[data-search]')`, 'the field has the focus');
     await page.type('milli');
     await has('searchCutoffMs');
     for (const group of ['search', 'ranking', 'facets', 'words', 'meaning', 'answers', 'more']) {

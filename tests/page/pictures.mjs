@@ -29,7 +29,7 @@ await write('POST', '/indexes/places/documents', [['Louvre', 48.86, 2.34], ['Ver
 await write('PUT', '/aliases/current-films', { indexUid: 'films' });
 await api('POST', '/webhooks', { url: 'https://hooks.example/lamina' });
 await api('PATCH', '/experimental-features', { dynamicSearchRules: true });
-await write('PATCH', '/dynamic-search-rules/space', { description: 'Alien first', conditions: { query: { words: 'space' } }, actions: [{ selector: { indexUid: 'films', id: '24904' }, action: { type: 'pin', position: 0 } }] });
+await write('PATCH', '/dynamic-search-rules/space', { description: 'Alien first', conditions: { query: { words: 'xenomorph' } }, actions: [{ selector: { indexUid: 'films', id: '24904' }, action: { type: 'pin', position: 0 } }] });
 await api('POST', '/indexes/films/documents', [{ title: 'without an id' }]);
 
 const click = text => `[...document.querySelectorAll('main button')].find(one => (one.getAttribute('aria-label') || one.textContent).startsWith('${text}')).click()`;

@@ -89,7 +89,8 @@ async function look() {
   try {
     const found = await get<ListOf<Task>>('/tasks', { query: { uids: uids.join(','), limit: uids.length } });
     const there = new Set(found.results.map(task => task.uid));
-    for (const task of found.results) if (!isOpen(task)) end(task);
+    // In their order: the latest toast is that of the latest write.
+    for (const task of [...found.results].reverse()) if (!isOpen(task)) end(task);
     // Someone has deleted them, or the server was set up anew.
     for (const uid of uids) if (!there.has(uid)) drop(uid, 'The server does not know this task any more.');
   } catch (error) {

@@ -129,7 +129,10 @@ function useKeys() {
 
 /** The field to search with that the view has; else that of the search. */
 function focusSearch() {
-  const field = () => document.querySelector<HTMLInputElement>('main [data-search]');
-  if (!field()) go({ view: HOME });
-  setTimeout(() => { field()?.focus(); field()?.select(); });
+  const enter = (field: HTMLInputElement | null) => { field?.focus(); field?.select(); };
+  const find = () => document.querySelector<HTMLInputElement>('main [data-search]'), there = find();
+  // At once: the next letters may be on their way.
+  if (there) return enter(there);
+  go({ view: HOME });
+  setTimeout(() => enter(find()));
 }

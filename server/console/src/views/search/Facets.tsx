@@ -53,7 +53,7 @@ function Values({ index, asked, settings, facet }: FacetProps) {
     <>
       {isLong && <TextField label={'Find a value of ' + name} hideLabel type="search" placeholder="Find a value" value={find} onInput={setFind} />}
       <div class="facet-values">{all.slice(0, most).map(([value, documents]) => <Checkbox key={value} label={value || '(empty)'} checked={chosen.includes(value)} onChange={isOn => set(value, isOn)} count={compact(documents)} />)}</div>
-      {all.length === 0 && <p class="muted">{find ? 'No value begins so.' : 'No document has a value.'}</p>}
+      {all.length === 0 && <p class="muted">{find ? 'No value begins so.' : 'No hit has a value.'}</p>}
       {all.length > most && <Button size="s" kind="quiet" onClick={() => setMost(most + MORE)}>{count(all.length - most)} more</Button>}
       {isCut && !find && (byCount ? <p class="hint">The {count(limit)} most frequent; search for the others.</p>
         : <p class="hint">These are the first {count(limit)} of the alphabet of many, not the most frequent. <Frequent index={index} name={name} orders={orders} /></p>)}
