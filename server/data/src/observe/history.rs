@@ -276,7 +276,7 @@ mod tests {
             history.step(now, at, GAUGES);
         }
         let (now, at) = moment(steps * 15 + 1);
-        for (name, count, first) in [("15m", 60, 885), ("1h", 240, 3585), ("6h", 360, 21_540), ("24h", 1440, 86_340)] {
+        for (name, count, first) in [("15m", 60, 870), ("1h", 240, 3570), ("6h", 360, 21_480), ("24h", 1440, 86_280)] {
             let points = history.points(window(name), now, at, GAUGES);
             assert_eq!(points.len(), count, "{name}");
             let before = (at.nanos() - points[0].at.nanos()) / 1_000_000_000;

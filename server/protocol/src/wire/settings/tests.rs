@@ -154,7 +154,7 @@ fn ranking_rules() {
             "Invalid value at `.rankingRules[0]`: `x` ranking rule is invalid. Valid ranking rules are words, typo, \
              proximity, attribute, attributeRank, wordPosition, sort, exactness, `ATTRIBUTE:asc`, `ATTRIBUTE:desc`, and \
              boosts, which are objects like `{\"boostIf\": {\"filter\": \"stock > 0\", \"weight\": 2}}`. The default is words, \
-             typo, proximity, attribute, sort, exactness: `lamina settings reset rankingRules` restores it."
+             typo, proximity, attributeRank, sort, wordPosition, exactness: `lamina settings reset rankingRules` restores it."
                 .into()
         )
     );
