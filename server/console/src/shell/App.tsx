@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { isAway } from '../api/client';
 import { openTasks } from '../state/activity';
 import { address, go, HOME, hrefOf } from '../state/address';
-import { current, known, switchIndex } from '../state/indexes';
+import { current, known, switchIndex, uid } from '../state/indexes';
 import { key, signOut, wantsKey } from '../state/session';
 import { isDark, switchTheme } from '../state/theme';
 import { best } from '../lib/fuzzy';
@@ -21,6 +21,7 @@ import { Switcher } from './Switcher';
 const IN_BAR = ['search', 'documents', 'settings', 'tasks'];
 
 export function App() {
+  // A view begins anew with another index, and not when the address names the one that is shown already: what is typed stays.
   const main = useRef<HTMLElement>(null), [isRailOpen, setRailOpen] = useState(false);
   const view = viewOf(address.value.view);
   useKeys();
@@ -35,7 +36,7 @@ export function App() {
       {isAway.value && <div class="banner" role="status"><span class="spinner" aria-hidden="true" />The server does not answer. What is shown is older; trying again …</div>}
       <div class="top"><Mark /><Switcher /><IconButton icon="search" label="Find anything" onClick={() => { isPaletteOpen.value = true; }} /></div>
       <aside class="rail" aria-label="Console"><Rail /></aside>
-      <main id="main" ref={main} tabIndex={-1} aria-label={view?.title}><Boundary key={address.value.view + address.value.index}><Content view={view} /></Boundary></main>
+      <main id="main" ref={main} tabIndex={-1} aria-label={view?.title}><Boundary key={address.value.view + (view?.needsIndex ? uid.value : '')}><Content view={view} /></Boundary></main>
       <nav class="bottom" aria-label="Most used views">
         {IN_BAR.map(viewOf).map(one => one && <ViewLink key={one.id} view={one} />)}
         <button type="button" aria-haspopup="dialog" onClick={() => setRailOpen(true)}><Icon name="menu" />All</button>
