@@ -181,14 +181,15 @@ fn pieces<'q>(
     }
     let is_coarse = all.has_groups() || count > FINE_POSTINGS_MAX;
     let zone_max = if is_coarse { GROUPED_ZONE_MAX } else { u8::MAX };
+    let place = |rank: u16, zone: u8| usize::from(rank) * ZONE_COUNT + usize::from(zone);
     // Most documents of many have what costs most, which need not be named.
-    let costing_most = ranks.iter().max().map(|&rank| usize::from(rank) * ZONE_COUNT + usize::from(zone_max));
+    let costing_most = ranks.iter().max().filter(|_| is_coarse).map(|&rank| place(rank, zone_max));
     // By mark.
     let mut sets: Vec<Option<SetBuilder>> = Vec::new();
     let mut costs_most = false;
     for &word in &others {
         postings.for_each_with_zone(word, |doc, code, zone| {
-            let at = usize::from(rank(code)) * ZONE_COUNT + usize::from(zone.min(zone_max));
+            let at = place(rank(code), zone.min(zone_max));
             if Some(at) == costing_most {
                 costs_most = true;
                 return;

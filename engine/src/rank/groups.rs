@@ -253,11 +253,14 @@ mod tests {
         prop::collection::btree_map((0u16..3, 0u8..3), prop_oneof![docs, every], 1..6)
     }
 
-    fn pieces(word: &Word, forms: usize) -> Rc<Pieces<'static>> {
+    /// The pieces of a word. If `is_unnamed`, the one with the largest rank and zone names no document.
+    fn pieces(word: &Word, forms: usize, is_unnamed: bool) -> Rc<Pieces<'static>> {
         let mut pieces = Pieces::new(DOCS);
+        let worst = word.keys().copied().reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)));
         let set = |(&(rank, zone), docs): (&(u16, u8), &Vec<DocId>)| {
-            let set = DocSet::from_sorted(docs.clone());
-            let is_dense = docs.len() as u32 * 8 > DOCS;
+            let is_named = !is_unnamed || Some((rank, zone)) != worst;
+            let set = if is_named { DocSet::from_sorted(docs.clone()) } else { DocSet::empty() };
+            let is_dense = set.len() * 8 > DOCS;
             (PieceMark { rank, zone }, if is_dense { set.into_bitset(DOCS) } else { set })
         };
         pieces.add_sets(word.iter().map(set), forms);
@@ -292,11 +295,12 @@ mod tests {
         fn groups_come_best_first_with_the_sums_of_the_least_costs(
             words in prop::collection::vec(word(), 1..5),
             is_exact in any::<bool>(),
+            is_unnamed in any::<bool>(),
         ) {
             let rank = |mark: PieceMark| Key::from(mark.rank) << 20;
             let zone = |mark: PieceMark| Key::from(mark.zone) << 10;
             let exactness = |mark: PieceMark| Key::from(mark.zone > 0);
-            let pieces: Vec<_> = words.iter().map(|word| pieces(word, 2)).collect();
+            let pieces: Vec<_> = words.iter().map(|word| pieces(word, 2, is_unnamed)).collect();
             let classes = |cost: fn(PieceMark) -> Key| pieces.iter().map(|of| Classes::new(of, cost)).collect::<Vec<_>>();
             let stages = vec![
                 Stage::new(classes(|mark| Key::from(mark.rank) << 20)).unwrap(),

@@ -1,4 +1,4 @@
-//! What the operating system counts of the process, for metrics.
+//! Figures of the process from the operating system, for metrics.
 
 use std::fs;
 

@@ -194,9 +194,9 @@ impl History {
             true => (&steps.fine, &steps.fine_from),
             false => (&steps.coarse, &steps.coarse_from),
         };
-        let passed_over = ended.len().saturating_sub(window.count - 1);
+        let skipped = ended.len().saturating_sub(window.count - 1);
         let running = from.until(&totals, at, gauges);
-        ended.iter().skip(passed_over).copied().chain([running]).collect()
+        ended.iter().skip(skipped).copied().chain([running]).collect()
     }
 }
 
