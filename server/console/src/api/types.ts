@@ -100,3 +100,21 @@ export interface Key {
 }
 export interface Rule { uid: string; description?: string; active?: boolean; priority?: number | null; conditions?: JsonObject; actions?: JsonObject[] }
 export interface Version { commitSha: string; commitDate: string; pkgVersion: string }
+
+/** What the server keeps of its last hours: a list for each series, with a value for each step. */
+export interface History {
+  window: string;
+  stepSeconds: number;
+  at: string[];
+  requestsPerSecond: number[];
+  failuresPerSecond: number[];
+  searchesPerSecond: number[];
+  requestP50Ms: (number | null)[];
+  requestP99Ms: (number | null)[];
+  searchP50Ms: (number | null)[];
+  searchP99Ms: (number | null)[];
+  memoryBytes: number[];
+  heapBytes: number[];
+  diskBytes: number[];
+  waitingTasks: number[];
+}

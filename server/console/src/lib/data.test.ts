@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { cellAs, columnsOfDocuments, columnsOfRows, documentOf, guess, idsOf, isId, proposals, titleOf, type Kind } from './columns';
-import { historyOf, quantile, readMetrics } from './metrics';
 import { delimiterOf, elements, lines, rows, type Splitter } from './split';
 import { tenantToken } from './tenant';
 
@@ -68,15 +67,6 @@ describe('columns', () => {
   test('that are facets are not proposed again', () => {
     expect(proposals(columnsOfDocuments(Array.from({ length: 40 }, (_, id) => ({ brand: 'b' + id % 7 }))), 40, 'id', { filterable: new Set(['brand']), sortable: new Set() })).toEqual([]);
   });
-});
-
-describe('metrics', () => {
-  const page = (requests: number, slow: number) => `# HELP x\nlamina_http_requests_total{path="/indexes/{indexUid}/search",status="200"} ${requests}\nlamina_http_response_time_seconds_bucket{path="/indexes/{indexUid}/search",le="0.1"} ${requests - slow}
-lamina_http_response_time_seconds_bucket{path="/indexes/{indexUid}/search",le="+Inf"} ${requests}\nlamina_nb_tasks{kind="statuses",value="enqueued"} 3\nprocess_resident_memory_bytes 2048\nbroken`;
-  const looks = [{ at: 0, samples: readMetrics(page(10, 0)) }, { at: 2000, samples: readMetrics(page(30, 0)) }];
-  test('have labels', () => { expect(looks[0]?.samples[0]).toEqual({ name: 'lamina_http_requests_total', labels: { path: '/indexes/{indexUid}/search', status: '200' }, value: 10 }); });
-  test('become rates', () => { expect(historyOf(looks)).toMatchObject({ requestsPerSecond: [10], searchesPerSecond: [10], failuresPerSecond: [0], searchP99Ms: [100], waitingTasks: [3], memoryBytes: [2048] }); });
-  test('without a request have no percentile', () => { expect(quantile([[0.1, 5], [Infinity, 5]], [[0.1, 5], [Infinity, 5]], 0.5)).toBeNull(); });
 });
 
 describe('a tenant token', () => {

@@ -1,13 +1,10 @@
 import './server.css';
-import { useEffect, useState } from 'preact/hooks';
-import { fetchAnswer, get, isAborted, Refused, replica, request } from '../../api/client';
+import { get, Refused, replica } from '../../api/client';
 import { useResource, type Resource } from '../../api/resource';
-import { bump } from '../../api/tasks';
-import type { ListOf, Stats, Task, Version } from '../../api/types';
-import { historyOf, readMetrics, type History, type Look } from '../../lib/metrics';
+import type { History, ListOf, Stats, Task, Version } from '../../api/types';
 import { ago, bytes, count, span } from '../../lib/text';
 import { go, param, setParams } from '../../state/address';
-import { Badge, Button, Card, Chart, Empty, Figure, Figures, Icon, Loaded, PageHead, Segments, Table } from '../../ui';
+import { Badge, Button, Card, Chart, Figure, Figures, Icon, Loaded, PageHead, Segments, Table } from '../../ui';
 import type { View } from '../types';
 import { backUp } from '../tasks';
 import { Features } from './Features';
@@ -15,7 +12,7 @@ import { Webhooks } from './Webhooks';
 
 const WINDOWS = [{ id: '15m', title: '15 min' }, { id: '1h', title: '1 h' }, { id: '6h', title: '6 h' }, { id: '24h', title: '24 h' }] as const;
 type Window = typeof WINDOWS[number]['id'];
-const STEP_MS = 15_000, LOOK_MS = 2000, LOOKS = 450, REPLICAS_MS = 10_000, SILENT_MS = 30_000, QUEUE_LONG = 20;
+const STEP_MS = 15_000, REPLICAS_MS = 10_000, SILENT_MS = 30_000, QUEUE_LONG = 20;
 
 // What a key may not see is left out.
 const orNothing = <T,>(work: Promise<T>) => work.catch(error => { if (error instanceof Refused) return null; throw error; });
@@ -23,7 +20,7 @@ const orNothing = <T,>(work: Promise<T>) => work.catch(error => { if (error inst
 function Server() {
   const window = WINDOWS.find(one => one.id === param('window'))?.id ?? '1h';
   const found = useResource(signal => Promise.all([orNothing(get<Version>('/version', { signal })), orNothing(get<Stats>('/stats', { signal })), orNothing(get<ListOf<Task>>('/tasks', { query: { statuses: 'enqueued,processing', limit: 1 }, signal }))]), [], { everyMs: 10_000 });
-  const history = useHistory(window);
+  const history = useResource(signal => orNothing(get<History>('/stats/history', { query: { window }, signal })), [window], { everyMs: STEP_MS, live: false });
   return (
     <>
       <PageHead title="Server" about="What it does, what it keeps, and what waits." actions={<><Button icon="download" onClick={() => backUp('snapshots')}>Snapshot</Button><Button icon="download" onClick={() => backUp('dumps')}>Dump</Button></>} />
@@ -48,57 +45,15 @@ function Server() {
   );
 }
 
-type Found = { kind: 'kept' | 'looks'; history: History } | { kind: 'off' };
-
-/** The hours that the server keeps; of one that keeps none, what was seen since this page is open. */
-function useHistory(window: Window): Resource<Found> {
-  const [looks, setLooks] = useState<Look[]>([]), [keeps, setKeeps] = useState<boolean | null>(null), [isOff, setOff] = useState(false);
-  const kept = useResource(async signal => {
-    try {
-      const history = await get<History>('/stats/history', { query: { window }, signal });
-      setKeeps(true);
-      return history;
-    } catch (error) {
-      if (!(error instanceof Refused) || error.status !== 404) throw error;
-      setKeeps(false);
-      return null;
-    }
-  }, [window], { everyMs: keeps === false ? undefined : STEP_MS, live: false });
-  useEffect(() => {
-    if (keeps !== false) return;
-    const control = new AbortController();
-    const look = async () => {
-      try {
-        const samples = readMetrics(await (await fetchAnswer('GET', '/metrics', { signal: control.signal })).text());
-        setOff(false);
-        setLooks(now => [...now, { at: Date.now(), samples }].slice(-LOOKS));
-      } catch (error) {
-        if (error instanceof Refused) setOff(true); else if (!isAborted(error)) return;
-      }
-    };
-    void look();
-    const timer = setInterval(() => { if (!document.hidden) void look(); }, LOOK_MS);
-    return () => { clearInterval(timer); control.abort(); };
-  }, [keeps]);
-  if (keeps === false) return { data: isOff ? { kind: 'off' } : looks.length > 1 ? { kind: 'looks', history: historyOf(looks) } : undefined, error: undefined, loading: false, reload: kept.reload };
-  return { ...kept, data: kept.data ? { kind: 'kept', history: kept.data } : undefined };
-}
-
 const rate = (value: number) => value >= 100 || value === 0 ? value.toFixed(0) : value.toFixed(value < 1 ? 2 : 1);
 
-function Charts({ of, window }: { of: Resource<Found>; window: Window }) {
-  const turnOn = async () => {
-    await request('PATCH', '/experimental-features', { body: { metrics: true } });
-    bump();
-    of.reload();
-  };
+function Charts({ of, window }: { of: Resource<History | null>; window: Window }) {
   return (
-    <Loaded of={of} lines={10}>{found => {
-      if (found.kind === 'off') return <Card><Empty icon="server" title="Metrics are turned off." actions={<Button kind="primary" onClick={turnOn}>Turn metrics on</Button>}>This server keeps no history: the charts are drawn from its metrics while this page is open.</Empty></Card>;
-      const { history: now } = found, queue = now.waitingTasks.at(-1) ?? 0, slow = now.searchP99Ms.filter((one): one is number => one !== null).at(-1);
+    <Loaded of={of} lines={10}>{now => {
+      if (!now) return <p class="muted">This key may not see the charts: they need the action <code>metrics.get</code>.</p>;
+      const queue = now.waitingTasks.at(-1) ?? 0, slow = now.searchP99Ms.filter((one): one is number => one !== null).at(-1);
       return <>
         {queue >= QUEUE_LONG && <div class="server-health" role="status"><Icon name="warn" /><span>{count(queue)} tasks wait: writes come faster than they are carried out{slow !== undefined && slow > 500 ? ', and searches are slow as well' : ''}.</span><Button size="s" onClick={() => go({ view: 'tasks' })}>Why are writes slow?</Button></div>}
-        {found.kind === 'looks' && <p class="muted">This server keeps no history: these are the last {span(LOOKS * LOOK_MS)} at most, since this page is open.</p>}
         <div class="server-charts" data-window={window}>
           <Chart title="Requests a second" at={now.at} show={rate} series={[{ name: 'all', values: now.requestsPerSecond }, { name: 'searches', values: now.searchesPerSecond }, { name: 'failures', values: now.failuresPerSecond }]} />
           <Chart title="Time of a search" at={now.at} show={span} series={[{ name: 'half below', values: now.searchP50Ms }, { name: '99 % below', values: now.searchP99Ms }]} />
