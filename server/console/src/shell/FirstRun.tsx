@@ -2,8 +2,7 @@
 import { useState } from 'preact/hooks';
 import { get, route } from '../api/client';
 import { writeAndWait } from '../api/tasks';
-import { go } from '../state/address';
-import { loadIndexes } from '../state/indexes';
+import { arrive, loadIndexes } from '../state/indexes';
 import { key } from '../state/session';
 import { kindOfFile, nameOfFile } from '../lib/files';
 import { Button, Card, CodeBlock, Failure, Icon, Tabs } from '../ui';
@@ -24,13 +23,13 @@ export function FirstRun() {
     await writeAndWait('POST', route('indexes', indexUid, 'documents'), { title: 'Load the films', done: `${documents.length.toLocaleString('en')} films are loaded` },
       { query: { primaryKey }, body: documents });
     await loadIndexes();
-    go({ index: indexUid, view: 'search' });
+    arrive(indexUid);
   });
   const file = (chosen: File | undefined) => chosen && run('file', async () => {
     const { type, query } = await kindOfFile(chosen), index = nameOfFile(chosen.name);
     await writeAndWait('POST', route('indexes', index, 'documents'), { title: `Load ${chosen.name}`, done: `${chosen.name} is loaded` }, { query, raw: { data: chosen, type } });
     await loadIndexes();
-    go({ index, view: 'search' });
+    arrive(index);
   });
   const secret = key.value ? '  -H "Authorization: Bearer $LAMINA_KEY" \\\n' : '';
   const curl = `curl '${location.origin}/indexes/books/documents' \\\n  -H 'Content-Type: application/json' \\\n${secret}  --data '[{"id": 1, "title": "Solaris", "author": "Stanisław Lem"}]'`;

@@ -3,7 +3,7 @@ import { computed, effect, signal } from '@preact/signals';
 import { Away, get, isAborted, Refused, route } from '../api/client';
 import { revision } from '../api/tasks';
 import type { Alias, IndexInfo, IndexStats, ListOf, Settings, Stats } from '../api/types';
-import { address, go } from './address';
+import { address, go, HOME } from './address';
 import { isTrial } from '../lib/trials';
 import { preference } from './preferences';
 import { wantsKey } from './session';
@@ -28,6 +28,9 @@ export const current = computed<Current>(() => {
 });
 /** Its name; empty while there is none. */
 export const uid = computed(() => current.value.kind === 'there' ? current.value.uid : '');
+
+/** Goes to an index that was just made. If it is shown already, the address names it from now on, and what was asked of it stays. */
+export const arrive = (name: string) => uid.peek() === name ? go({ index: name, params: Object.fromEntries(address.peek().params) }, { replace: true }) : go({ index: name, view: HOME });
 
 export const documentsOf = (name: string): number | null => known.value.stats?.indexes[name]?.numberOfDocuments ?? null;
 export const switchIndex = (name: string) => {
