@@ -33,7 +33,7 @@ export function FirstRun() {
   });
   const secret = key.value ? '  -H "Authorization: Bearer $LAMINA_KEY" \\\n' : '';
   const curl = `curl '${location.origin}/indexes/books/documents' \\\n  -H 'Content-Type: application/json' \\\n${secret}  --data '[{"id": 1, "title": "Solaris", "author": "Stanisław Lem"}]'`;
-  const postgres = `${key.value ? 'export SVC_API_KEY=…\n' : ''}lamina sync --url '${location.origin}' --table films --index films \\\n  postgres:/${'/'}USER:PASSWORD@HOST/DATABASE`;
+  const postgres = `${key.value ? 'export SVC_API_KEY=…\n' : ''}lamina sync --url '${location.origin}' --table films --index films \\\n  postgres://USER:PASSWORD@HOST/DATABASE`;
   const off = busy !== '' && 'It is loading.';
   return (
     <div class="first">

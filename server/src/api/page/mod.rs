@@ -40,9 +40,13 @@ mod tests {
 
     #[test]
     fn it_names_no_other_server() {
-        let namespaces =
-            ["http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML", "http://www.w3.org/1999/xhtml"];
-        let own = namespaces.iter().fold(TEXT.to_owned(), |text, one| text.replace(one, ""));
+        let never_asked = [
+            "http://www.w3.org/2000/svg",
+            "http://www.w3.org/1998/Math/MathML",
+            "http://www.w3.org/1999/xhtml",
+            "postgres://USER:PASSWORD@HOST/DATABASE",
+        ];
+        let own = never_asked.iter().fold(TEXT.to_owned(), |text, one| text.replace(one, ""));
         let links: Vec<&str> =
             own.match_indices("://").map(|(place, _)| &own[place.saturating_sub(12)..place + 3]).collect();
         assert!(links.is_empty(), "{links:?}");
