@@ -1,7 +1,8 @@
 //! What `/openapi.json` says of bodies, against what is done with them: bodies made from it, right ones and ones with
 //! something wrong in one place.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{LazyLock, Mutex};
 
 use regex::Regex;
 use reqwest::Method;
@@ -89,10 +90,7 @@ impl<'a> Schemas<'a> {
             "exclusiveMinimum" => value.as_f64().is_none_or(|number| number > says.as_f64().expect("a number")),
             "maximum" => value.as_f64().is_none_or(|number| number <= says.as_f64().expect("a number")),
             "exclusiveMaximum" => value.as_f64().is_none_or(|number| number < says.as_f64().expect("a number")),
-            "pattern" => {
-                let pattern = Regex::new(says.as_str().expect("a text")).expect("a regular expression");
-                value.as_str().is_none_or(|text| pattern.is_match(text))
-            }
+            "pattern" => value.as_str().is_none_or(|text| is_match(says.as_str().expect("a text"), text)),
             "format" if says == "uuid" => value.as_str().is_none_or(|text| text.len() == 36),
             "format" | "description" => true,
             "minItems" => value.as_array().is_none_or(|list| list.len() as u64 >= says.as_u64().expect("a count")),
@@ -183,6 +181,14 @@ impl<'a> Schemas<'a> {
         }
         values
     }
+}
+
+/// Reports whether a text matches a pattern. Each pattern is compiled once, for there are few, and thousands of texts.
+fn is_match(pattern: &str, text: &str) -> bool {
+    static COMPILED: LazyLock<Mutex<HashMap<String, Regex>>> = LazyLock::new(Default::default);
+    let mut compiled = COMPILED.lock().unwrap();
+    let new = || Regex::new(pattern).expect("a regular expression");
+    compiled.entry(pattern.to_owned()).or_insert_with(new).is_match(text)
 }
 
 /// Beginnings of messages that refuse a body for its form, not for the state of the server.

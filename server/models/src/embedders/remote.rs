@@ -107,14 +107,6 @@ impl RemoteEmbedder {
                 }
             }
         }
-        if texts.len() > 1 && answers.iter().all(|answer| matches!(answer, Err(failure) if failure.is_of_text)) {
-            // Whatever is asked, the answer is no.
-            if let Some(Err(failure)) = answers.first() {
-                let failure = EmbedFailure { is_of_text: false, ..failure.clone() };
-                trouble.lasts(failure.clone());
-                answers.fill(Err(failure));
-            }
-        }
         answers
     }
 }

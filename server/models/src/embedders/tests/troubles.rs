@@ -34,6 +34,16 @@ fn one_bad_text_costs_the_others_nothing() {
 }
 
 #[test]
+fn two_bad_texts_of_one_request_say_nothing_of_the_others() {
+    let (stub, fixture) = (Stub::start(&[], picky), Fixture::new(0));
+    let embedder = fixture.open(&rest(&stub.url)).unwrap();
+    let texts = ["no!".to_owned(), "never!".to_owned()];
+    let answers = embedder.embed(&texts, asking(&AtomicBool::new(false), &fixture.watch));
+    let failures: Vec<bool> = answers.iter().map(|answer| answer.as_ref().is_err_and(|it| it.is_of_text)).collect();
+    assert_eq!(failures, [true, true]);
+}
+
+#[test]
 fn what_lasts_is_found_out_once() {
     let stub = Stub::start(&[], |_| (401, String::new()));
     let fixture = Fixture::new(0);
