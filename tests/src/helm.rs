@@ -108,7 +108,12 @@ fn by_default_the_chart_is_one_server_with_a_disk() {
     assert!(rendered("secret.yaml", &values).ends_with("\n  master-key: \"a-key-of-sixteen-bytes\""));
     assert!(rendered("config.yaml", &values).ends_with("\n  SVC_CONSOLE: \"true\""));
     let ingress = rendered("ingress.yaml", &values);
-    assert!(ingress.contains("\n  ingressClassName: nginx\n  tls: [{hosts: [\"search.example.org\"], secretName: certificate}]\n"), "{ingress}");
+    assert!(
+        ingress.contains(
+            "\n  ingressClassName: nginx\n  tls: [{hosts: [\"search.example.org\"], secretName: certificate}]\n"
+        ),
+        "{ingress}"
+    );
     assert!(ingress.contains("backend: {service: {name: lamina, port: {name: http}}}"), "{ingress}");
     let monitor = rendered("servicemonitor.yaml", &values);
     assert!(monitor.contains("matchLabels: {app: lamina, part: service}"), "{monitor}");
