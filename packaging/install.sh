@@ -9,7 +9,11 @@ from=${1:-${LAMINA_FROM:-}}
 folder=${2:-}
 fail() { echo "install.sh: $*" >&2; exit 1; }
 [ -n "$from" ] || fail "say where the files are: install.sh FROM. Nothing is published yet, so there is no default."
-[ "$(uname -s)" = Linux ] || fail "there are files for Linux only; build from source with: cargo install --locked --path server/cli"
+case $(uname -s) in
+  Linux) system=linux ;;
+  Darwin) system=macos ;;
+  *) fail "there are files for Linux and macOS only; build from source with: cargo install --locked --path server/cli" ;;
+esac
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -30,15 +34,18 @@ named() { sed 's/^[0-9a-f]* [ *]//' "$work/SHA256SUMS" | grep -E "$1" | head -n 
 machine=$(uname -m)
 name=
 if [ -z "$folder" ] && [ "$(id -u)" = 0 ]; then
-  if command -v apt-get >/dev/null; then name=$(named "_$(dpkg --print-architecture)\.deb$" || true)
+  if [ $system = macos ]; then :
+  elif command -v apt-get >/dev/null; then name=$(named "_$(dpkg --print-architecture)\.deb$" || true)
   elif command -v dnf >/dev/null; then name=$(named "\.$machine\.rpm$" || true)
   fi
 fi
-[ -n "$name" ] || name=$(named "^lamina-[^/]*-$machine-linux\.tar\.gz$" || true)
+[ -n "$name" ] || name=$(named "^lamina-[^/]*-$machine-$system\.tar\.gz$" || true)
 [ -n "$name" ] || fail "$from has no file for $machine"
 
 fetch "$name"
-(cd "$work" && grep -E " [ *]?$(printf '%s' "$name" | sed 's/[.+]/\\&/g')$" SHA256SUMS | sha256sum -c - >/dev/null 2>&1) ||
+check=sha256sum
+command -v sha256sum >/dev/null || check="shasum -a 256"
+(cd "$work" && grep -E " [ *]?$(printf '%s' "$name" | sed 's/[.+]/\\&/g')$" SHA256SUMS | $check -c - >/dev/null 2>&1) ||
   fail "the checksum of $name is another one than in SHA256SUMS: nothing is installed"
 
 case $name in

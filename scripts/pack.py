@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Makes a wheel and an npm package that hold the binary and nothing else: `pip install`, `uvx`, `npm install` and `npx` then have the command `lamina`.
 
-usage: scripts/pack.py BINARY VERSION FOLDER     (the binary is stripped already; for Linux on the processor of this machine)
+usage: scripts/pack.py BINARY VERSION FOLDER     (the binary is stripped already; for the system and the processor of this machine. That for macOS was never run.)
 """
 
 import base64
 import hashlib
 import io
 import json
+import os
 import pathlib
 import platform
 import re
@@ -29,9 +30,19 @@ def glibc(binary):
     return max(versions, default=None)
 
 
+def platforms(binary):
+    """Where the binary runs, in the words of wheels."""
+    machine = platform.machine()
+    if platform.system() == "Darwin":
+        # The oldest version that Rust builds for, unless the environment names another one.
+        oldest = os.environ.get("MACOSX_DEPLOYMENT_TARGET", "11.0" if machine == "arm64" else "10.12")
+        return f"macosx_{oldest.replace('.', '_')}_{machine}"
+    needs = glibc(binary)
+    return f"manylinux_{needs[0]}_{needs[1]}_{machine}" if needs else f"manylinux_2_17_{machine}.musllinux_1_1_{machine}"
+
+
 def wheel(binary, version, folder):
-    needs, machine = glibc(binary), platform.machine()
-    tag = f"py3-none-manylinux_{needs[0]}_{needs[1]}_{machine}" if needs else f"py3-none-manylinux_2_17_{machine}.musllinux_1_1_{machine}"
+    tag = f"py3-none-{platforms(binary)}"
     stem = f"{NAME.replace('-', '_')}-{version}"
     files = {
         f"{stem}.data/scripts/lamina": (binary.read_bytes(), 0o755),
@@ -65,12 +76,13 @@ def entry(name, mode):
 
 
 def npm(binary, version, folder):
-    processor = {"x86_64": "x64", "aarch64": "arm64"}[platform.machine()]
+    processor = {"x86_64": "x64", "aarch64": "arm64", "arm64": "arm64"}[platform.machine()]
+    system = platform.system().lower()
     described = {"name": NAME, "version": version, "description": ABOUT, "license": "MIT", "bin": {"lamina": "bin/lamina", NAME: "bin/lamina"},
-                 "files": ["bin/lamina"], "os": ["linux"], "cpu": [processor]}
-    if glibc(binary):
+                 "files": ["bin/lamina"], "os": [system], "cpu": [processor]}
+    if system == "linux" and glibc(binary):
         described["libc"] = ["glibc"]
-    path = folder / f"{NAME}-{version}-linux-{processor}.tgz"
+    path = folder / f"{NAME}-{version}-{system}-{processor}.tgz"
     with tarfile.open(path, "w:gz", compresslevel=9) as archive:
         for name, content, mode in (("package.json", json.dumps(described, indent=2).encode(), 0o644), ("LICENSE", pathlib.Path("LICENSE").read_bytes(), 0o644),
                                     ("bin/lamina", binary.read_bytes(), 0o755)):

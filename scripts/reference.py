@@ -33,7 +33,7 @@ Every route of the server, by group. Each entry names the purpose and the action
 
 <!-- also: rest api routes endpoints openapi swagger http methods -->
 
-The running server has the same with all schemas, examples and error codes: open `/docs`, or download `/openapi.json`, an OpenAPI 3.1
+The running server has the same with all schemas, examples and error codes: open `/docs/api`, or download `/openapi.json`, an OpenAPI 3.1
 description for generators of clients. This page is made from that description, by `scripts/reference.py`.
 
 * The address of an index takes its uid or an [alias](../how-to/reindex.md).

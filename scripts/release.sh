@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes what people install, in target/release-files: a stripped binary with its line tables in a file apart, what it is made of
-# (an SBOM), a wheel and an npm package, a .deb and a .rpm (where dpkg-deb and rpmbuild are), checksums.
+# (an SBOM), a wheel and an npm package, a .deb and a .rpm (where dpkg-deb and rpmbuild are), checksums. The part for macOS was never run.
 # usage: scripts/release.sh [BINARY]     (a binary that is built already; else it is built, with all optimisations)
 # LAMINA_DOCS_URL=https://…/ says where the documentation will be: links of errors lead there.
 set -euo pipefail
@@ -11,31 +11,49 @@ if [[ -z $binary ]]; then
   LAMINA_COMMIT_SHA=${LAMINA_COMMIT_SHA:-$(git rev-parse HEAD)}
   LAMINA_COMMIT_DATE=${LAMINA_COMMIT_DATE:-$(git show -s --format=%cI HEAD)}
   export LAMINA_COMMIT_SHA LAMINA_COMMIT_DATE
-  cargo build --release --locked --bin lamina
-  binary=target/release/lamina
+  cargo build --profile dist --locked --bin lamina
+  binary=${CARGO_TARGET_DIR:-target}/dist/lamina
 fi
 version=$("$binary" --version | cut -d' ' -f2)
 architecture=$(uname -m)
-name=lamina-$version-$architecture-linux
+is_linux=true system=linux
+[[ $(uname -s) != Darwin ]] || is_linux=false system=macos
+name=lamina-$version-$architecture-$system
 files=$PWD/target/release-files
 rm -rf "$files" && mkdir -p "$files/$name"
 
 # Line tables are for readers of backtraces: the stripped binary names the file that has them.
-objcopy --only-keep-debug "$binary" "$files/$name.debug"
-strip --strip-all -o "$files/$name/lamina" "$binary"
-objcopy --add-gnu-debuglink="$files/$name.debug" "$files/$name/lamina"
 lamina=$files/$name/lamina
+if $is_linux; then
+  objcopy --only-keep-debug "$binary" "$files/$name.debug"
+  strip --strip-all -o "$lamina" "$binary"
+  objcopy --add-gnu-debuglink="$files/$name.debug" "$lamina"
+else
+  dsymutil "$binary" --flat --out "$files/$name.debug"
+  strip -o "$lamina" "$binary"
+  # The kernel runs no binary whose signature is that of another one.
+  codesign --force --sign - "$lamina"
+fi
 "$lamina" --version >/dev/null
 
 for shell in bash zsh fish; do "$lamina" completions "$shell" >"$files/$name/lamina.$shell"; done
 "$lamina" manual | gzip -9n >"$files/$name/lamina.1.gz"
 cp LICENSE README.md CHANGELOG.md packaging/config.toml packaging/lamina.service "$files/$name/"
-tar -C "$files" --sort=name --owner=0 --group=0 --numeric-owner -czf "$files/$name.tar.gz" "$name"
+owner=(--owner=0 --group=0 --numeric-owner --sort=name)
+$is_linux || owner=(--uid 0 --gid 0 --uname "" --gname "")
+tar -C "$files" "${owner[@]}" -cf - "$name" | gzip -9n >"$files/$name.tar.gz"
 chmod 644 "$files/$name.debug"
 gzip -6 "$files/$name.debug"
 
 scripts/sbom.py >"$files/$name.cdx.json"
 scripts/pack.py "$lamina" "$version" "$files"
+
+sums() {
+  rm -rf "${files:?}/$name"
+  if $is_linux; then (cd "$files" && sha256sum -- * >SHA256SUMS); else (cd "$files" && shasum -a 256 -- * >SHA256SUMS); fi
+  ls -l "$files"
+}
+$is_linux || { sums; exit 0; }
 
 # A package needs no more than an archive of files and a few lines about them.
 root=$(mktemp -d)
@@ -116,6 +134,4 @@ END
   dpkg-deb --root-owner-group -Zxz -z2 --build "$root" "$files/lamina_${version}_$(dpkg --print-architecture).deb" >/dev/null
 fi
 
-rm -rf "${files:?}/$name"
-(cd "$files" && sha256sum -- * >SHA256SUMS)
-ls -l "$files"
+sums

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what building and testing need beyond a Rust toolchain, on Debian and its relatives.
-# usage: scripts/setup.sh [build|demo|docs|test]
+# usage: scripts/setup.sh [build|demo|docs|release|test]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,6 +14,7 @@ need() { # command, package
 need cc build-essential
 need pkg-config pkg-config
 case $purpose in
+  release) need objcopy binutils && need rpmbuild rpm && need dpkg-deb dpkg && need npm npm ;;
   docs | test)
     [[ $purpose == docs ]] || { need node nodejs && need npm npm; }
     python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)

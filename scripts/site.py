@@ -277,7 +277,7 @@ def write_llms(site_folder, pages, folder):
         "# Lamina", "",
         "> A search engine in one binary with an HTTP interface that is compatible with Meilisearch v1: documents are JSON, searches tolerate typos and take "
         "milliseconds. Default address: http://localhost:7700. Writes return 202 with a task; add ?wait=searchable to wait until they are searchable. "
-        "All routes with schemas and examples: GET /openapi.json; the same as a page: GET /docs; error codes: GET /docs/errors.",
+        "All routes with schemas and examples: GET /openapi.json; the same as a page: GET /docs/api; this manual: GET /docs, with a search at GET /docs/search?q=…; error codes: GET /docs/errors.",
         "", "Every page of the site has a twin in Markdown: replace .html by .md.",
     ]
     before = None

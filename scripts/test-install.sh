@@ -33,12 +33,12 @@ try() {
   echo "$way: passed in $((SECONDS - began)) s"
 }
 
-mkdir "$work/unpacked" && tar -xzf "$files"/lamina-*-linux.tar.gz -C "$work/unpacked"
+mkdir "$work/unpacked" && tar -xzf "$files"/lamina-*.tar.gz -C "$work/unpacked"
 try archive "$work"/unpacked/*/lamina
 
 packaging/install.sh "$files" "$work/bin" >/dev/null
 try install.sh "$work/bin/lamina"
-cp -r "$files" "$work/broken" && printf x >>"$(ls "$work"/broken/lamina-*-linux.tar.gz)"
+cp -r "$files" "$work/broken" && printf x >>"$(ls "$work"/broken/lamina-*.tar.gz)"
 if packaging/install.sh "$work/broken" "$work/other" 2>"$work/said"; then echo "install.sh takes a file with another checksum" >&2; exit 1; fi
 grep -q checksum "$work/said"
 [[ ! -e $work/other/lamina ]]

@@ -3,8 +3,9 @@
   const root = document.body.dataset.root, all = (selector, from = document) => [...from.querySelectorAll(selector)];
   const stored = (name, value) => { try { return value === undefined ? localStorage.getItem(name) : localStorage.setItem(name, value); } catch { return null; } };
 
-  // A server that shows this manual is the one of the examples; the console remembers its key for the session.
+  // A server that shows this manual is the one of the examples, and searches the manual itself.
   const own = document.querySelector('meta[name=lamina]');
+  if (own && stored('colours')) document.documentElement.dataset.colours = stored('colours');
   if (own) for (const code of all('pre code')) code.textContent = code.textContent.replaceAll('http://127.0.0.1:7700', location.origin);
 
   const NAMES = { javascript: 'JavaScript', python: 'Python', json: 'JSON', sql: 'SQL', html: 'HTML', yaml: 'YAML', toml: 'TOML' };
@@ -98,14 +99,22 @@
     document.head.append(script);
   });
   let search;
+  const askServer = async query => {
+    const answer = await fetch(`${root}search?q=${encodeURIComponent(query)}`).catch(() => null);
+    return answer?.ok ? (await answer.json()).hits.map(hit => ({ ...hit, id: hit.path })) : [];
+  };
   const ready = async () => {
     if (search) return;
+    if (own) { search = askServer; return; }
     await Promise.all(['minisearch.js', 'find.js', 'search-index.js'].map(load));
     search = manual(MiniSearch.loadJSON(self.manualIndex, SETUP));
   };
-  const show = () => {
+  const show = async () => {
     if (!search) return;
-    list.replaceChildren(...search(input.value).map((hit, i) => {
+    const query = input.value, hits = await search(query);
+    // The answer to an earlier text comes too late.
+    if (query !== input.value) return;
+    list.replaceChildren(...hits.map((hit, i) => {
       const item = document.createElement('li'), link = Object.assign(document.createElement('a'), { href: root + hit.id });
       link.setAttribute('aria-selected', i === 0);
       const title = document.createElement('b'), kind = document.createElement('small'), lead = document.createElement('span');
@@ -116,7 +125,7 @@
     }));
     if (input.value && !list.children.length) list.append(Object.assign(document.createElement('li'), { className: 'faint', textContent: 'Nothing in the manual has these words.' }));
   };
-  const open = async () => { if (!dialog.open) dialog.showModal(); input.select(); await ready(); show(); };
+  const open = async () => { if (!dialog.open) dialog.showModal(); input.select(); await ready(); await show(); };
   document.getElementById('find').onclick = open;
   input.oninput = show;
   dialog.onclick = event => { if (event.target === dialog || event.target.closest('a')) dialog.close(); };

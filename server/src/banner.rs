@@ -39,7 +39,7 @@ pub(crate) fn print(state: &AppState, config_file: Option<&Path>, addresses: &[S
         ("Indexing threads", options.indexing.threads().to_string()),
         ("Payload limit", ByteSize::new(options.service.payload_bytes_max()).to_string()),
         ("Master key", if options.service.master_key.is_some() { "set" } else { "none" }.to_owned()),
-        ("Help", format!("{page}lamina --help, lamina manual; all routes: /docs, /openapi.json")),
+        ("Help", format!("{page}lamina --help, lamina manual; manual: /docs, all routes: /docs/api")),
     ];
     if console::says_json() {
         let key = |name: &str| name.to_lowercase().replace(' ', "_");

@@ -1,4 +1,4 @@
-// The page at `/docs` in a headless Chromium: LAMINA_URL says where, CHROMIUM which program, PICTURES where to put pictures.
+// The page at `/docs/api` in a headless Chromium: LAMINA_URL says where, CHROMIUM which program, PICTURES where to put pictures.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ const inside = (id, text) => `document.getElementById('${id}').innerText.toLower
 try {
   await page.size(1280, 900);
   await page.scheme('light');
-  await page.show(url + '/docs');
+  await page.show(url + '/docs/api');
   await page.until(`${shown}.length > 150`, 'all operations');
   const spec = await (await fetch(url + '/openapi.json')).json();
   const count = Object.values(spec.paths).reduce((sum, methods) => sum + Object.keys(methods).length, 0);
@@ -41,7 +41,7 @@ try {
   // An address of an operation, on a telephone, in the dark.
   await page.scheme('dark');
   await page.size(390, 800);
-  await page.show(url + '/docs?again#put_indexes_indexUid_settings_stop_words');
+  await page.show(url + '/docs/api?again#put_indexes_indexUid_settings_stop_words');
   await page.until(inside('put_indexes_indexUid_settings_stop_words', 'Example'), 'the operation of the address is open');
   assert.ok(await page.value(`document.documentElement.scrollWidth <= document.documentElement.clientWidth`), 'nothing is wider than a telephone');
   await page.picture(join(pictures, 'docs-narrow.png'));

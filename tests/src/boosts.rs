@@ -150,7 +150,7 @@ fn what_makes_no_sense_is_refused() {
         (json!([{"decay": {"field": "stars", "origin": 1, "scale": "3d"}}]), "`scale` is \"3d\", expected a number"),
         (json!([field("title")]), "neither filterable nor sortable"),
         (json!([{"boostIf": {"filter": "title = x", "weight": 2}}]), "not filterable"),
-        (json!(vec![field("stars"); 17]), "17 boosts, and there may be 16 at most"),
+        (json!(vec![field("stars"); 17]), "17 boosts; at most 16 are allowed"),
     ] {
         let refused = server.post("/indexes/shop/search", json!({ "q": "red", "boosts": boosts }));
         refused.refused(400, "invalid_search_boosts");

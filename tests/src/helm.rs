@@ -1,4 +1,4 @@
-//! The chart is what `packaging/kubernetes` is, with values. Rendered here: it uses little of what charts can.
+//! The chart is one server with a disk, or what `packaging/kubernetes` is, with values. Rendered here: it uses little of what charts can.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -40,6 +40,10 @@ fn value_of<'a>(name: &str, values: &'a Values) -> &'a str {
     }
 }
 
+fn is_set(name: &str, values: &Values) -> bool {
+    !["", "false", "{}"].contains(&value_of(name, values))
+}
+
 fn render(template: &str, values: &Values) -> String {
     let (mut text, mut rest, mut is_shown) = (String::new(), template, vec![true]);
     while let Some((before, after)) = rest.split_once("{{") {
@@ -51,7 +55,8 @@ fn render(template: &str, values: &Values) -> String {
         rest = after;
         match action.trim_start_matches('-').trim().split(' ').collect::<Vec<_>>()[..] {
             ["end"] => drop(is_shown.pop()),
-            ["if", name] => is_shown.push(!["", "false"].contains(&value_of(name, values))),
+            ["if", name] => is_shown.push(is_set(name, values)),
+            ["if", "not", name] => is_shown.push(!is_set(name, values)),
             _ if is_shown.contains(&false) => {}
             ["include", ..] => text.push_str("of what is included"),
             [name] => text.push_str(value_of(name, values)),
@@ -67,9 +72,58 @@ fn rendered(name: &str, values: &Values) -> String {
     render(&packaging(&format!("helm/templates/{name}")), values).trim().to_owned()
 }
 
+/// The values of a group of servers.
+fn group() -> Values {
+    let mut values = values();
+    values.insert("group.enabled".to_owned(), "true".to_owned());
+    values
+}
+
+#[test]
+fn by_default_the_chart_is_one_server_with_a_disk() {
+    let mut values = values();
+    for name in ["members.yaml", "replicas.yaml", "secret.yaml", "ingress.yaml", "servicemonitor.yaml"] {
+        assert_eq!(rendered(name, &values), "", "{name}");
+    }
+    let services = rendered("services.yaml", &values);
+    assert_eq!(services.matches("kind: Service").count(), 1, "{services}");
+    let config = rendered("config.yaml", &values);
+    assert!(!config.contains("SVC_FOLLOW"), "{config}");
+    let single = rendered("single.yaml", &values);
+    assert!(single.contains("\n  replicas: 1\n"), "{single}");
+    assert!(single.contains("resources: {requests: {storage: 50Gi}}"), "{single}");
+    assert!(single.contains("{name: SVC_SCHEDULE_SNAPSHOT, value: \"86400\"}"), "{single}");
+    assert_eq!(rendered("single.yaml", &group()), "");
+    for (name, value) in [
+        ("masterKey", "a-key-of-sixteen-bytes"),
+        ("console", "true"),
+        ("ingress.enabled", "true"),
+        ("ingress.className", "nginx"),
+        ("ingress.tlsSecret", "certificate"),
+        ("serviceMonitor.enabled", "true"),
+        ("single.snapshotSeconds", ""),
+    ] {
+        *values.get_mut(name).unwrap_or_else(|| panic!("no value `{name}`")) = value.to_owned();
+    }
+    assert!(rendered("secret.yaml", &values).ends_with("\n  master-key: \"a-key-of-sixteen-bytes\""));
+    assert!(rendered("config.yaml", &values).ends_with("\n  SVC_CONSOLE: \"true\""));
+    let ingress = rendered("ingress.yaml", &values);
+    assert!(
+        ingress.contains(
+            "\n  ingressClassName: nginx\n  tls: [{hosts: [\"search.example.org\"], secretName: certificate}]\n"
+        ),
+        "{ingress}"
+    );
+    assert!(ingress.contains("backend: {service: {name: lamina, port: {name: http}}}"), "{ingress}");
+    let monitor = rendered("servicemonitor.yaml", &values);
+    assert!(monitor.contains("matchLabels: {app: lamina, part: service}"), "{monitor}");
+    assert!(monitor.contains("authorization: {credentials: {name: lamina, key: master-key}}"), "{monitor}");
+    assert!(!rendered("single.yaml", &values).contains("SNAPSHOT"));
+}
+
 #[test]
 fn the_chart_renders_what_the_manifests_say() {
-    let values = values();
+    let values = group();
     for name in ["members.yaml", "replicas.yaml", "services.yaml"] {
         let manifest = packaging(&format!("kubernetes/{name}"));
         // `kubectl` gives each content of the options a name of its own instead.
@@ -86,7 +140,7 @@ fn the_chart_renders_what_the_manifests_say() {
 
 #[test]
 fn values_change_what_the_chart_renders() {
-    let mut values = values();
+    let mut values = group();
     let changes = [
         ("replicas.forwardWrites", "true"),
         ("members.storageClass", "fast"),

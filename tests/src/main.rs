@@ -58,6 +58,7 @@ mod lasting;
 #[cfg(feature = "local-models")]
 mod local_models;
 mod lost_store;
+mod manual;
 mod marks;
 mod mcp;
 mod memory_limits;

@@ -23,13 +23,13 @@ use crate::server::{binary, command, launch};
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// An authority and what it signed, in a folder.
-struct Authority {
+pub(crate) struct Authority {
     folder: tempfile::TempDir,
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
 impl Authority {
-    fn new() -> Authority {
+    pub(crate) fn new() -> Authority {
         let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
@@ -38,13 +38,13 @@ impl Authority {
         authority
     }
 
-    fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         std::fs::write(&path, text).unwrap();
         path
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -55,15 +55,15 @@ impl Authority {
         (params.signed_by(&key, &self.issuer).unwrap(), key)
     }
 
-    fn client(&self) -> ClientBuilder {
+    pub(crate) fn client(&self) -> ClientBuilder {
         let root = Root::from_pem(self.issuer.pem().as_bytes()).unwrap();
         Client::builder().tls_certs_only([root]).no_proxy().timeout(PATIENCE)
     }
 }
 
-struct TlsServer {
+pub(crate) struct TlsServer {
     process: Child,
-    port: u16,
+    pub(crate) port: u16,
     _folder: tempfile::TempDir,
 }
 
@@ -75,7 +75,7 @@ impl Drop for TlsServer {
 }
 
 impl TlsServer {
-    fn start(authority: &Authority, options: &[&str]) -> TlsServer {
+    pub(crate) fn start(authority: &Authority, options: &[&str]) -> TlsServer {
         let (certificate, key) = authority.sign();
         let certificate = authority.write("server.pem", &certificate.pem());
         let key = authority.write("server.key", &key.serialize_pem());

@@ -23,7 +23,7 @@ pub fn raise_open_files() -> usize {
     let limit = match setrlimit(Resource::Nofile, raised) {
         Ok(()) => raised.current,
         Err(error) => {
-            tracing::warn!(%error, "cannot raise the number of files that may be open");
+            tracing::warn!(%error, "cannot raise the limit of open files");
             found.current
         }
     };
@@ -33,7 +33,7 @@ pub fn raise_open_files() -> usize {
         tracing::warn!(
             limit,
             connections = connections_max(limit),
-            "few files may be open at once: raise the hard limit (`ulimit -Hn`) if many clients connect"
+            "the limit of open files is low: raise the hard limit (`ulimit -Hn`) if many clients connect"
         );
     }
     limit

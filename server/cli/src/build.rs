@@ -55,10 +55,10 @@ pub struct BuildArgs {
     /// The field that identifies a document; inferred when absent.
     #[arg(long, value_name = "FIELD")]
     primary_key: Option<String>,
-    /// Memory for the work. By default two thirds of what the process may use.
+    /// Maximum memory. By default two thirds of what the process may use.
     #[arg(long, value_name = "SIZE")]
     memory: Option<ByteSize>,
-    /// Threads for the work. By default as many as there are cores.
+    /// Number of threads. By default one for each core.
     #[arg(long, value_name = "COUNT")]
     threads: Option<NonZeroUsize>,
     /// Print results and errors as JSON, for programs.

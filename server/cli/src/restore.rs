@@ -10,13 +10,13 @@ use rustix::fs::Mode;
 use serde_json::json;
 use thiserror::Error;
 
-/// Make a database folder out of a snapshot.
+/// Create a database folder from a snapshot.
 #[derive(Debug, Clone, Args)]
 pub struct RestoreArgs {
-    /// The snapshot: its folder, or the archive out of a bucket.
+    /// The snapshot: its folder, or its archive from a bucket.
     #[arg(value_name = "SNAPSHOT")]
     snapshot: PathBuf,
-    /// Folder of the database to make; it must be absent or empty.
+    /// Folder to create; it must be absent or empty.
     #[arg(long, env = "SVC_DB_PATH", value_name = "FOLDER")]
     db_path: PathBuf,
     /// Print the result and errors as JSON, for programs.

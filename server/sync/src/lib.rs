@@ -84,7 +84,7 @@ pub struct SyncArgs {
     /// By default `lamina_` and the index.
     #[arg(long = "slot", value_name = "NAME")]
     slots: Vec<String>,
-    /// Load the whole tables again, whatever was synced so far.
+    /// Load all tables again from the beginning.
     #[arg(long)]
     again: bool,
     /// Exit when everything committed so far is searchable.

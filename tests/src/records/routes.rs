@@ -38,6 +38,8 @@ impl Route {
             .replace("{taskUid}", "0")
             .replace("{batchUid}", "0")
             .replace("{ruleUid}", "rule")
+            .replace("{kind}", "how-to")
+            .replace("{page}", "synonyms")
             .replace("{chatUid}", there("talk", "absent"))
             .replace("{key}", there(KEY, "absent"))
             .replace("{uuid}", if is_kept { webhook } else { "00000000-0000-4000-8000-000000000000" });

@@ -1,4 +1,4 @@
-//! The connection to the database: `sslmode` and `sslrootcert`.
+//! The connection to the database: `sslmode` and `sslrootcert`. That to the server: `--cacert` and `--insecure`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use super::*;
+use crate::tls::{Authority, TlsServer};
 
 /// A database whose certificate is for `name`, and the certificate of its authority.
 fn certified(name: &str) -> (Database, String) {
@@ -114,5 +115,53 @@ fn no_password_is_sent_where_others_could_read_it() {
         assert!(!is_success, "{parameters}: {said}");
         assert!(said.contains("`require_auth=password`"), "{parameters}: {said}");
         assert!(encrypted.is_empty(), "no password is sent: {parameters}");
+    }
+}
+
+/// The server's certificate is for `localhost`, of an authority that no machine knows.
+#[test]
+fn the_server_is_trusted_as_the_options_say() {
+    let authority = Authority::new();
+    let server = TlsServer::start(&authority, &[]);
+    let named = format!("https://localhost:{}", server.port);
+    let by_number = format!("https://127.0.0.1:{}", server.port);
+    let plain = Server::start();
+    let to_plain = plain.url.replacen("http://", "https://", 1);
+    let root = authority.path("root.pem");
+    let root = root.to_str().expect("text");
+    let stats = |path: &str| -> Value {
+        let client = authority.client().build().expect("a client");
+        client.get(format!("{named}{path}")).send().expect("an answer").json().expect("JSON")
+    };
+
+    let unsigned = authority.write("none.pem", "no certificate");
+    let unsigned = unsigned.to_str().expect("text");
+    let refusals: [(&str, &[&str], &str); 7] = [
+        (&named, &[], "with --cacert (SVC_CACERT)"),
+        (&named, &["--cacert", "/no/such/file.pem"], "/no/such/file.pem: No such file"),
+        (&named, &["--cacert", unsigned], "it has no certificate"),
+        (&named, &["--insecure", "--cacert", root], "cannot be used with"),
+        (&by_number, &["--cacert", root], "use a name in --url that it has"),
+        (&to_plain, &["--cacert", root], "begin the address of --url with http://"),
+        (&named.replacen("https", "http", 1), &["--cacert", root], "https://"),
+    ];
+    for (url, options, reason) in refusals {
+        let database = Database::start(State::default());
+        let output = sync(&database, url, &[&["--once"], options].concat());
+        assert!(!output.status.success(), "{url} {options:?}");
+        assert!(said(&output).contains(reason), "{url} {options:?}: {}", said(&output));
+        assert!(!database.state().has_slot, "nothing is made in the database: {url} {options:?}");
+    }
+    assert_eq!(stats("/stats")["indexes"], json!({}), "nothing was sent");
+
+    for options in [&["--cacert", root][..], &["--insecure"]] {
+        let database = Database::start(State::default());
+        let output = sync(&database, &named, &[&["--once"], options].concat());
+        assert!(output.status.success(), "{options:?}: {}", said(&output));
+        assert!(said(&output).contains("loaded 3 rows"), "{options:?}: {}", said(&output));
+        assert_eq!(stats("/indexes/films/stats")["numberOfDocuments"], 3, "{options:?}");
+        let deleted =
+            authority.client().build().expect("a client").delete(format!("{named}/indexes/films?wait=searchable"));
+        assert!(deleted.send().expect("an answer").status().is_success(), "{options:?}");
     }
 }

@@ -35,13 +35,13 @@ const OF_THE_SERVER: [(&str, &str); 19] = [
     ("server/base/src/memory.rs", "IS_GIVEN_BACK"),
     // What a thread has at hand.
     ("server/src/http/compress.rs", "ZSTD"),
-    // What is made once and never changes: patterns, a header, the description, pages.
+    // What is made once and never changes: patterns, a header, the description, pages, the index of the manual.
     ("server/base/src/logs/redaction.rs", "PATTERNS"),
     ("server/protocol/src/wire/search/parameters/lists.rs", "LISTS"),
     ("server/src/api/table.rs", "TEXT"),
     ("server/src/api/page/mod.rs", "PAGE"),
     ("server/src/api/docs/mod.rs", "VIEWER"),
-    ("server/src/api/docs/mod.rs", "ERRORS"),
+    ("server/src/api/docs/mod.rs", "INDEX"),
     // Of the request that a task of the runtime answers: between them are routes that need not know.
     ("server/src/http/requests/metadata.rs", "OF_REQUEST"),
     ("server/src/http/requests/replication.rs", "OF_REQUEST"),

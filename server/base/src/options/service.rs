@@ -22,7 +22,7 @@ pub struct Service {
     #[arg(long, default_value = "localhost:7700", value_name = "HOST:PORT")]
     pub http_addr: String,
 
-    /// Protects all routes except `GET /health`, `GET /openapi.json`, `GET /docs`, `GET /docs/errors` and `GET /`. At least 16 bytes, and mandatory, in production.
+    /// Protects all routes except `GET /health`, `GET /openapi.json`, `GET /docs` with its pages, and `GET /`. At least 16 bytes, and mandatory, in production.
     #[arg(long, hide_env_values = true, value_name = "KEY")]
     pub master_key: Option<String>,
 

@@ -51,7 +51,7 @@ pub enum Command {
     Demo(demo::DemoArgs),
     /// Load files of documents into an index of a running server.
     Import(import::Args),
-    /// Make an index of files offline, for a server to attach.
+    /// Build an index from files offline, for a server to attach.
     Build(Box<build::BuildArgs>),
     /// Search an index of a running server.
     Search(commands::SearchArgs),
@@ -63,11 +63,11 @@ pub enum Command {
     Mcp(commands::McpArgs),
     /// Keep indexes in sync with PostgreSQL tables.
     Sync(sync::SyncArgs),
-    /// Make a snapshot of the database of a running server.
+    /// Take a snapshot of a running server.
     Snapshot(commands::SnapshotArgs),
-    /// Make a database folder out of a snapshot.
+    /// Create a database folder from a snapshot.
     Restore(restore::RestoreArgs),
-    /// Print what a database folder holds.
+    /// Print what is in a database folder.
     ///
     /// Indexes, segments, sections, the postings of a word, the words of a document.
     Inspect(inspect::InspectArgs),

@@ -29,13 +29,13 @@ const NAME_WIDTH_MAX: usize = 48;
 pub struct InspectArgs {
     #[command(flatten)]
     database: DatabaseArgs,
-    /// One index in detail: its manifest, its segments and their sections.
+    /// Print one index in detail: its manifest, its segments and their sections.
     #[arg(long, value_name = "UID")]
     index: Option<String>,
-    /// The postings of a word.
+    /// Print the postings of a word.
     #[arg(long, value_name = "WORD", requires = "index")]
     term: Option<String>,
-    /// A document by its id: as stored, and the words that are indexed of it.
+    /// Print a document by its id: as it is stored, and its indexed words.
     #[arg(long, value_name = "ID", requires = "index")]
     document: Option<String>,
 }

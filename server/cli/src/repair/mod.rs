@@ -35,10 +35,10 @@ pub struct RepairArgs {
     /// Repair only this index.
     #[arg(long, value_name = "UID")]
     index: Option<String>,
-    /// Report what would be done and change nothing; this is the default.
+    /// Report what `--apply` would do, and change nothing. This is the default.
     #[arg(long, conflicts_with = "apply")]
     dry_run: bool,
-    /// Make the repair: rewrite damaged segments, and keep the damaged files in the folder `quarantine` of the
+    /// Repair: rewrite damaged segments, and keep the damaged files in the folder `quarantine` of the
     /// database.
     #[arg(long)]
     apply: bool,

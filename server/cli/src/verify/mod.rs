@@ -23,7 +23,7 @@ pub struct DatabaseArgs {
     /// Folder of the database; no server may be using it.
     #[arg(value_name = "FOLDER")]
     folder: Option<PathBuf>,
-    /// The same, as the server has it.
+    /// The same folder, under the name of the server's option.
     #[arg(long, env = "SVC_DB_PATH", default_value = "./data.lamina", value_name = "FOLDER")]
     db_path: PathBuf,
     /// Print results and errors as JSON, for programs.
@@ -42,7 +42,7 @@ impl DatabaseArgs {
 pub struct VerifyArgs {
     #[command(flatten)]
     database: DatabaseArgs,
-    /// Also check that the parts of each segment agree with each other, which takes a second for some 20 MB. This
+    /// Also check that the parts of each segment agree with each other, about a second for 20 MB. This
     /// finds bugs, not disk faults.
     #[arg(long)]
     deep: bool,

@@ -39,10 +39,10 @@ pub struct ServerArgs {
     /// An API key that allows the request.
     #[arg(long, env = "SVC_API_KEY", value_name = "KEY", hide_env_values = true)]
     pub(crate) api_key: Option<String>,
-    /// File with the certificate of an authority (PEM) that signed the server's, besides those that this machine trusts.
+    /// File with the certificate (PEM) of the authority that signed the server's certificate. The authorities of this machine stay trusted.
     #[arg(long, env = "SVC_CACERT", value_name = "FILE")]
     cacert: Option<PathBuf>,
-    /// Accept any certificate of the server: what is sent, the key too, may be read by others.
+    /// Accept any certificate. Others may then read everything that is sent, the key too.
     #[arg(long, conflicts_with = "cacert")]
     insecure: bool,
 }
@@ -72,7 +72,7 @@ pub enum ClientError {
     Unreachable { url: String, reason: String, advice: &'static str },
     #[error("the connection to {url} was lost: {reason}")]
     Broken { url: String, reason: String },
-    #[error("the answer of {url} is larger than {} MiB, the most that this command reads: ask for less", .bytes_max >> 20)]
+    #[error("the answer of {url} is larger than {} MiB, the most that this command reads: request less", .bytes_max >> 20)]
     TooLarge { url: String, bytes_max: usize },
     #[error(
         "the answer of {url} is not what a server of this kind says ({reason}): check the address of --url (SVC_URL)"

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{CommandError, task_failure};
 use crate::client::{Client, ServerArgs};
 
-/// Make a snapshot of the database of a running server.
+/// Take a snapshot of a running server.
 #[derive(Debug, Clone, Args)]
 pub struct SnapshotArgs {
     #[command(flatten)]

@@ -90,7 +90,7 @@ pub struct Args {
     /// Write a TREC run of each way of searching into this folder.
     #[arg(long, value_name = "FOLDER")]
     runs: Option<PathBuf>,
-    /// Give the settings of the winner to the index, if it is better than the first way beyond chance, and print what undoes it.
+    /// Apply the settings of the winner to the index if it beats the first way by more than chance, and print the command that undoes it.
     #[arg(long)]
     apply: bool,
     /// Fail if another way of searching has a higher nDCG than the last one.
@@ -136,7 +136,7 @@ enum EvaluateError {
         "this server is a replica, on which no clone can be made: ways of searching with `settings` are measured at the writer"
     )]
     Replica,
-    #[error("interrupted; the clones that settings were tried on are removed")]
+    #[error("interrupted; the clones of the index are removed")]
     Interrupted,
     #[error("cannot print the results: {0}")]
     Print(std::io::Error),
@@ -173,7 +173,7 @@ async fn evaluate(args: &Args) -> Result<bool, EvaluateError> {
     let named = if args.variants.is_empty() { vec![words] } else { args.variants.clone() };
     let size = args.sweeps.iter().map(Sweep::len).fold(named.len(), usize::saturating_mul);
     if size > VARIANTS_MAX {
-        return Err(EvaluateError::Grid(format!("{size} ways of searching, and there may be {VARIANTS_MAX} at most")));
+        return Err(EvaluateError::Grid(format!("{size} ways of searching; at most {VARIANTS_MAX} are allowed")));
     }
     let variants = grid(&named, &args.sweeps).map_err(EvaluateError::Grid)?;
     let server = Server { client: Client::new(&args.server)?, args };

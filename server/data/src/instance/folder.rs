@@ -50,7 +50,7 @@ pub(super) fn prepare(
         Written::ByOlder(version) => {
             let kept = before_upgrade::keep(folder);
             if let Err(error) = &kept {
-                tracing::warn!(%error, "the files of before the upgrade cannot be kept: there is no way back but a backup");
+                tracing::warn!(%error, "cannot keep the files from before the upgrade: only a backup leads back");
             }
             Ok((lock, Some(Older { version, kept: kept.ok() })))
         }

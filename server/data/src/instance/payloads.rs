@@ -26,7 +26,7 @@ pub(super) fn clean_up(folder: &Path, needed: &[PayloadName], tasks_were_lost: b
         let is_payload = name.to_str().is_some_and(|name| PayloadName::try_from(name.to_owned()).is_ok());
         if tasks_were_lost || !is_payload || path.is_dir() {
             let aside = put_aside(folder, &path)?;
-            tracing::error!("no task that is known needs {path:?}: moved to {aside:?}");
+            tracing::error!("no known task needs {path:?}: moved to {aside:?}");
             continue;
         }
         match fs::remove_file(&path) {

@@ -50,7 +50,7 @@ fn keep_unreadable(folder: &Path, path: &Path, error: &io::Error) {
     }
     match put_aside(folder, path) {
         Ok(aside) => tracing::warn!("{path:?} cannot be read: it is kept in {aside:?}"),
-        Err(error) => tracing::error!(%error, "cannot put a damaged file aside"),
+        Err(error) => tracing::error!(%error, "cannot move a damaged file aside"),
     }
 }
 

@@ -121,7 +121,7 @@ pub fn check_fragments(configuration: &Map<String, Value>) -> Result<(), String>
         }
         (indexing, _) if indexing > FRAGMENTS_MAX => {
             return Err(format!(
-                "{indexing} fragments declared in `indexingFragments`, and there may be {FRAGMENTS_MAX}"
+                "{indexing} fragments declared in `indexingFragments`, at most {FRAGMENTS_MAX} are allowed"
             ));
         }
         _ => {}
@@ -215,7 +215,7 @@ mod tests {
             check("searchFragments", json!({"q": {"value": "{{ q"}})).contains("in `searchFragments.q`: cannot parse")
         );
         let many: Map<String, Value> = (0..25).map(|n| (n.to_string(), json!({"value": "x"}))).collect();
-        assert!(check("indexingFragments", Value::Object(many)).contains("there may be 24"));
+        assert!(check("indexingFragments", Value::Object(many)).contains("at most 24 are allowed"));
         assert_eq!(check_fragments(&Map::new()), Ok(()));
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn check_count(at: &At<'_>, found: usize) -> ApiResult<()> {
     if found <= BOOSTS_MAX {
         return Ok(());
     }
-    Err(at.invalid(format!("{found} boosts, and there may be {BOOSTS_MAX} at most.")))
+    Err(at.invalid(format!("{found} boosts; at most {BOOSTS_MAX} are allowed.")))
 }
 
 /// Refuses a filter with `CONTAINS` where that is off.

@@ -94,7 +94,7 @@ const PROMPT_BYTES_MAX: usize = 20_000;
 fn bounded(field: &At<'_>, bytes_max: usize) -> ApiResult<String> {
     let text = field.string()?;
     if text.len() > bytes_max {
-        return Err(field.invalid(format!("{} bytes, and there may be {bytes_max} at most.", text.len())));
+        return Err(field.invalid(format!("{} bytes; at most {bytes_max} are allowed.", text.len())));
     }
     Ok(text)
 }

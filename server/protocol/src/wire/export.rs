@@ -81,7 +81,7 @@ fn size(field: &At<'_>) -> ApiResult<u64> {
         Value::Number(_) => field.positive_integer()?,
         _ => return Err(field.wrong_type(&[Kind::PositiveInteger, Kind::String])),
     };
-    if bytes == 0 { Err(field.invalid("nothing fits into zero bytes")) } else { Ok(bytes) }
+    if bytes == 0 { Err(field.invalid("expected at least 1 byte")) } else { Ok(bytes) }
 }
 
 fn patterns(field: &At<'_>, contains_allowed: bool) -> ApiResult<Vec<ExportedIndex>> {

@@ -48,7 +48,7 @@ fn time(text: &str) -> Option<State> {
 }
 
 fn not_a_state(text: &str) -> String {
-    format!("`{text}` is neither the number of a generation nor a time as `2024-02-03T04:05:06Z`.")
+    format!("`{text}` is neither the number of a generation nor a time like `2024-02-03T04:05:06Z`.")
 }
 
 /// The body of POST `/indexes/{uid}/restore`: the state, as it was written.

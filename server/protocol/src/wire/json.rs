@@ -222,9 +222,7 @@ impl<'a> At<'a> {
     /// More entries, with the code of the value. What is no array is for the reader to refuse.
     pub fn at_most(self, most: usize) -> ApiResult<At<'a>> {
         match self.value.as_array().map_or(0, Vec::len) {
-            found if found > most => {
-                Err(self.invalid(format_args!("{found} entries, and there may be {most} at most.")))
-            }
+            found if found > most => Err(self.invalid(format_args!("{found} entries; at most {most} are allowed."))),
             _ => Ok(self),
         }
     }

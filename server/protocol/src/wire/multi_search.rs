@@ -160,7 +160,7 @@ impl MultiSearch {
         let queries: Vec<IndexQuery> = required(queries, &root, "queries", Code::BadRequest)?;
         if queries.len() > QUERIES_MAX {
             return Err(root.error(format!(
-                "Invalid value at `.queries`: {} queries, and there may be {QUERIES_MAX} at most. Use several requests.",
+                "Invalid value at `.queries`: {} queries; at most {QUERIES_MAX} are allowed. Use several requests.",
                 queries.len()
             )));
         }

@@ -230,7 +230,7 @@ fn document_id(field: &At<'_>) -> ApiResult<String> {
 
 fn bytes_max(field: &At<'_>) -> ApiResult<usize> {
     match field.positive_integer()? {
-        0 => Err(field.invalid("a text of no bytes says nothing: the least is `1`")),
+        0 => Err(field.invalid("expected at least `1`")),
         bytes => Ok(usize::try_from(bytes).unwrap_or(usize::MAX)),
     }
 }

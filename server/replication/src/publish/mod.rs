@@ -240,8 +240,8 @@ impl Run {
         self.swept_at = Some(Instant::now());
         match self.chain.store().remove_leftovers() {
             Ok(0) => {}
-            Ok(count) => tracing::info!("removed {} of uploads that were cut short", counted(count, "file")),
-            Err(error) => tracing::warn!(%error, "cannot remove what uploads that were cut short have left"),
+            Ok(count) => tracing::info!("removed {} of interrupted uploads", counted(count, "file")),
+            Err(error) => tracing::warn!(%error, "cannot remove the leftovers of interrupted uploads"),
         }
     }
 

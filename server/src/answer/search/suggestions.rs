@@ -41,7 +41,7 @@ impl CompletionQuery {
             let field = field.code(Code::InvalidSearchLimit);
             let wanted = field.optional(|field| field.positive_integer())?.unwrap_or(DEFAULT_LIMIT as u64);
             if wanted > COMPLETIONS_MAX {
-                return Err(field.invalid(format!("there may be {COMPLETIONS_MAX} completions at most.")));
+                return Err(field.invalid(format!("at most {COMPLETIONS_MAX} completions are allowed.")));
             }
             limit = wanted as usize;
             Ok(())

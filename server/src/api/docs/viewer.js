@@ -150,7 +150,7 @@ function goTo() {
 }
 
 async function start() {
-  const answer = await fetch('openapi.json').catch(() => null);
+  const answer = await fetch('../openapi.json').catch(() => null);
   if (!answer || !answer.ok) { at('all').textContent = 'The server does not respond. Reload the page.'; return; }
   spec = await answer.json();
   at('version').textContent = spec.info.version;

@@ -106,6 +106,10 @@ fn server_state() -> Vec<(&'static str, Value)> {
                 ("actionRequired", or_null(text())),
             ]),
         ),
+        (
+            "ManualHits",
+            all_of([("hits", list(all_of(["path", "page", "title", "kind", "lead"].map(|name| (name, text())))))]),
+        ),
         ("Description", open([("openapi", text())], &["openapi", "info", "paths", "components"])),
     ]
 }

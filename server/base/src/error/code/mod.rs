@@ -55,6 +55,7 @@ codes! {
     MissingContentType = "missing_content_type", InvalidRequest, 415;
     InvalidContentType = "invalid_content_type", InvalidRequest, 415;
     UnsupportedMediaType = "unsupported_media_type", InvalidRequest, 415;
+    ManualPageNotFound = "manual_page_not_found", InvalidRequest, 404;
     // Keys.
     MissingAuthorizationHeader = "missing_authorization_header", Auth, 401;
     MissingMasterKey = "missing_master_key", Auth, 401;

@@ -219,7 +219,7 @@ impl ListQuery {
         for (name, list, most, code) in [fields, sort] {
             let found = list.map_or(0, Vec::len);
             if found > most {
-                let what = format!("Invalid value at `.{name}`: {found} entries, and there may be {most} at most.");
+                let what = format!("Invalid value at `.{name}`: {found} entries; at most {most} are allowed.");
                 return Err(ApiError::new(code, what));
             }
         }

@@ -154,7 +154,7 @@ fn pin(field: &At<'_>) -> ApiResult<Pin> {
             _ => {
                 let number = field.positive_integer()?;
                 let in_range = u32::try_from(number)
-                    .map_err(|_| field.invalid(format!("`{number}` is too large: the last place is {}", u32::MAX)))?;
+                    .map_err(|_| field.invalid(format!("`{number}` is too large: expected at most {}", u32::MAX)))?;
                 position = Some(in_range);
             }
         }

@@ -49,7 +49,7 @@ impl FacetMeasure {
         })?;
         for (found, most) in [(names.len(), NAMES_MAX), (measures.len(), MEASURES_MAX)] {
             if found > most {
-                return Err(at.invalid(format_args!("{found} entries, and there may be {most} at most.")));
+                return Err(at.invalid(format_args!("{found} entries; at most {most} are allowed.")));
             }
         }
         Ok((names, measures))
@@ -117,7 +117,7 @@ impl Parts {
     /// Returns the type of the measured values, or the reason why the parts do not fit together.
     fn scale(&self, facet: &str) -> Result<Scale, String> {
         if self.ranges.is_empty() && self.histogram.is_none() && self.statistics.is_none() {
-            return Err(format!("Ask for `ranges`, a `histogram` or `statistics` of `{facet}`"));
+            return Err(format!("Request `ranges`, a `histogram` or `statistics` of `{facet}`"));
         }
         let is_date = |key: &Key| matches!(key, Key::Moment(_));
         let bounds: Vec<Key> = self.ranges.iter().flat_map(|span| [span.from, span.to]).flatten().collect();
@@ -172,7 +172,7 @@ fn ranges(at: At<'_>) -> ApiResult<Vec<Span>> {
     let ranges = at.list(range)?;
     let found = ranges.len();
     if found > RANGES_MAX {
-        return Err(at.invalid(format_args!("{found} entries, and there may be {RANGES_MAX} at most.")));
+        return Err(at.invalid(format_args!("{found} entries; at most {RANGES_MAX} are allowed.")));
     }
     Ok(ranges)
 }
@@ -189,7 +189,7 @@ fn range(at: At<'_>) -> ApiResult<Span> {
     })?;
     let wrong = |reason: &str| -> ApiError { at.error(format!("{reason}, at `{}`.", at.path())) };
     match (from, to) {
-        (None, None) => Err(wrong("A range has `from`, `to` or both")),
+        (None, None) => Err(wrong("A range needs `from`, `to` or both")),
         (Some(from), Some(to)) if from >= to => Err(wrong("A range begins with `from`, and `to` is greater")),
         _ => Ok(Span { from, to }),
     }
@@ -258,7 +258,7 @@ fn statistics(at: At<'_>) -> ApiResult<Option<Vec<Percentile>>> {
         percentiles = field.optional(|field| field.list(percentile))?.unwrap_or_default();
         let found = percentiles.len();
         if found > PERCENTILES_MAX {
-            return Err(field.invalid(format_args!("{found} entries, and there may be {PERCENTILES_MAX} at most.")));
+            return Err(field.invalid(format_args!("{found} entries; at most {PERCENTILES_MAX} are allowed.")));
         }
         Ok(())
     })?;
@@ -306,17 +306,17 @@ mod tests {
         for (facet, says) in [
             (json!(1), "expected a string"),
             (json!({}), "Missing field `facet`"),
-            (json!({"facet": "f"}), "Ask for `ranges`"),
+            (json!({"facet": "f"}), "Request `ranges`"),
             (json!({"facet": "f*", "statistics": true}), "not a pattern"),
-            (json!({"facet": "f", "statistics": false}), "Ask for `ranges`"),
+            (json!({"facet": "f", "statistics": false}), "Request `ranges`"),
             (json!({"facet": "f", "doggo": 1}), "Unknown field `doggo`"),
-            (of("ranges", json!([])), "Ask for `ranges`"),
-            (of("ranges", json!([{}])), "A range has `from`, `to` or both, at `.facets[0].ranges[0]`"),
+            (of("ranges", json!([])), "Request `ranges`"),
+            (of("ranges", json!([{}])), "A range needs `from`, `to` or both, at `.facets[0].ranges[0]`"),
             (of("ranges", json!([{"from": 2, "to": 2}])), "and `to` is greater"),
             (of("ranges", json!([{"from": "soon"}])), "the text is no date"),
             (of("ranges", json!([{"from": true}])), "expected a number or a string"),
             (of("ranges", json!([{"from": 1, "to": "2024-01-01"}])), "must be numbers, or all dates"),
-            (of("ranges", json!(vec![json!({"from": 1}); 101])), "101 entries, and there may be 100 at most"),
+            (of("ranges", json!(vec![json!({"from": 1}); 101])), "101 entries; at most 100 are allowed"),
             (of("histogram", json!({})), "Missing field `interval`"),
             (of("histogram", json!({"interval": 0})), "greater than 0"),
             (of("histogram", json!({"interval": "fortnight"})), "Unknown value `fortnight`"),
@@ -325,7 +325,7 @@ mod tests {
             (of("statistics", json!(1)), "expected a boolean or an object"),
             (of("statistics", json!({"percentiles": [101]})), "from 0 to 100"),
             (json!({"facet": "a[b].c", "statistics": true}), "expecting an operation"),
-            (of("origin", json!({"lat": 1, "lng": 1})), "Ask for `ranges`"),
+            (of("origin", json!({"lat": 1, "lng": 1})), "Request `ranges`"),
             (json!({"facet": "f", "statistics": true, "origin": {"lat": 1, "lng": 1}}), "is for distances"),
             (json!({"facet": "_geo", "statistics": true}), "need an `origin`"),
             (json!({"facet": "_geo", "statistics": true, "origin": {"lat": 91, "lng": 1}}), "latitude 91"),

@@ -497,7 +497,7 @@ fn long_lists_are_refused_with_the_code_of_the_parameter() {
     let long = |count: usize| vec!["title"; count];
     assert_eq!(
         refused(json!({"sort": long(300_000)})).1,
-        "Invalid value at `.sort`: 300000 entries, and there may be 100 at most."
+        "Invalid value at `.sort`: 300000 entries; at most 100 are allowed."
     );
     for (name, most, code) in [
         ("sort", 100, Code::InvalidSearchSort),
@@ -514,7 +514,7 @@ fn long_lists_are_refused_with_the_code_of_the_parameter() {
     let measures = vec![json!({"facet": "price", "statistics": true}); 51];
     assert_eq!(
         refused(json!({"facets": measures})).1,
-        "Invalid value at `.facets`: 51 entries, and there may be 50 at most."
+        "Invalid value at `.facets`: 51 entries; at most 50 are allowed."
     );
     assert_eq!(refused(json!({"locales": vec!["fra"; 501]})).0, Code::InvalidSearchLocales);
 }

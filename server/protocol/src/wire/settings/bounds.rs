@@ -86,7 +86,7 @@ fn check_count(at: &At<'_>, what: &str, found: usize, most: usize) -> ApiResult<
     if found <= most {
         return Ok(());
     }
-    Err(at.invalid(format!("{found} {what}, and there may be {most} at most.")))
+    Err(at.invalid(format!("{found} {what}; at most {most} are allowed.")))
 }
 
 /// Refuses configurations that are too many together with those that are stored.
@@ -97,7 +97,7 @@ pub(super) fn check_merged(what: &str, found: usize, most: usize, code: Code) ->
     if found <= most {
         return Ok(());
     }
-    Err(ApiError::new(code, format!("The index would have {found} {what}, and there may be {most} at most.")))
+    Err(ApiError::new(code, format!("The index would have {found} {what}; at most {most} are allowed.")))
 }
 
 /// Elements of all arrays in `value`.
@@ -153,12 +153,12 @@ mod tests {
         let rules: Vec<String> = (0..40_000).map(|n| format!("n{n}:asc")).collect();
         assert_eq!(
             refused(json!({"rankingRules": rules}), Code::InvalidSettingsRankingRules),
-            "Invalid value at `.rankingRules`: 40000 ranking rules, and there may be 200 at most."
+            "Invalid value at `.rankingRules`: 40000 ranking rules; at most 200 are allowed."
         );
         let synonyms = json!({"a": ["b"], "word": numbered(300_000)});
         assert_eq!(
             refused(json!({"synonyms": synonyms}), Code::InvalidSettingsSynonyms),
-            "Invalid value at `.synonyms`: 300000 alternatives for `word`, and there may be 1000 at most."
+            "Invalid value at `.synonyms`: 300000 alternatives for `word`; at most 1000 are allowed."
         );
         let many = numbered(100_000);
         for (key, code) in [

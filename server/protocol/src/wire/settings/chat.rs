@@ -133,7 +133,7 @@ fn read_description(at: At<'_>) -> ApiResult<Value> {
     let text = at.string()?;
     match text.len() {
         0..=DESCRIPTION_BYTES_MAX => Ok(text.into()),
-        found => Err(at.invalid(format!("{found} bytes, and there may be {DESCRIPTION_BYTES_MAX} at most."))),
+        found => Err(at.invalid(format!("{found} bytes; at most {DESCRIPTION_BYTES_MAX} are allowed."))),
     }
 }
 
@@ -155,7 +155,7 @@ fn read_parameters(at: At<'_>) -> ApiResult<Value> {
     let refuse = |reason: &str| at.error(format!("Inside `{}`: {reason}", at.path()));
     let query = SearchQuery::from_body(&Value::Object(given)).map_err(|error| refuse(&error.message))?;
     if query.limit > LIMIT_MAX {
-        return Err(refuse(&format!("`limit` is {}, and may be {LIMIT_MAX} at most.", query.limit)));
+        return Err(refuse(&format!("`limit` is {}; at most {LIMIT_MAX} is allowed.", query.limit)));
     }
     Ok(Value::Object(sent))
 }

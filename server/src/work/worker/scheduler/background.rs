@@ -210,7 +210,7 @@ impl Worker {
         for job in ended {
             let came = job.came.lock().take();
             if job.thread.join().is_err() {
-                tracing::error!("a thread that asks for vectors ended with a panic");
+                tracing::error!("a thread that requests vectors panicked");
             }
             match (job.work, came.unwrap_or(Came::GivenUp)) {
                 (Work::Embed(batches), came) => self.embedded(&job.folder, &batches, came),
@@ -231,7 +231,7 @@ impl Worker {
         }
         for job in self.background.jobs.drain(..) {
             if job.thread.join().is_err() {
-                tracing::error!("a thread that asks for vectors ended with a panic");
+                tracing::error!("a thread that requests vectors panicked");
             }
         }
     }
@@ -312,7 +312,7 @@ impl Worker {
         let run = move || {
             let done = catch_unwind(AssertUnwindSafe(|| f(&flag))).unwrap_or_else(|panic| {
                 let text = panic_text(&*panic);
-                tracing::error!(panic = text, "a batch panicked while it asked for vectors");
+                tracing::error!(panic = text, "a batch panicked while it requested vectors");
                 Came::Prepared(Err(ApiError::new(
                     Code::Internal,
                     format!("An unexpected crash occurred when processing the task: {text}"),
@@ -324,7 +324,7 @@ impl Worker {
         match std::thread::Builder::new().name("embedding".to_owned()).spawn(run) {
             Ok(thread) => self.background.jobs.push(Job { folder, work, cancelled, came, thread }),
             Err(error) => {
-                tracing::error!(%error, "cannot start a thread that asks for vectors");
+                tracing::error!(%error, "cannot start a thread that requests vectors");
                 if let Work::Prepare(task) = work {
                     self.prepared(task, Came::Prepared(Err(error.into())));
                 }

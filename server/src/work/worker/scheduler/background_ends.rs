@@ -39,7 +39,7 @@ impl Worker {
         let bytes_after = || Some(self.instance.index(live.index_uid.as_deref()?).ok()?.snapshot().section_bytes());
         done.batch.write_stats = write_stats::shown(tasks, &done.batch, live.bytes_before.get(), bytes_after);
         while let Err(error) = self.queue.store().put_in_background(&done.batch, &folder) {
-            tracing::error!(%error, batch = live.uid, "cannot record what a batch did that goes on");
+            tracing::error!(%error, batch = live.uid, "cannot record the progress of a running batch");
             if self.stop.load(std::sync::atomic::Ordering::Acquire) {
                 // The next start finds the commit in the index.
                 return Some(stage);
@@ -96,7 +96,7 @@ impl Worker {
             if written.deaths >= DEATHS_MAX && batch.embeds.is_some() {
                 tracing::error!(
                     batch = batch.uid,
-                    "failed: the server ended more than once while it asked for vectors"
+                    "failed: the server ended more than once while it requested vectors"
                 );
                 let files = self.queue.store().finish(&after_writing(batch.clone()))?;
                 self.remove(&[], files.iter());

@@ -95,7 +95,7 @@ impl Durable {
         match self.cut_leftover() {
             Ok(()) => Err(error.into()),
             Err(reason) => {
-                tracing::error!(%error, %reason, "a write was refused, and may not be gone from the log of the task store");
+                tracing::error!(%error, %reason, "a refused write may still be in the log of the task store");
                 Err(StoreError::Unsettled(Box::new(error.into())))
             }
         }
