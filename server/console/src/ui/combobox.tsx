@@ -75,7 +75,8 @@ interface PickerProps {
 function Picker({ wiring, text, typed, options, placeholder, disabled, free, isSearch, onText, onPick, onLeave, onEmptyBack }: PickerProps) {
   const [isOpen, setOpen] = useState(false), [chosen, setChosen] = useState<string | null>(null);
   const list = useRef<HTMLUListElement>(null), id = useId();
-  const offered = best(options, typed, one => one.title ?? one.value, SHOWN);
+  // Of thousands of names none is looked at before somebody is at the field.
+  const offered = isOpen ? best(options, typed, one => one.title ?? one.value, SHOWN) : [];
   // What the arrows stand on stays, when other names are offered meanwhile.
   const at = offered.findIndex(one => one.value === chosen), setAt = (place: number) => setChosen(offered[place]?.value ?? null);
   const isShown = isOpen && offered.length > 0;

@@ -129,7 +129,7 @@ function Rows({ index, all, onFailed }: { index: string; all: readonly JsonObjec
     }
   };
   const columns: Column<JsonObject>[] = [
-    { id: 'id', title: primaryKey ?? 'Document', cell: one => <><span class={title ? 'documents-cell' : ''} dir="auto">{title && Object.hasOwn(one, title) ? short(asText(one[title])) : idOf(one) || 'Document'}</span>{title && <span class="documents-id">{idOf(one)}</span>}</> },
+    { id: 'id', title: title ?? primaryKey ?? 'Document', cell: one => <><span class={title ? 'documents-cell' : ''} dir="auto">{title && Object.hasOwn(one, title) ? short(asText(one[title])) : idOf(one) || 'Document'}</span>{title && <span class="documents-id">{idOf(one)}</span>}</> },
     ...shown.map(name => ({ id: 'field ' + name, title: name, cell: (one: JsonObject) => <span class="documents-cell" dir="auto">{Object.hasOwn(one, name) ? short(asText(one[name])) : ''}</span> })),
     { id: 'delete', title: 'Delete', hideTitle: true, cell: one => { const why = unreachable(one, primaryKey); return <IconButton size="s" icon="trash" busy={busy === idOf(one) && busy !== ''} off={why} label={why ?? `Delete ${idOf(one)}`} onClick={() => take(one)} />; } },
   ];

@@ -46,7 +46,7 @@ function Keys() {
         {all => all === null
           ? <Empty icon="keys" title="This server has no master key." actions={<CodeBlock label="With a master key" code="lamina serve --master-key …" />}>Without one there are no keys, and anyone who can reach the server has full access.</Empty>
           : <Table label="Keys" rows={all.results} keyOf={key => key.uid} columns={[
-            { id: 'name', title: 'Name', grow: true, cell: key => <><strong dir="auto">{key.name ?? 'unnamed'}</strong>{key.description && <small style={{ display: 'block' }} dir="auto">{key.description}</small>}</> },
+            { id: 'name', title: 'Name', grow: true, cell: key => <div><strong dir="auto">{key.name ?? 'unnamed'}</strong>{key.description && <small style={{ display: 'block' }} dir="auto">{key.description}</small>}</div> },
             { id: 'key', title: 'Key', cell: key => <span class="keys-hidden">{key.key.slice(0, 4)}…{key.key.slice(-4)}</span> },
             { id: 'actions', title: 'Permissions', cell: key => <span class="chips keys-may" title={key.actions.join(', ')}>{said(key.actions).map(one => <Chip key={one} tone={one === 'everything' ? 'accent' : undefined}>{one}</Chip>)}</span> },
             { id: 'indexes', title: 'Indexes', cell: key => <span dir="auto">{key.indexes.includes('*') ? 'all' : key.indexes.join(', ')}</span> },

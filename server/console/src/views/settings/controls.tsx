@@ -17,7 +17,7 @@ export const isObject = (value: unknown): value is JsonObject => typeof value ==
 export const texts = (value: unknown): string[] => Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string') : [];
 const objectOf = (value: unknown): JsonObject => isObject(value) ? value : {};
 const numberOf = (value: unknown, usual: number) => typeof value === 'number' ? value : usual;
-const MOST_OPTIONS = 5000;
+const MOST_OPTIONS = 20_000;
 
 /** The fields that documents have, with how many have each. */
 export function fieldOptions(more: readonly string[] = []): Choice[] {
