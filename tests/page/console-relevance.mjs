@@ -108,7 +108,7 @@ const steps = {
     await show({ view: 'settings', index: 'films', group: 'ranking' });
     await click('Add', '#setting-rankingRules');
     await click('A boost', '[role=menu]');
-    await click('Condition', 'dialog');
+    await click('By condition', 'dialog');
     await fill('Condition', 'genre = Drama', 'dialog');
     await lookAt('settings boost');
     await click('Add', 'dialog footer');

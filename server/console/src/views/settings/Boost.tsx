@@ -5,7 +5,7 @@ import { Button, Combobox, Dialog, Segments, Slider, TextField } from '../../ui'
 import { fieldOptions, isObject } from './controls';
 
 type Kind = 'boost' | 'decay' | 'boostIf';
-const KINDS: readonly { id: Kind; title: string }[] = [{ id: 'boost', title: 'Value' }, { id: 'decay', title: 'Closeness' }, { id: 'boostIf', title: 'Condition' }];
+const KINDS: readonly { id: Kind; title: string }[] = [{ id: 'boost', title: 'By value' }, { id: 'decay', title: 'By closeness' }, { id: 'boostIf', title: 'By condition' }];
 const HINTS: Record<Kind, string> = { boost: 'For sales, views or ratings: the larger the number, the higher the hit.', decay: 'For dates, distances or prices: the closer to a value, the higher the hit.', boostIf: 'Documents that meet the condition move up; with a weight below 1, down.' };
 const asNumber = (text: string): Json => text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : text;
 
