@@ -10,7 +10,7 @@ import { looks } from './looks.mjs';
 
 const url = process.env.LAMINA_URL, { PROTECTED_URL, PROTECTED_KEY } = process.env;
 const page = await open(process.env.CHROMIUM);
-const { has, gone, click, fill, drop, write, go, back, problems } = steps(page, url);
+const { has, gone, click, fill, tick, drop, write, go, back, problems } = steps(page, url);
 const { lookAt, end } = looks(page);
 
 const FIELDS = 10_000, MEGABYTES = 1, ELEMENTS_MOST = 30_000;
@@ -124,7 +124,7 @@ async function connection() {
   await page.show(url + '/?view=settings&index=films');
   await has('Searchable fields');
   await page.offline(true);
-  await click('Not in numbers', 'main');
+  await tick('Not in numbers');
   await click('Apply', '.draft-bar');
   await page.until(`document.querySelector('.draft-bar .failure')?.innerText.includes('does not answer')`, 'the write did not arrive');
   await page.offline(false);
