@@ -104,8 +104,8 @@ contract examples="30":
 page:
     scripts/test-page.sh
 
-# All tests of the console in a headless Chromium, with those that take too long for CI; or some: `just console-tests console-relevance`.
-console-tests *parts="console console-data console-search console-relevance console-tasks":
+# The tests of the console in a headless Chromium, as CI runs them; or some: `just console-tests console-relevance`.
+console-tests *parts="":
     scripts/test-page.sh {{parts}}
 
 # A picture of every view of the page, in light and dark, at 390, 1280 and 2560 pixels, in target/page/views.

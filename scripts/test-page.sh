@@ -4,7 +4,7 @@
 # usage: scripts/test-page.sh [PART…]      (files of tests/page; default: those that CI runs)
 set -euo pipefail
 cd "$(dirname "$0")/.."
-(($#)) || set -- console docs
+(($#)) || set -- console-relevance console-hostile console-search console-data console console-tasks docs
 
 scripts/console.sh --check
 
@@ -26,10 +26,19 @@ cargo build --quiet --workspace --bin lamina --test e2e
 export CHROMIUM PICTURES=$PWD/target/page
 CHROMIUM=$(find_chromium)
 mkdir -p "$PICTURES"
-# A part has a server of its own. A second one has a master key: the page asks for it.
+# A part has a server of its own. A second one has a master key: the page asks for it, and loads pictures over HTTP.
 export PROTECTED_KEY=a-key-of-the-page
-for part; do
-  export part
-  scripts/with-server.sh --master-key "$PROTECTED_KEY" -- bash -c '
-    PROTECTED_URL=$LAMINA_URL exec scripts/with-server.sh --experimental-allowed-ip-networks 127.0.0.0/8 --keep 24h -- node "tests/page/$part.mjs"'
-done
+run() {
+  local begun=$SECONDS log
+  log=$(mktemp)
+  part=$1 scripts/with-server.sh --master-key "$PROTECTED_KEY" --console-http-pictures -- bash -c '
+    PROTECTED_URL=$LAMINA_URL exec scripts/with-server.sh --experimental-allowed-ip-networks 127.0.0.0/8 --keep 24h -- node "tests/page/$part.mjs"' >"$log" 2>&1
+  local status=$?
+  cat "$log"
+  rm "$log"
+  echo "$1: $((SECONDS - begun)) s, status $status"
+  return $status
+}
+export -f run
+# Two at once: a part waits for its server as often as for its browser. The longest begin first.
+printf '%s\n' "$@" | xargs -P 2 -I{} bash -c 'run {}'

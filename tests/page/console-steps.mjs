@@ -2,6 +2,10 @@
 
 import assert from 'node:assert/strict';
 
+/** Presses the button of the message with these words: an expression on a page. */
+export const undoing = words => `(() => { const one = [...document.querySelectorAll('.toast')].find(one => one.innerText.includes(${JSON.stringify(words)}) && one.innerText.includes('Undo'));
+  [...one?.querySelectorAll('button') ?? []].find(one => one.innerText.trim() === 'Undo')?.click(); return Boolean(one); })()`;
+
 export function steps(page, url) {
   const text = value => JSON.stringify(value);
   async function api(method, path, body) {
@@ -36,13 +40,19 @@ export function steps(page, url) {
       field.dispatchEvent(new Event('change', { bubbles: true }));
       return true; })()`, 'a choice: ' + label),
     tick: label => page.until(`(() => { const field = ${labelled(label)}; if (field) field.click(); return Boolean(field); })()`, 'a box: ' + label),
+    /** A file, dropped where files are taken; the page listens for it as soon as the place is seen. */
     drop: async (name, content) => {
       await page.until(`document.querySelector('.documents-drop, .drop')`, 'a place for files');
-      await page.settled();
-      await page.value('new Promise(done => setTimeout(done, 100))');
       await page.value(`(() => { const data = new DataTransfer();
       data.items.add(new File([${text(content)}], ${text(name)}));
-      (document.querySelector('.drop') ?? document).dispatchEvent(new DragEvent('drop', { bubbles: true, cancelable: true, dataTransfer: data })); })()`);
+      document.querySelector('.documents-drop, .drop').dispatchEvent(new DragEvent('drop', { bubbles: true, cancelable: true, dataTransfer: data })); })()`);
     },
+    /** Undoes what a message says. */
+    undo: words => page.until(undoing(words), 'to be undone: ' + words),
+    /** People come back to the tab: the page asks at once what has changed. */
+    back: () => page.value(`document.dispatchEvent(new Event('visibilitychange'))`),
+    focused: expression => page.until(`document.activeElement?.${expression}`, 'the focus: ' + expression),
+    /** What went wrong on the page, but for answers that refuse: those are shown. */
+    problems: () => page.problems.filter(one => !one.startsWith('Failed to load resource')),
   };
 }

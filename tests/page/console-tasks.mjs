@@ -26,7 +26,7 @@ async function developer() {
   await has('There are no documents here yet.');
   await drop('catalogue.csv', CATALOGUE);
   await has('Import catalogue.csv', 'dialog');
-  await choose('Id', 'sku');
+  await choose('Primary key', 'sku');
   await click('Import', 'dialog .row.end');
   await has('1 line was refused');
   await has('line 122');
@@ -36,7 +36,7 @@ async function developer() {
   await page.until(`!document.querySelector('[aria-label="Apply: price"]')`, 'the order is applied');
   const settings = await api('GET', '/indexes/catalogue/settings');
   assert.deepEqual([settings.filterableAttributes, settings.sortableAttributes], [['brand'], ['price']]);
-  await click('Search them', 'main');
+  await click('Search the documents', 'main');
   await page.until(`document.querySelector('main [data-search]')`, 'the search');
   await page.value(`document.querySelector('main [data-search]').focus()`);
   await page.type('trial runer');
@@ -61,7 +61,7 @@ async function merchandiser() {
   // What is for snow is not found, before any of the words is enough.
   assert.equal((await first('boot snow')).includes(3), false);
   await page.show(`${url}/?view=compare&index=shop&q=boot+snow`);
-  await click('Good for “boot snow”: Shoe for snow');
+  await click('Relevant to “boot snow”: Shoe for snow');
   await click('Measure', 'main');
   await has('nDCG of A');
   await page.until(`document.querySelector('.verdict')?.innerText.length > 10`, 'the verdict');
@@ -100,8 +100,8 @@ async function operator() {
     await has('Now');
     await has('slow');
     await page.until(`/vectors: the embedder makes them/.test(document.querySelector('.tasks-now')?.innerText ?? '')`, 'what runs says why it takes so long');
-    await click('More to do with tasks');
-    await click('Cancel all that waits …');
+    await click('More actions for tasks');
+    await click('Cancel all open tasks …');
     await click('Cancel the tasks', 'dialog footer');
     await page.until(`fetch('/tasks?statuses=enqueued,processing&types=documentAdditionOrUpdate').then(answer => answer.json()).then(tasks => tasks.total === 0)`, 'nothing waits any more');
     await page.until(`(() => { const one = [...document.querySelectorAll('main table[aria-label=Tasks] tbody tr')].find(one => one.innerText.includes('slow')); one?.querySelector('button').click(); return Boolean(one); })()`, 'a task');

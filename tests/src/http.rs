@@ -170,6 +170,7 @@ fn the_page_is_for_development() {
     assert_eq!(page.headers()["content-type"], "text/html; charset=utf-8");
     let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
     assert!(policy.starts_with("default-src 'none'; connect-src 'self'; style-src 'sha256-"), "{policy}");
+    assert!(policy.contains("; img-src data: https:; "), "{policy}");
     assert!(page.text().unwrap().contains("<title>Lamina</title>"));
     let mut server = Server::with_options(&["--env", "production", "--master-key", "a key of sixteen bytes"]);
     assert_eq!(server.get("/").ok(), json!({"status": "Lamina is running"}));
@@ -180,6 +181,17 @@ fn the_page_is_for_development() {
     assert!(page.text().unwrap().contains("<title>Lamina</title>"));
     server.get("/stats").refused(401, "missing_authorization_header");
     server.get("/stats/history").refused(401, "missing_authorization_header");
+}
+
+#[test]
+fn pictures_over_http_are_an_option_of_the_console_alone() {
+    let server = Server::with_options(&["--console-http-pictures"]);
+    let policy = |path: &str| {
+        let page = server.request(Method::GET, path).send().expect("an answer");
+        page.headers()["content-security-policy"].to_str().unwrap().to_owned()
+    };
+    assert!(policy("/").contains("; img-src data: https: http:; "), "{}", policy("/"));
+    assert!(policy("/docs").contains("; img-src data:; "), "{}", policy("/docs"));
 }
 
 #[test]

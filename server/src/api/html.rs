@@ -17,8 +17,13 @@ pub(super) struct Page {
 impl Page {
     /// A document with at most one `<style>` and one `<script>`, both without attributes.
     pub(super) fn new(text: impl Into<Bytes>) -> Page {
+        Page::with_pictures(text, "")
+    }
+
+    /// One that shows pictures of these schemes (`https:`) besides its own.
+    pub(super) fn with_pictures(text: impl Into<Bytes>, schemes: &str) -> Page {
         let text = text.into();
-        let policy = policy(&String::from_utf8_lossy(&text));
+        let policy = policy(&String::from_utf8_lossy(&text), schemes);
         Page { text, policy }
     }
 
@@ -33,14 +38,16 @@ impl Page {
     }
 }
 
-/// Only the page's own style and script run, by their hashes: whatever documents hold, it stays text. Pictures that documents
-/// name may come over HTTPS; the page's own one is inside.
-fn policy(page: &str) -> HeaderValue {
+/// Only the page's own style and script run, by their hashes: whatever documents hold, it stays text. The page's own picture
+/// is inside; those that documents name come over what `pictures` has.
+fn policy(page: &str, pictures: &str) -> HeaderValue {
+    let pictures = format!("data: {pictures}");
     let policy = format!(
-        "default-src 'none'; connect-src 'self'; style-src {}; script-src {}; img-src data: https:; base-uri 'none'; \
+        "default-src 'none'; connect-src 'self'; style-src {}; script-src {}; img-src {}; base-uri 'none'; \
          form-action 'none'; frame-ancestors 'none'",
         hash_of(page, "style"),
-        hash_of(page, "script")
+        hash_of(page, "script"),
+        pictures.trim_end()
     );
     HeaderValue::from_str(&policy).expect("hashes are plain text")
 }
@@ -88,12 +95,13 @@ mod tests {
 
     #[test]
     fn policies_name_what_is_there() {
-        let policy = |page: &str| policy(page).to_str().unwrap().to_owned();
+        let policy = |page: &str| policy(page, "").to_str().unwrap().to_owned();
         assert!(
             policy("<style>a</style>")
                 .contains("style-src 'sha256-ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs='; script-src 'none'")
         );
         assert!(policy("<style></style><script>1</script>").contains("script-src 'sha256-"));
+        assert!(policy("<style></style>").contains("; img-src data:; "));
         assert_eq!(escaped("<a & \"b\">"), "&lt;a &amp; &quot;b&quot;&gt;");
     }
 }

@@ -43,6 +43,10 @@ pub struct Service {
     #[arg(long, action = ArgAction::SetTrue)]
     console: bool,
 
+    /// Let the console load pictures that documents name with `http://`, too. Without this option, it loads those with `https://` only.
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub console_http_pictures: bool,
+
     /// Configuration file. Without this option, `./config.toml` is read if it exists.
     #[arg(long, value_name = "FILE")]
     pub config_file_path: Option<PathBuf>,

@@ -52,7 +52,7 @@ export async function fetchAnswer(method: Method, path: string, options: Options
   if (options.body !== undefined) headers['Content-Type'] = 'application/json';
   if (options.raw) headers['Content-Type'] = options.raw.type;
   const body = options.raw ? options.raw.data : options.body === undefined ? null : JSON.stringify(options.body);
-  const sent = key.peek();
+  const sent = key.peek(), what = method + ' ' + path;
   const answer = await fetch(withQuery(path, options.query), { method, headers, body, signal: options.signal ?? null }).catch(error => {
     if (isAborted(error)) throw error;
     isAway.value = true;
@@ -61,11 +61,11 @@ export async function fetchAnswer(method: Method, path: string, options: Options
   isAway.value = false;
   noteReplica(answer.headers);
   if (answer.ok) {
-    proveKey(sent);
+    proveKey(sent, what);
     return answer;
   }
   const refused = new Refused(answer.status, await answer.json().catch(() => ({})));
-  if (sent === key.peek()) needKey(refused);
+  if (sent === key.peek()) needKey(refused, what);
   throw refused;
 }
 

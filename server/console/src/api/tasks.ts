@@ -92,9 +92,9 @@ async function look() {
     // In their order: the latest toast is that of the latest write.
     for (const task of [...found.results].reverse()) if (!isOpen(task)) end(task);
     // Someone has deleted them, or the server was set up anew.
-    for (const uid of uids) if (!there.has(uid)) drop(uid, 'The server does not know this task any more.');
+    for (const uid of uids) if (!there.has(uid)) drop(uid, 'The server no longer knows this task.');
   } catch (error) {
-    if (error instanceof Refused) for (const uid of uids) drop(uid, 'How it ended is not known: ' + error.message);
+    if (error instanceof Refused) for (const uid of uids) drop(uid, 'The result is unknown: ' + error.message);
     else if (!(error instanceof Away) && !isAborted(error)) throw error;
   }
   pause = Math.min(MOST_MS, pause * 1.5);

@@ -1,5 +1,6 @@
 // What the columns of a file hold: guessed from its beginning, chosen by people, and then each cell is that or its row is refused.
 import type { Json, JsonObject } from '../api/types';
+import { plural } from './text';
 
 export type Kind = 'text' | 'number' | 'boolean' | 'list' | 'skip';
 export interface Column {
@@ -69,13 +70,13 @@ export function columnsOfRows(header: readonly string[], rows: readonly (readonl
 
 /** The document of a row, or what is wrong with it. */
 export function documentOf(header: readonly string[], kinds: ReadonlyMap<string, Kind>, cells: readonly string[]): { text: string } | { fault: string } {
-  if (cells.length !== header.length) return { fault: `It has ${cells.length} cells, and the header ${header.length}.` };
+  if (cells.length !== header.length) return { fault: `This row has ${plural(cells.length, 'cell')}, the header has ${header.length}.` };
   const parts = new Map<string, string>();
   for (const [place, title] of header.entries()) {
     const { name } = titleOf(title), kind = kinds.get(name) ?? 'text';
     if (kind === 'skip') continue;
     const value = cellAs(cells[place] ?? '', kind);
-    if (value === null) return { fault: `“${short(cells[place] ?? '')}” in the column “${short(name)}” is no ${kind === 'boolean' ? '“true” or “false”' : kind}.` };
+    if (value === null) return { fault: `“${short(cells[place] ?? '')}” in the column “${short(name)}” is not ${kind === 'boolean' ? '“true” or “false”' : 'a ' + kind}.` };
     parts.set(name, value);
   }
   return { text: '{' + [...parts].map(([name, value]) => JSON.stringify(name) + ':' + value).join(',') + '}' };
@@ -126,10 +127,10 @@ export function proposals(columns: readonly Column[], rows: number, id: string, 
   for (const { name, kind, distinct, filled } of columns) {
     if (name === id || name.startsWith('_') || filled < rows / 2 || rows < 5) continue;
     if ((kind === 'text' || kind === 'boolean' || kind === 'list') && distinct > 1 && distinct <= Math.min(FACET_MOST, rows / 2) && !has.filterable.has(name)) {
-      facets.push({ setting: 'filterableAttributes', field: name, why: `It has ${distinct} values: make it a facet` });
+      facets.push({ setting: 'filterableAttributes', field: name, why: `has ${distinct} values: make it a facet` });
     }
     if (kind === 'number' && distinct > 2 && /(price|year|date|time|rating|score|stock|amount|size|count|popularity|_at$|At$)/i.test(name) && !has.sortable.has(name)) {
-      orders.push({ setting: 'sortableAttributes', field: name, why: 'It has numbers: let hits be sorted by it' });
+      orders.push({ setting: 'sortableAttributes', field: name, why: 'has numbers: allow sorting by it' });
     }
   }
   return [...facets.slice(0, orders.length ? PROPOSALS - 1 : PROPOSALS), ...orders].slice(0, PROPOSALS);

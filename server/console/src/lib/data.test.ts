@@ -46,8 +46,8 @@ describe('a cell', () => {
 describe('a row', () => {
   const kinds = new Map<string, Kind>([['id', 'text'], ['price', 'number'], ['secret', 'skip']]), header = ['id', 'price:number', 'secret'];
   test('is a document', () => { expect(documentOf(header, kinds, ['a', '3', 'x'])).toEqual({ text: '{"id":"a","price":3}' }); });
-  test('with a bad cell says which', () => { expect(documentOf(header, kinds, ['a', 'cheap', ''])).toEqual({ fault: '“cheap” in the column “price” is no number.' }); });
-  test('that is too short says so', () => { expect(documentOf(header, kinds, ['a'])).toEqual({ fault: 'It has 1 cells, and the header 3.' }); });
+  test('with a bad cell says which', () => { expect(documentOf(header, kinds, ['a', 'cheap', ''])).toEqual({ fault: '“cheap” in the column “price” is not a number.' }); });
+  test('that is too short says so', () => { expect(documentOf(header, kinds, ['a'])).toEqual({ fault: 'This row has 1 cell, the header has 3.' }); });
   test('of a column twice has the last', () => { expect(documentOf(['a', 'a'], new Map(), ['1', '2'])).toEqual({ text: '{"a":"2"}' }); });
   test('may have fields of odd names', () => { expect(documentOf(['__proto__'], new Map(), ['x'])).toEqual({ text: '{"__proto__":"x"}' }); });
 });

@@ -47,9 +47,9 @@ describe('names', () => {
 describe('JSON', () => {
   test('that is well formed has its value', () => { expect(parseJson('{"a": [1, true, null]}')).toEqual({ value: { a: [1, true, null] } }); });
   test.each([
-    ['{"a": 1,}', 1, 9, 'comma too many'], ['[1, 2', 1, 1, 'closing "]"'], ['{\n  "a" 1\n}', 2, 7, '":" is missing'], ["{'a': 1}", 1, 2, 'name between double quotes'],
-    ['{"a": yes}', 1, 7, '"yes" is no value'], ['"a\n"', 1, 1, 'closing quote'], ['[1] 2', 1, 5, 'more after the end'], ['', 1, 1, 'nothing here'], ['"\\x"', 1, 2, 'backslash'],
-    ['[01]', 1, 2, 'no value'], ['{"a": 1 "b": 2}', 1, 9, 'comma or "}"'], ['[1,]', 1, 4, 'comma too many'],
+    ['{"a": 1,}', 1, 9, 'extra comma'], ['[1, 2', 1, 1, 'closing "]"'], ['{\n  "a" 1\n}', 2, 7, '":" is missing'], ["{'a': 1}", 1, 2, 'name between double quotes'],
+    ['{"a": yes}', 1, 7, '"yes" is not a value'], ['"a\n"', 1, 1, 'closing quote'], ['[1] 2', 1, 5, 'Unexpected text after the end'], ['', 1, 1, 'Enter some JSON'], ['"\\x"', 1, 2, 'backslash'],
+    ['[01]', 1, 2, 'not a value'], ['{"a": 1 "b": 2}', 1, 9, 'comma or "}"'], ['[1,]', 1, 4, 'extra comma'],
   ])('%j says where it is wrong', (text, line, column, words) => {
     const { fault } = parseJson(text);
     expect([fault?.line, fault?.column, fault?.message]).toEqual([line, column, expect.stringContaining(words)]);

@@ -1,6 +1,6 @@
 // The frame: what people see around each view, and when there is none.
 import { Component, type ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { isAway } from '../api/client';
 import { openTasks } from '../state/activity';
 import { address, go, HOME, hrefOf } from '../state/address';
@@ -32,8 +32,8 @@ export function App() {
   if (wantsKey.value !== null) return <><SignIn /><Toasts /></>;
   return (
     <div class={isAway.value ? 'shell stale' : 'shell'}>
-      <a class="skip" href="#main" onClick={event => { event.preventDefault(); main.current?.focus(); }}>Go to the content</a>
-      {isAway.value && <div class="banner" role="status"><span class="spinner" aria-hidden="true" />The server does not answer. What is shown is older; trying again …</div>}
+      <a class="skip" href="#main" onClick={event => { event.preventDefault(); main.current?.focus(); }}>Skip to content</a>
+      {isAway.value && <div class="banner" role="status"><span class="spinner" aria-hidden="true" />The server does not answer. This page shows older data and keeps trying …</div>}
       <div class="top"><Mark /><Switcher /><IconButton icon="search" label="Find anything" onClick={() => { isPaletteOpen.value = true; }} /></div>
       <aside class="rail" aria-label="Console"><Rail /></aside>
       <main id="main" ref={main} tabIndex={-1} aria-label={view?.title}><Boundary key={address.value.view + (view?.needsIndex ? uid.value : '')}><Content view={view} /></Boundary></main>
@@ -72,7 +72,7 @@ function Rail({ isInside }: { isInside?: boolean }) {
         {groups.map(group => [<h2 key={group}>{group}</h2>, ...views.filter(one => one.group === group).map(one => <ViewLink key={one.id} view={one} />)])}
       </nav>
       <div class="rail-foot">
-        <span><Link href="/docs" external>All routes</Link></span>
+        <span><Link href="/docs" external>API reference</Link></span>
         <IconButton size="s" icon={isDark() ? 'sun' : 'moon'} label={isDark() ? 'Light colours' : 'Dark colours'} onClick={switchTheme} />
         {key.value && <IconButton size="s" icon="out" label="Sign out" onClick={signOut} />}
       </div>
@@ -82,7 +82,7 @@ function Rail({ isInside }: { isInside?: boolean }) {
 
 function Content({ view }: { view: View | undefined }) {
   if (!view) {
-    return <Empty icon="info" title={`There is no view “${address.value.view}”.`} actions={<Button kind="primary" onClick={() => go({ view: HOME })}>Go to the search</Button>}>The address may be of another version.</Empty>;
+    return <Empty icon="info" title={`There is no view “${address.value.view}”.`} actions={<Button kind="primary" onClick={() => go({ view: HOME })}>Go to Search</Button>}>The address may come from another version of the console.</Empty>;
   }
   if (view.needsIndex) {
     const here = current.value;
@@ -113,7 +113,7 @@ class Boundary extends Component<{ children: ComponentChildren }, { error: unkno
 }
 
 function useKeys() {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
         event.preventDefault();

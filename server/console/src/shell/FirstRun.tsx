@@ -38,23 +38,23 @@ export function FirstRun() {
   return (
     <div class="first">
       <h1>Search something in a minute</h1>
-      <p>This server has no documents yet. Begin with films, with a file of yours, with a table, or from the shell.</p>
+      <p>This server has no documents yet. Start with sample films, your own file, a database table or a request from the shell.</p>
       {error !== null && <Failure error={error} />}
       <Card title={<span class="row"><Icon name="film" />4,000 films</span>} actions={<Button kind="primary" busy={busy === 'films'} off={off} onClick={films}>Load the films</Button>}>
-        <p class="muted">With title, year, genres, cast and a text: enough to try typos, facets, rules and comparisons. From Wikipedia, CC BY-SA 4.0.</p>
+        <p class="muted">Titles, years, genres, casts and plots, to try typo tolerance, facets, rules and comparisons. From Wikipedia, CC BY-SA 4.0.</p>
       </Card>
       <div class={'drop' + (isOver ? ' over' : '')} onDragOver={event => { event.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)}
         onDrop={event => { event.preventDefault(); setOver(false); if (!off) void file(event.dataTransfer?.files[0]); }}>
         <Icon name="upload" />
         <div>{busy === 'file' ? 'Loading …' : <>Drop a file here, or <input id="first-file" type="file" disabled={Boolean(off)} accept=".json,.ndjson,.jsonl,.csv,.tsv" onChange={event => file(event.currentTarget.files?.[0])} /><label for="first-file">choose one</label></>}</div>
-        <small>JSON, a document a line, CSV or TSV; the index gets the name of the file</small>
+        <small>JSON, NDJSON, CSV or TSV. The index takes the name of the file.</small>
       </div>
-      <Tabs label="From elsewhere" value={shell} onChange={setShell} options={[{ id: 'curl', title: 'With curl' }, { id: 'postgres', title: 'PostgreSQL' }]}>
+      <Tabs label="Other sources" value={shell} onChange={setShell} options={[{ id: 'curl', title: 'With curl' }, { id: 'postgres', title: 'PostgreSQL' }]}>
         {shell === 'curl' ? <CodeBlock label="In a shell" code={curl} /> : <>
           <CodeBlock label="In a shell" code={postgres} />
-          <p class="muted hint">It loads the table, then follows every insert, update and delete. The database needs <code>wal_level = logical</code>, and the user the right to replicate.</p></>}
+          <p class="muted hint">Loads the table, then follows every insert, update and delete. The database needs <code>wal_level = logical</code>, and the user the replication privilege.</p></>}
       </Tabs>
-      <p class="muted">This page goes on by itself when the first documents are there.</p>
+      <p class="muted">This page continues by itself when the first documents arrive.</p>
     </div>
   );
 }

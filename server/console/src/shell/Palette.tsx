@@ -1,6 +1,6 @@
 // Ctrl-K: views, indexes, and whatever the views can do.
 import { signal } from '@preact/signals';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { best } from '../lib/fuzzy';
 import { plural } from '../lib/text';
 import { go } from '../state/address';
@@ -22,8 +22,8 @@ function entries(): Entry[] {
     all.push({ id: 'index ' + one.uid, title: one.uid, about: documents === null ? 'index' : plural(documents, 'document'), icon: 'indexes', words: 'index', run: () => switchIndex(one.uid) });
   }
   all.push({ id: 'theme', title: 'Switch between light and dark', about: 'Console', icon: 'moon', words: 'theme colours', run: switchTheme });
-  all.push({ id: 'system', title: 'Colours as the system has them', about: 'Console', icon: 'sun', words: 'theme', run: () => { theme.value = 'system'; } });
-  all.push({ id: 'docs', title: 'All routes of the API', about: 'Console', icon: 'book', words: 'docs reference http', run: () => { window.open('/docs', '_blank', 'noopener'); } });
+  all.push({ id: 'system', title: 'Use the colours of the system', about: 'Console', icon: 'sun', words: 'theme', run: () => { theme.value = 'system'; } });
+  all.push({ id: 'docs', title: 'API reference', about: 'Console', icon: 'book', words: 'docs reference http', run: () => { window.open('/docs', '_blank', 'noopener'); } });
   if (key.value) all.push({ id: 'out', title: 'Sign out', about: 'Console', icon: 'out', words: 'key leave', run: signOut });
   return all;
 }
@@ -32,7 +32,7 @@ export function Palette() {
   const [typed, setTyped] = useState(''), [at, setAt] = useState(0), [all] = useState(entries);
   const element = useRef<HTMLDialogElement>(null), list = useRef<HTMLUListElement>(null);
   const close = () => { isPaletteOpen.value = false; };
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     element.current?.showModal();
     return () => { if (before?.isConnected) before.focus({ preventScroll: true }); };
@@ -53,15 +53,15 @@ export function Palette() {
   return (
     <dialog ref={element} class="dialog palette" aria-label="Find anything" onCancel={event => { event.preventDefault(); close(); }} onMouseDown={event => { if (event.target === element.current) close(); }}>
       <input role="combobox" aria-label="Find anything" aria-expanded="true" aria-controls="palette-list" aria-activedescendant={offered[at] ? 'palette-' + at : undefined} autocomplete="off" spellcheck={false}
-        placeholder="A view, an index, something to do …" value={typed} onInput={event => { setTyped(event.currentTarget.value); setAt(0); }} onKeyDown={onKeyDown} autoFocus />
-      <ul id="palette-list" role="listbox" ref={list} aria-label="What there is">
+        placeholder="View, index or command" value={typed} onInput={event => { setTyped(event.currentTarget.value); setAt(0); }} onKeyDown={onKeyDown} autoFocus />
+      <ul id="palette-list" role="listbox" ref={list} aria-label="Results">
         {offered.map((one, place) => (
           <li key={one.id} id={'palette-' + place} role="option" aria-selected={place === at} class={classes(place === at && 'at')} onMouseMove={() => setAt(place)} onClick={() => pick(one)}>
             <Icon name={one.icon} /><span dir="auto">{one.title}</span><small>{one.about}</small>
           </li>
         ))}
       </ul>
-      {offered.length === 0 && <p class="muted">Nothing is called like that.</p>}
+      {offered.length === 0 && <p class="muted">No view, index or command matches.</p>}
     </dialog>
   );
 }

@@ -1,5 +1,5 @@
 // The index that is looked at, and how many documents each has.
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { best } from '../lib/fuzzy';
 import { compact, plural } from '../lib/text';
 import { current, documentsOf, known, switchIndex } from '../state/indexes';
@@ -13,7 +13,7 @@ export function Switcher() {
   const { list: indexes, aliases, state } = known.value, here = current.value;
   const names = [...indexes.map(one => ({ uid: one.uid, about: '' })), ...aliases.map(one => ({ uid: one.alias, about: 'alias of ' + one.indexUid }))];
   const offered = best(names, typed, one => one.uid, SHOWN);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!isOpen) return;
     place.current?.querySelector('input')?.focus();
     const outside = (event: Event) => { if (!place.current?.contains(event.target as Node)) setOpen(false); };
@@ -37,7 +37,7 @@ export function Switcher() {
     <div class="switcher" ref={place}>
       <button type="button" class="switcher-button" aria-haspopup="listbox" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
         <Icon name="indexes" />
-        <div><span class="unseen">Index </span><strong dir="auto">{uid || 'Choose an index'}</strong><small>{here.kind === 'missing' ? 'not there' : documents === null ? ' ' : plural(documents, 'document')}</small></div>
+        <div><span class="unseen">Index </span><strong dir="auto">{uid || 'Choose an index'}</strong><small>{here.kind === 'missing' ? 'does not exist' : documents === null ? ' ' : plural(documents, 'document')}</small></div>
         <Icon name="down" />
       </button>
       {isOpen && (

@@ -64,7 +64,8 @@ export const hrefOf = (change: Change) => format(changed(address.value, change))
 export function go(change: Change, { replace = false } = {}) {
   const to = changed(address.peek(), change);
   const text = format(to);
-  if (text !== location.search) history[replace ? 'replaceState' : 'pushState'](null, '', text || location.pathname);
+  // Browsers limit how often it may change: what is shown follows at any rate.
+  if (text !== location.search) try { history[replace ? 'replaceState' : 'pushState'](null, '', text || location.pathname); } catch { /* The next change has it. */ }
   address.value = to;
 }
 

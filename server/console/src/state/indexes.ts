@@ -12,6 +12,9 @@ const MOST = 1000;
 export interface Known { state: 'loading' | 'ready' | 'refused'; list: readonly IndexInfo[]; aliases: readonly Alias[]; stats: Stats | null; total: number; error?: unknown }
 export const known = signal<Known>({ state: 'loading', list: [], aliases: [], stats: null, total: 0 });
 const remembered = preference('index', '');
+/** The index that is shown though the address names none: it stays, whatever others create and delete meanwhile. */
+const shown = signal('');
+export const forget = (name: string) => { if (shown.peek() === name) shown.value = ''; };
 
 export type Current = { kind: 'loading' } | { kind: 'none' } | { kind: 'missing'; uid: string } | { kind: 'there'; uid: string };
 
@@ -19,9 +22,11 @@ export type Current = { kind: 'loading' } | { kind: 'none' } | { kind: 'missing'
 export const current = computed<Current>(() => {
   const wanted = address.value.index, { state, list, aliases, total } = known.value;
   if (state === 'loading') return { kind: 'loading' };
-  if (wanted) {
-    const isThere = state === 'refused' || total > list.length || list.some(one => one.uid === wanted) || aliases.some(one => one.alias === wanted);
-    return { kind: isThere ? 'there' : 'missing', uid: wanted };
+  if (!wanted && list.length === 0) return { kind: 'none' };
+  const named = wanted || shown.value;
+  if (named) {
+    const isThere = state === 'refused' || total > list.length || list.some(one => one.uid === named) || aliases.some(one => one.alias === named);
+    return { kind: isThere ? 'there' : 'missing', uid: named };
   }
   if (remembered.value && list.some(one => one.uid === remembered.value)) return { kind: 'there', uid: remembered.value };
   return list[0] ? { kind: 'there', uid: list[0].uid } : { kind: 'none' };
@@ -92,6 +97,7 @@ async function loadAbout(name: string) {
 }
 
 export function watchIndexes() {
+  effect(() => { shown.value = uid.value || shown.peek(); });
   effect(() => {
     void revision.value;
     if (wantsKey.value === null) void loadIndexes();

@@ -12,24 +12,26 @@ export const key = signal(stored());
 /** Why the server wants a key, or another one; null while it wants none. */
 export const wantsKey = signal<string | null>(null);
 
-/** The key that the server has accepted for something. */
-let proven: string | null = null;
+/** What the server has accepted the key for: methods with their paths. */
+const accepted = new Set<string>();
+const ACCEPTED_MOST = 1000;
 
-export function proveKey(used: string) {
-  if (used !== key.peek()) return;
-  if (used) proven = used;
+export function proveKey(used: string, what: string) {
+  if (!used || used !== key.peek()) return;
+  if (accepted.size >= ACCEPTED_MOST) accepted.clear();
+  accepted.add(what);
 }
 
-/** Signs in on a refusal that is about the key as a whole. A known key that lacks one right shows that where it is lacking. */
-export function needKey(error: { code: string; message: string }) {
+/** Asks for a key on a refusal that is about the key as a whole. One that lacks a right shows that where it is lacking; one that is refused what it could do before has expired. */
+export function needKey(error: { code: string; message: string }, what: string) {
   if (error.code === 'missing_authorization_header') wantsKey.value = 'This server needs a key.';
-  else if (error.code === 'invalid_api_key' && proven !== key.peek()) {
-    wantsKey.value = key.peek() ? 'This key is not accepted: ' + error.message : 'This server needs a key.';
-  }
+  else if (error.code !== 'invalid_api_key') return;
+  else if (accepted.size === 0) wantsKey.value = key.peek() ? 'This key is not accepted: ' + error.message : 'This server needs a key.';
+  else if (accepted.has(what) && !/cannot acces/.test(error.message)) wantsKey.value = 'This key is no longer accepted: it has expired, or somebody has deleted it.';
 }
 
 export function signIn(value: string) {
-  proven = null;
+  accepted.clear();
   try { sessionStorage.setItem(NAME, value); } catch { /* The key then lasts as long as the page. */ }
   key.value = value;
 }

@@ -50,14 +50,14 @@ export function Chart({ title, series, at, show = String, isBytes = false, most:
       <div class="chart-body">
         <div class="chart-scale" aria-hidden="true">{[...lines].reverse().map(value => <span key={value}>{show(value)}</span>)}</div>
         <div class="chart-area" role="slider" tabIndex={0} aria-labelledby={id} aria-valuemin={0} aria-valuemax={Math.max(0, last)} aria-valuenow={Math.max(0, here)}
-          aria-valuetext={last < 0 ? 'nothing yet' : `${clock(at[here] ?? '', isLong)}: ${says.map(one => one.name + ' ' + one.text).join(', ')}`}
+          aria-valuetext={last < 0 ? 'no data yet' : `${clock(at[here] ?? '', isLong)}: ${says.map(one => one.name + ' ' + one.text).join(', ')}`}
           onKeyDown={onKeyDown} onPointerMove={point} onPointerLeave={() => setPlace(null)} onBlur={() => setPlace(null)}>
           <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
             {lines.map(value => <line key={value} class="chart-line" x1="0" x2={WIDTH} y1={y(value)} y2={y(value)} />)}
             {series.map((one, number) => <path key={one.name} class={'chart-path of-' + number} d={pathOf(one.values, x, y)} />)}
             {place !== null && last >= 0 && <line class="chart-cursor" x1={x(here)} x2={x(here)} y1="0" y2={HEIGHT} />}
           </svg>
-          {there.length === 0 && <span class="chart-nothing">nothing in this time</span>}
+          {there.length === 0 && <span class="chart-nothing">no data</span>}
         </div>
       </div>
       <div class="chart-times" aria-hidden="true">{last > 0 && <><span>{clock(at[0] ?? '', isLong)}</span><span>{place === null ? '' : clock(at[here] ?? '', isLong)}</span><span>{clock(at[last] ?? '', isLong)}</span></>}</div>

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Json } from '../api/types';
 import { parseJson } from '../lib/json';
+import { count } from '../lib/text';
 import { Button, IconButton } from './controls';
 import { Field, type FieldProps } from './fields';
 
@@ -35,14 +36,15 @@ export function CodeBlock({ code, label }: { code: string; label: string }) {
   );
 }
 
-const MOST = 200;
+const MOST = 200, LONGEST = 5000;
 /** A value as JSON that opens and closes. */
 export function JsonView({ value, name, open = true, last = true }: { value: Json; name?: string; open?: boolean; last?: boolean }) {
   const [isOpen, setOpen] = useState(open);
   const label = name === undefined ? null : <><span class="json-name">{JSON.stringify(name)}</span>: </>;
   const comma = last ? '' : ',';
   if (value === null || typeof value !== 'object') {
-    return <div class="json-line">{label}<span class={'json-' + (value === null ? 'null' : typeof value)}>{JSON.stringify(value)}</span>{comma}</div>;
+    const text = JSON.stringify(value), rest = text.length - LONGEST;
+    return <div class="json-line">{label}<span class={'json-' + (value === null ? 'null' : typeof value)}>{rest > 0 ? text.slice(0, LONGEST) : text}</span>{rest > 0 && <span class="muted"> … and {count(rest)} more characters</span>}{comma}</div>;
   }
   const isList = Array.isArray(value), parts: [string, Json][] = Object.entries(value), [begin, end] = isList ? '[]' : '{}';
   if (!parts.length) return <div class="json-line">{label}{begin}{end}{comma}</div>;

@@ -73,9 +73,12 @@ interface PickerProps {
 }
 
 function Picker({ wiring, text, typed, options, placeholder, disabled, free, isSearch, onText, onPick, onLeave, onEmptyBack }: PickerProps) {
-  const [isOpen, setOpen] = useState(false), [at, setAt] = useState(-1);
+  const [isOpen, setOpen] = useState(false), [chosen, setChosen] = useState<string | null>(null);
   const list = useRef<HTMLUListElement>(null), id = useId();
-  const offered = best(options, typed, one => one.title ?? one.value, SHOWN);
+  // Of thousands of names none is looked at before somebody is at the field.
+  const offered = isOpen ? best(options, typed, one => one.title ?? one.value, SHOWN) : [];
+  // What the arrows stand on stays, when other names are offered meanwhile.
+  const at = offered.findIndex(one => one.value === chosen), setAt = (place: number) => setChosen(offered[place]?.value ?? null);
   const isShown = isOpen && offered.length > 0;
   useEffect(() => { list.current?.children[at]?.scrollIntoView({ block: 'nearest' }); }, [at]);
   const pick = (one: Choice) => { setOpen(false); setAt(-1); onPick(one.value); };
@@ -84,7 +87,7 @@ function Picker({ wiring, text, typed, options, placeholder, disabled, free, isS
       event.preventDefault();
       const step = event.key === 'ArrowDown' ? 1 : -1;
       if (!isOpen) setOpen(true);
-      setAt(now => Math.max(-1, Math.min(offered.length - 1, now + step)));
+      setAt(Math.max(-1, Math.min(offered.length - 1, at + step)));
     } else if (event.key === 'Enter') {
       const one = isShown ? offered[at] ?? (free || !typed ? undefined : offered[0]) : undefined;
       if (one) { event.preventDefault(); pick(one); }

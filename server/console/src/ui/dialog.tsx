@@ -1,7 +1,7 @@
 // Dialogs and drawers: the browser keeps the focus inside and gives it back. `confirm` and `askText` are awaited, in place of the browser's own.
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Button, classes, IconButton } from './controls';
 import { TextField } from './fields';
 
@@ -19,7 +19,8 @@ export interface DialogProps {
 
 export function Dialog({ title, onClose, children, actions, size = 'm', drawer, class: name }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null), id = useId();
-  useEffect(() => {
+  // Before it is seen: a key that is pressed then goes to it.
+  useLayoutEffect(() => {
     const here = element.current, before = document.activeElement as HTMLElement | null;
     if (here && !here.open) here.showModal();
     return () => {
@@ -83,7 +84,7 @@ function Confirm({ title, text, action, danger, type, end }: Question & { end: (
       <Button kind={danger ? 'danger' : 'primary'} off={off} onClick={() => end(true)}>{action}</Button>
     </>}>
       {text && <p>{text}</p>}
-      {type !== undefined && <TextField label={`Type “${type}” to go on`} value={typed} onInput={setTyped} onEnter={() => { if (!off) end(true); }} />}
+      {type !== undefined && <TextField label={`Type “${type}” to confirm`} value={typed} onInput={setTyped} onEnter={() => { if (!off) end(true); }} />}
     </Dialog>
   );
 }

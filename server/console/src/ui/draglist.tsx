@@ -21,7 +21,7 @@ export function DragList<T>({ label, items, keyOf, nameOf, render, onChange }: {
     const item = items[from];
     if (item === undefined || to < 0 || to >= items.length || from === to) return;
     onChange(moved(items, from, to), item, to);
-    setSaid(`${nameOf(item)}: place ${to + 1} of ${items.length}`);
+    setSaid(`${nameOf(item)}: position ${to + 1} of ${items.length}`);
     setTimeout(() => list.current?.querySelectorAll<HTMLElement>('.grip')[to]?.focus());
   };
   const placeAt = (y: number) => {
@@ -35,7 +35,7 @@ export function DragList<T>({ label, items, keyOf, nameOf, render, onChange }: {
       <ol class="drag-list" aria-label={label} ref={list}>
         {shown.map((item, place) => (
           <li key={keyOf(item)} class={classes(drag?.to === place && 'dragged')}>
-            <button type="button" class="grip" aria-label={`Move ${nameOf(item)}, place ${place + 1} of ${items.length}: arrows up and down`} title="Drag, or arrows up and down"
+            <button type="button" class="grip" aria-label={`Move ${nameOf(item)}, position ${place + 1} of ${items.length}: arrow keys`} title="Drag, or use the arrow keys"
               onKeyDown={event => {
                 const to = { ArrowUp: place - 1, ArrowDown: place + 1, Home: 0, End: items.length - 1 }[event.key];
                 if (to === undefined) return;

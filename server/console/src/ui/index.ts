@@ -7,6 +7,7 @@ export * from './data';
 export * from './dialog';
 export * from './draglist';
 export * from './fields';
+export * from './followed';
 export * from './icons';
 export * from './menu';
 export * from './states';

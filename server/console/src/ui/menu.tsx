@@ -1,4 +1,4 @@
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Button, classes, IconButton } from './controls';
 import { Icon, type IconName } from './icons';
 
@@ -14,7 +14,7 @@ export function Menu({ label, items, icon = 'more', text }: { label: string; ite
     setOpen(false);
     if (back) place.current?.querySelector('button')?.focus();
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!isOpen) return;
     all()[0]?.focus();
     const outside = (event: Event) => { if (!place.current?.contains(event.target as Node)) setOpen(false); };

@@ -2,12 +2,15 @@
 import type { Json, JsonObject } from '../api/types';
 import { asText, isLink } from '../lib/documents';
 import { partsOf, unmarked } from '../lib/marks';
+import { count } from '../lib/text';
 import { Chip, Link } from './controls';
 
-const LISTED = 30, SHORT = 60;
+const LISTED = 30, SHORT = 60, LONGEST = 5000;
 
+/** A text with its marks; of one that nobody reads here to its end, the beginning. */
 export function Marked({ text }: { text: string }) {
-  return <>{partsOf(text).map((part, place) => part.isMarked ? <mark key={place}>{part.text}</mark> : part.text)}</>;
+  const rest = text.length - LONGEST;
+  return <>{partsOf(rest > 0 ? text.slice(0, LONGEST) : text).map((part, place) => part.isMarked ? <mark key={place}>{part.text}</mark> : part.text)}{rest > 0 && <span class="muted"> … and {count(rest)} more characters</span>}</>;
 }
 
 const isPlain = (value: Json | undefined) => value === null || typeof value !== 'object';
@@ -27,5 +30,6 @@ export function Value({ value, formatted }: { value: Json; formatted?: Json }) {
     return isShort ? <span class="chips">{parts.map((one, place) => <Chip key={place}>{one}</Chip>)}{rest}</span> : <ul class="values">{parts.map((one, place) => <li key={place} dir="auto">{one}</li>)}{rest && <li>{rest}</li>}</ul>;
   }
   const inside = formatted && typeof formatted === 'object' && !Array.isArray(formatted) ? formatted as JsonObject : {};
-  return <dl class="nested">{Object.entries(value).map(([name, one]) => <div key={name}><dt>{name}</dt><dd dir="auto"><Value value={one} formatted={inside[name]} /></dd></div>)}</dl>;
+  const all = Object.entries(value);
+  return <dl class="nested">{all.slice(0, LISTED).map(([name, one]) => <div key={name}><dt>{name}</dt><dd dir="auto"><Value value={one} formatted={inside[name]} /></dd></div>)}{all.length > LISTED && <div class="muted">and {count(all.length - LISTED)} more</div>}</dl>;
 }

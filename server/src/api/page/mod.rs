@@ -19,11 +19,14 @@ pub(super) const ROUTES: &[Route] =
 /// only this server.
 const TEXT: &str = include_str!("../../../console/dist/index.html");
 
-static PAGE: LazyLock<Page> = LazyLock::new(|| Page::new(TEXT));
+/// The page that loads pictures over HTTPS, and the one that loads them over HTTP as well.
+static PAGE: LazyLock<[Page; 2]> =
+    LazyLock::new(|| ["https:", "https: http:"].map(|schemes| Page::with_pictures(TEXT, schemes)));
 
 async fn show(request: Request) -> ApiResult<Response> {
-    Ok(match request.state().options.service.has_console() {
-        true => PAGE.answer(),
+    let service = &request.state().options.service;
+    Ok(match service.has_console() {
+        true => PAGE[usize::from(service.console_http_pictures)].answer(),
         false => json_answer(StatusCode::OK, &json!({ "status": "Lamina is running" })),
     })
 }

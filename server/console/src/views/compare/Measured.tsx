@@ -32,7 +32,7 @@ const MEASURES: readonly [keyof Measures, string][] = [['ndcg', `nDCG@${DEPTH}`]
 
 export function Measure({ index, primaryKey, ways, off, onApply }: { index: string; primaryKey: string; ways: readonly [Way, Way]; off: string | false; onApply: (side: 0 | 1) => void }) {
   const judged = judgementsOf(index), [isEdited, setEdited] = useState(false), [state, setState] = useState<{ for: string; found?: Outcome[]; error?: unknown } | null>(null), [done, setDone] = useState<number | null>(null);
-  const sent = JSON.stringify([index, ways, judged]), why = off || (!judged.length && 'Judge some hits first: thumbs up, thumbs down.');
+  const sent = JSON.stringify([index, ways, judged]), why = off || (!judged.length && 'Judge some hits first, with thumbs up and thumbs down.');
   const run = async () => {
     setDone(0);
     try {
@@ -43,12 +43,12 @@ export function Measure({ index, primaryKey, ways, off, onApply }: { index: stri
     setDone(null);
   };
   return (
-    <Card title="Measure both" actions={<><Button icon="edit" onClick={() => setEdited(true)}>{judged.length ? plural(judged.length, 'judged query') : 'Enter judgements'}</Button><Button kind="primary" icon="compare" busy={done !== null} off={why} onClick={run}>Measure</Button></>}>
+    <Card title="Evaluation" actions={<><Button icon="edit" onClick={() => setEdited(true)}>{judged.length ? plural(judged.length, 'judged query') : 'Enter judgements'}</Button><Button kind="primary" icon="compare" busy={done !== null} off={why} onClick={run}>Measure</Button></>}>
       {done !== null && <p role="status" class="muted">{done} of {plural(judged.length, 'query')} …</p>}
       {state?.error !== undefined && <Failure error={state.error} onRetry={run} />}
-      {state?.found ? <>{state.for !== sent && <p class="hint">Something has changed since: measure again.</p>}<Report all={state.found} ways={ways} onApply={onApply} isOld={state.for !== sent} /></>
-        : done === null && state?.error === undefined && (judged.length ? <p class="muted">Each judged query is searched in both ways, and the places of good documents are compared, as <code>lamina evaluate</code> does.</p>
-          : <Empty icon="compare" title="Which side is better? Judge, and it is a number." actions={<Button onClick={() => setEdited(true)}>Enter judgements</Button>}>Mark hits above with thumbs, or paste judged queries.</Empty>)}
+      {state?.found ? <>{state.for !== sent && <p class="hint">The configurations have changed since: measure again.</p>}<Report all={state.found} ways={ways} onApply={onApply} isOld={state.for !== sent} /></>
+        : done === null && state?.error === undefined && (judged.length ? <p class="muted">Runs every judged query on both sides and compares the ranks of relevant documents, as <code>lamina evaluate</code> does.</p>
+          : <Empty icon="compare" title="Judge hits to measure which side is better" actions={<Button onClick={() => setEdited(true)}>Enter judgements</Button>}>Mark hits above with thumbs up and down, or enter judged queries.</Empty>)}
       {isEdited && <Edit index={index} all={judged} onClose={() => setEdited(false)} />}
     </Card>
   );
@@ -65,7 +65,7 @@ function Report({ all, ways, onApply, isOld }: { all: readonly Outcome[]; ways: 
       <div class={'verdict ' + (isSure ? 'sure' : '')} role="status">
         <Icon name={isSure ? 'check' : 'info'} />
         <p>{found.difference === 0 ? 'Both are equally good.' : isSure ? <><strong>{ways[better].title} is better</strong>: nDCG {signed(Math.abs(found.difference))}, p = {found.p.toFixed(4)}.</>
-          : <>{ways[better].title} has {signed(Math.abs(found.difference))} nDCG, but <strong>chance may make that</strong>: p = {found.p.toFixed(3)}. {all.length < 50 && 'More judged queries would tell.'}</>}</p>
+          : <>{ways[better].title} has {signed(Math.abs(found.difference))} nDCG, but <strong>that may be chance</strong>: p = {found.p.toFixed(3)}. {all.length < 50 && 'Judge more queries to be sure.'}</>}</p>
         {isSure && !isOld && <Button onClick={() => onApply(better)}>Apply {ways[better].title}</Button>}
       </div>
       <Figures>
@@ -75,7 +75,7 @@ function Report({ all, ways, onApply, isOld }: { all: readonly Outcome[]; ways: 
         <Figure label="Queries" value={all.length} about={`${found.better} better, ${found.worse} worse`} />
       </Figures>
       <p class="muted">{MEASURES.slice(1).map(([name, title]) => `${title} ${mean(of(0, name)).toFixed(3)} → ${mean(of(1, name)).toFixed(3)}`).join(' · ')}</p>
-      {changed.length === 0 ? <p class="muted">No query has changed.</p> : isAll ? <Dumbbells title="All queries" all={sorted} ways={ways} /> : <div class="ends-of">{best.length > 0 && <Dumbbells title={`Best ${best.length}`} all={best} ways={ways} />}{worst.length > 0 && <Dumbbells title={`Worst ${worst.length}`} all={worst} ways={ways} />}</div>}
+      {changed.length === 0 ? <p class="muted">Every query scores the same on both sides.</p> : isAll ? <Dumbbells title="All queries" all={sorted} ways={ways} /> : <div class="ends-of">{best.length > 0 && <Dumbbells title={`Best ${best.length}`} all={best} ways={ways} />}{worst.length > 0 && <Dumbbells title={`Worst ${worst.length}`} all={worst} ways={ways} />}</div>}
       {all.length > 1 && <Switch label="Show all queries" checked={isAll} onChange={setAll} />}
     </div>
   );
@@ -92,7 +92,7 @@ function Dumbbells({ title, all, ways }: { title: string; all: readonly Outcome[
           const [a, b] = [one.sides[0].ndcg * 100, one.sides[1].ndcg * 100], tone = b > a ? 'up' : b < a ? 'down' : '';
           return (
             <tr key={place} title={`${one.q}: ${(a / 100).toFixed(3)} → ${(b / 100).toFixed(3)}`}>
-              <th scope="row"><button type="button" class="plain" dir="auto" onClick={() => { setParams({ q: one.q }); document.getElementById('main')?.scrollIntoView(); }}>{one.q || 'without words'}</button></th>
+              <th scope="row"><button type="button" class="plain" dir="auto" onClick={() => { setParams({ q: one.q }); document.getElementById('main')?.scrollIntoView(); }}>{one.q || 'empty query'}</button></th>
               <td><span class={'track-line ' + tone} aria-hidden="true"><i class="bar-line" style={{ insetInlineStart: Math.min(a, b) + '%', width: Math.abs(b - a) + '%' }} /><i class="dot a" style={{ insetInlineStart: a + '%' }} /><i class="dot b" style={{ insetInlineStart: b + '%' }} /></span><span class="unseen">{(a / 100).toFixed(3)} to {(b / 100).toFixed(3)}</span></td>
               <td class="number"><Badge tone={tone === 'up' ? 'good' : tone === 'down' ? 'bad' : 'plain'}>{signed((b - a) / 100, 2)}</Badge></td>
             </tr>
@@ -125,8 +125,8 @@ function Edit({ index, all, onClose }: { index: string; all: readonly Judgement[
   };
   return (
     <Dialog title="Judged queries" size="l" onClose={onClose} actions={<><Button icon="download" off={!text.trim() && 'There is nothing to save.'} onClick={download}>Save as a file</Button><Button onClick={onClose}>Cancel</Button><Button kind="primary" onClick={save}>Keep</Button></>}>
-      <TextArea label="A query a line" mono rows={14} value={text} onInput={now => { setText(now); setError(null); }} error={error} placeholder={'{"q": "space horror", "relevant": {"1": 3, "2": 1}}'}
-        hint={<>The file of <code>lamina evaluate</code>: ids of documents with grades, or a list of ids. They stay in this browser.</>} />
+      <TextArea label="One query per line" mono rows={14} value={text} onInput={now => { setText(now); setError(null); }} error={error} placeholder={'{"q": "space horror", "relevant": {"1": 3, "2": 1}}'}
+        hint={<>The format of <code>lamina evaluate</code>: document ids with grades, or a list of ids. They stay in this browser.</>} />
       <label class="button small file">Load a file<input type="file" class="unseen" accept=".ndjson,.jsonl,.json,.txt" onChange={async event => { const file = event.currentTarget.files?.[0]; if (file) { setText((await file.text()).trim()); setError(null); } }} /></label>
     </Dialog>
   );

@@ -26,23 +26,23 @@ export function SideForm({ index, side, settings, onChange, error }: { index: st
   const offered = Object.keys({ ...meta.value, ...settings }).filter(name => !has(name) && (!OWN.includes(name) || name === 'stopWords')).map(name => ({ value: name, title: titleOfSetting(name), about: name }));
   return (
     <div class="side-form">
-      <Select label="Words that may be missing" value={side.strategy ?? ''} onChange={now => put({ strategy: now })} hint={side.strategy ? STRATEGY_HINTS[side.strategy as 'any'] : undefined} error={wrong('matchingStrategy')}
-        options={[{ value: '', title: `As it is: ${String(settings['matchingStrategy'] ?? 'last')}` }, { value: 'last', title: 'Last ones' }, { value: 'frequency', title: 'Frequent ones' }, { value: 'all', title: 'None' }, { value: 'any', title: 'Any, by a score of all words' }]} />
-      {embedders.length > 0 && <Select label="Meaning" value={side.embedder ?? ''} options={[{ value: '', title: 'Words alone' }, ...embedders.map(value => ({ value, title: value }))]} onChange={now => put({ embedder: now, ratio: now ? side.ratio ?? 0.5 : undefined })} />}
-      {side.embedder && <Slider label="Words or meaning" value={side.ratio ?? 0.5} step={0.05} show={now => `${Math.round(now * 100)} % meaning`} low="words" high="meaning" onInput={ratio => put({ ratio })} />}
+      <Select label="Matching strategy" value={side.strategy ?? ''} onChange={now => put({ strategy: now })} hint={side.strategy ? STRATEGY_HINTS[side.strategy as 'any'] : undefined} error={wrong('matchingStrategy')}
+        options={[{ value: '', title: `Current: ${String(settings['matchingStrategy'] ?? 'last')}` }, { value: 'last', title: 'Last words optional' }, { value: 'frequency', title: 'Frequent words optional' }, { value: 'all', title: 'All words required' }, { value: 'any', title: 'Any word, ranked by BM25' }]} />
+      {embedders.length > 0 && <Select label="Embedder" value={side.embedder ?? ''} options={[{ value: '', title: 'None: words alone' }, ...embedders.map(value => ({ value, title: value }))]} onChange={now => put({ embedder: now, ratio: now ? side.ratio ?? 0.5 : undefined })} />}
+      {side.embedder && <Slider label="Semantic ratio" value={side.ratio ?? 0.5} step={0.05} show={now => `${Math.round(now * 100)} % meaning`} low="words" high="meaning" onInput={ratio => put({ ratio })} />}
       <Part title="Boosts" isChanged={side.boosts !== undefined} onReset={() => put({ boosts: undefined })}>
         <div class="row">
           {boosts.map((one, place) => <Chip key={place} label={sayBoost(one)} onRemove={() => put({ boosts: boosts.filter((_, at) => at !== place) })}><button type="button" class="plain" onClick={() => setBoost({ at: place })}>{sayBoost(one)}</button></Chip>)}
           <Button size="s" icon="plus" onClick={() => setBoost({ at: null })}>Add a boost</Button>
         </div>
       </Part>
-      <Part title="Weights of fields" isChanged={has('searchableAttributesWeights')} onReset={() => set('searchableAttributesWeights', undefined)}>
+      <Part title="Field weights" isChanged={has('searchableAttributesWeights')} onReset={() => set('searchableAttributesWeights', undefined)}>
         {(side.strategy ?? settings['matchingStrategy']) === 'any'
-          ? <SettingControl index={index} name="searchableAttributesWeights" label="Weights of fields" value={valueOf('searchableAttributesWeights')} settings={{ ...settings, ...side.settings }} error={wrong('searchableAttributesWeights')} onChange={value => set('searchableAttributesWeights', value)} />
-          : <p class="hint">Weights count with any words only. <button type="button" class="plain link" onClick={() => put({ strategy: 'any' })}>Use any words</button></p>}
+          ? <SettingControl index={index} name="searchableAttributesWeights" label="Field weights" value={valueOf('searchableAttributesWeights')} settings={{ ...settings, ...side.settings }} error={wrong('searchableAttributesWeights')} onChange={value => set('searchableAttributesWeights', value)} />
+          : <p class="hint">Weights apply to the strategy “any” only. <button type="button" class="plain link" onClick={() => put({ strategy: 'any' })}>Use it</button></p>}
       </Part>
       <Part title="Word forms" isChanged={has('wordForms')} onReset={() => set('wordForms', undefined)}>
-        <Segments label="Word forms" value={forms['enabled'] === true ? 'on' : forms['enabled'] === false ? 'off' : 'any'} options={[{ id: 'any', title: 'With any words' }, { id: 'on', title: 'Always' }, { id: 'off', title: 'Never' }]}
+        <Segments label="Word forms" value={forms['enabled'] === true ? 'on' : forms['enabled'] === false ? 'off' : 'any'} options={[{ id: 'any', title: 'Strategy “any”' }, { id: 'on', title: 'Always' }, { id: 'off', title: 'Never' }]}
           onChange={now => set('wordForms', { ...forms, enabled: now === 'any' ? null : now === 'on' })} />
       </Part>
       <Part title="Synonyms" isChanged={has('synonyms')} onReset={() => set('synonyms', undefined)}><Pairs before={pairsOf(settings.synonyms)} now={pairsOf(valueOf('synonyms'))} onChange={now => set('synonyms', now)} error={wrong('synonyms')} /></Part>
@@ -52,7 +52,7 @@ export function SideForm({ index, side, settings, onChange, error }: { index: st
             : <SettingControl index={index} name={name} label={titleOfSetting(name)} value={valueOf(name)} settings={{ ...settings, ...side.settings }} error={wrong(name)} onChange={value => set(name, value)} />}
         </Part>
       ))}
-      <Combobox key={others.length} label="Try another setting" value="" options={offered} placeholder="Typos, order of hits, stop words …" onChange={name => { if (offered.some(one => one.value === name)) set(name, (settings[name] ?? null) as Json); }} />
+      <Combobox key={others.length} label="Try another setting" value="" options={offered} placeholder="Typo tolerance, ranking rules, stop words …" onChange={name => { if (offered.some(one => one.value === name)) set(name, (settings[name] ?? null) as Json); }} />
       {error && !error.name && <p class="wrong" role="alert">{error.text}</p>}
       {boost && <BoostDialog rule={boost.at === null ? null : boosts[boost.at] as JsonObject} onClose={() => setBoost(null)} onDone={made => put({ boosts: boost.at === null ? [...boosts, made] : boosts.map((one, place) => place === boost.at ? made : one) })} />}
     </div>
@@ -62,7 +62,7 @@ export function SideForm({ index, side, settings, onChange, error }: { index: st
 function Part({ title, isChanged, onReset, cost, children }: { title: string; isChanged: boolean; onReset: () => void; cost?: string; children: preact.ComponentChildren }) {
   return (
     <fieldset class="part">
-      <legend>{title}{isChanged && <IconButton size="s" icon="undo" label={`${title} as the index has it`} onClick={onReset} />}{cost && !cost.startsWith('none') && <Badge tone="warn">{cost}</Badge>}</legend>
+      <legend>{title}{isChanged && <IconButton size="s" icon="undo" label={`Reset: ${title}`} onClick={onReset} />}{cost && !cost.startsWith('none') && <Badge tone="warn">{cost}</Badge>}</legend>
       {children}
     </fieldset>
   );

@@ -35,7 +35,7 @@ function Compare() {
   useEffect(() => { void loadMeta(); }, []);
   return (
     <>
-      <PageHead title="Compare" about="An experiment: one query in two ways. Settings are tried on a clone, and the index stays as it is until you apply them."
+      <PageHead title="Compare" about="Run the same query with two configurations. Settings are tried on a clone; the index does not change until you apply them."
         actions={<Button icon="compare" onClick={() => setParams({ a: param('b') || FIRST, b: param('a') || '{}' })}>Swap sides</Button>} />
       {state === 'loading' || loaded !== index ? <Loading lines={8} /> : <Experiment key={index} index={index} settings={settings} primaryKey={primaryKey} />}
     </>
@@ -43,7 +43,7 @@ function Compare() {
 }
 
 function Experiment({ index, settings, primaryKey }: { index: string; settings: Settings; primaryKey: string | null }) {
-  const q = param('q'), [isOpen, setOpen] = useState([false, true]), [applied, setApplied] = useState<0 | 1 | null>(null);
+  const q = param('q'), [isOpen, setOpen] = useState([false, false]), [applied, setApplied] = useState<0 | 1 | null>(null);
   const sides: [Side, Side] = [sideOf(param('a')), sideOf(param('b') || FIRST)], put = (place: 0 | 1, side: Side) => setParams({ [PARAMS[place]]: textOf(side) || '{}' });
   const at = known.value.list.find(one => one.uid === index)?.updatedAt ?? '';
   const trials: [Trial, Trial] = [useTrial(index, at, settings, sides[0].settings), useTrial(index, at, settings, sides[1].settings)];
@@ -68,9 +68,9 @@ function Experiment({ index, settings, primaryKey }: { index: string; settings: 
           return (
             <section class="side card" key={place} aria-label={'Side ' + NAMES[place]}>
               <header>
-                <div class="row grow"><i class={'dot ' + (place ? 'b' : 'a')} aria-hidden="true" /><h2>{NAMES[place]}</h2>{said.length ? <span class="chips">{said.slice(0, 6).map(text => <Chip key={text} tone="accent">{text}</Chip>)}{said.length > 6 && <span class="muted">and {said.length - 6} more</span>}</span> : <span class="muted">as the index is</span>}</div>
+                <div class="row grow"><i class={'dot ' + (place ? 'b' : 'a')} aria-hidden="true" /><h2>{NAMES[place]}</h2>{said.length ? <span class="chips">{said.slice(0, 6).map(text => <Chip key={text} tone="accent">{text}</Chip>)}{said.length > 6 && <span class="muted">and {said.length - 6} more</span>}</span> : <span class="muted">current settings</span>}</div>
                 <div class="row">
-                  <IconButton icon="settings" label={isOpen[place] ? `Close what ${NAMES[place]} changes` : `Change ${NAMES[place]}`} aria-expanded={isOpen[place]} onClick={() => setOpen(isOpen.map((now, other) => other === place ? !now : now))} />
+                  <Button icon="settings" size="s" aria-expanded={isOpen[place]} onClick={() => setOpen(isOpen.map((now, other) => other === place ? !now : now))}>{isOpen[place] ? 'Close' : `Change ${NAMES[place]}`}</Button>
                   <Menu label={`More of ${NAMES[place]}`} items={[
                     ...presets(settings).map(([title, preset]) => ({ title, onPick: () => put(place, preset) })),
                     { title: 'Copy as parameters', icon: 'copy', onPick: async () => { if (await copy(JSON.stringify(parametersOf(side)))) toast({ tone: 'good', title: 'Copied' }); } },
@@ -79,9 +79,9 @@ function Experiment({ index, settings, primaryKey }: { index: string; settings: 
                 </div>
               </header>
               {isOpen[place] ? <SideForm index={index} side={side} settings={settings} onChange={now => put(place, now)} error={error} />
-                : <div class="side-rest">{refused !== undefined ? <Failure error={refused} /> : isOpen[1 - place] && <p class="muted">{said.length ? 'It searches as its title says.' : 'It searches as the index does.'} <button type="button" class="plain link" onClick={() => setOpen(isOpen.map((now, other) => other === place || now))}>Change {NAMES[place]}</button></p>}</div>}
+                : <div class="side-rest">{refused !== undefined ? <Failure error={refused} /> : isOpen[1 - place] && <p class="muted">{said.length ? 'Searches with the changes above.' : 'Searches with the current settings.'}</p>}</div>}
               <div class="side-found"><p class="muted side-about" role="status">{trial.busy ? 'Trying the settings on a clone …' : one?.answer ? `${plural(one.answer.totalHits ?? one.answer.estimatedTotalHits ?? 0, 'hit')} in ${one.answer.processingTimeMs} ms` : ''}{trial.uid !== index && !trial.busy && ' · on a clone'}</p>
-              {one?.answer?.hits.length === 0 && <Empty title={q ? `Nothing is found for “${q}”.` : 'No document is found.'} />}
+              {one?.answer?.hits.length === 0 && <Empty title={q ? `No results for “${q}”` : 'No results'} />}
               {!one && found.error === undefined && <Loading lines={5} />}
               <ol class="side-hits">{one?.answer?.hits.map((hit, rank) => <SideHit key={idOf(hit) || rank} hit={hit} rank={rank} id={idOf(hit)} primaryKey={primaryKey} order={texts(settings.searchableAttributes)} other={ids[1 - place]?.indexOf(idOf(hit)) ?? -1} grade={gradeIn(judgedOf(judged, q), idOf(hit))} onGrade={grade => judge(idOf(hit), grade)} q={q} index={index} />)}</ol></div>
             </section>
@@ -97,7 +97,7 @@ function Experiment({ index, settings, primaryKey }: { index: string; settings: 
 
 function presets(settings: Settings): [string, Side][] {
   const embedder = Object.keys(settings.embedders ?? {})[0];
-  return [['As the index is', NONE], ['All words', { strategy: 'all', settings: {} }], ['Any words, for questions', { strategy: 'any', settings: {} }], ['Frequent words optional', { strategy: 'frequency', settings: {} }],
+  return [['Current settings', NONE], ['All words', { strategy: 'all', settings: {} }], ['Any word, for questions', { strategy: 'any', settings: {} }], ['Frequent words optional', { strategy: 'frequency', settings: {} }],
     ...(embedder ? [['Words and meaning', { embedder, ratio: 0.5, settings: {} }], ['Meaning alone', { embedder, ratio: 1, settings: {} }]] as [string, Side][] : [])];
 }
 
@@ -112,8 +112,8 @@ function SideHit({ hit, rank, id, primaryKey, order, other, grade, onGrade, q, i
       {moved && <Badge tone={moved.tone}><span aria-hidden="true">{moved.text}</span><span class="unseen">{moved.say}</span></Badge>}
       {grade !== undefined && <Badge tone={grade > 0 ? 'good' : 'bad'}>{grade > 0 ? <><span class="unseen">grade </span>{grade}</> : 'not relevant'}</Badge>}
       {id && <span class="thumbs">
-        <IconButton size="s" icon="thumbUp" label={`Good for “${q}”: ${text.slice(0, 60)}`} aria-pressed={(grade ?? 0) > 0} onClick={() => onGrade((grade ?? 0) > 0 ? null : 1)} />
-        <IconButton size="s" icon="thumbDown" label={`Not for “${q}”: ${text.slice(0, 60)}`} aria-pressed={grade === 0} onClick={() => onGrade(grade === 0 ? null : 0)} />
+        <IconButton size="s" icon="thumbUp" label={`Relevant to “${q}”: ${text.slice(0, 60)}`} aria-pressed={(grade ?? 0) > 0} onClick={() => onGrade((grade ?? 0) > 0 ? null : 1)} />
+        <IconButton size="s" icon="thumbDown" label={`Not relevant to “${q}”: ${text.slice(0, 60)}`} aria-pressed={grade === 0} onClick={() => onGrade(grade === 0 ? null : 0)} />
         {q && <Link class="button quiet small only-icon" href={hrefOf({ index, ...pin })} onGo={() => go(pin)}><span class="unseen">Pin {text.slice(0, 60)} by a rule</span><Icon name="pin" /></Link>}
       </span>}
     </li>
@@ -134,11 +134,11 @@ function Apply({ index, side, name, settings, onClose, onDone }: { index: string
     setBusy(false);
   };
   return (
-    <Dialog title={`Apply ${name} to ${index}`} size="l" onClose={onClose} actions={<><Button onClick={onClose}>Cancel</Button><Button kind="primary" busy={busy} off={!names.length && 'The index has these settings.'} onClick={run}>Apply {plural(names.length, 'change')}</Button></>}>
+    <Dialog title={`Apply ${name} to ${index}`} size="l" onClose={onClose} actions={<><Button onClick={onClose}>Cancel</Button><Button kind="primary" busy={busy} off={!names.length && 'The index has these settings already.'} onClick={run}>Apply {plural(names.length, 'change')}</Button></>}>
       {error !== undefined && <Failure error={error} />}
-      <p>Cost: <span class={cost.isFree ? 'good-text' : 'warn-text'}>{cost.text}</span>. It can be undone.</p>
+      <p>Cost: <span class={cost.isFree ? 'good-text' : 'warn-text'}>{cost.text}</span>. You can undo it.</p>
       {names.map(one => <Difference key={one} name={one} before={settings[one]} after={wanted[one]} />)}
-      {side.embedder && <p class="note">The share of meaning is said by each search, so it is not applied: <code>{JSON.stringify({ hybrid: parametersOf(side).hybrid })}</code></p>}
+      {side.embedder && <p class="note">The semantic ratio is a parameter of each search, not a setting. Send it with your searches: <code>{JSON.stringify({ hybrid: parametersOf(side).hybrid })}</code></p>}
     </Dialog>
   );
 }

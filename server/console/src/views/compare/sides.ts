@@ -43,11 +43,11 @@ export function appliedOf(side: Side, before: Settings): Settings {
   if (side.boosts) made.rankingRules = withBoosts((made.rankingRules ?? before.rankingRules ?? []) as Json[], side.boosts);
   return made;
 }
-const STRATEGIES: Record<string, string> = { last: 'last words optional', frequency: 'frequent words optional', all: 'all words', any: 'any words' };
+const STRATEGIES: Record<string, string> = { last: 'last words optional', frequency: 'frequent words optional', all: 'all words', any: 'any word' };
 export function sayOf(side: Side): string[] {
   const { strategy, embedder, ratio = 0.5, boosts, settings } = side, said: string[] = [];
   if (strategy) said.push(Object.hasOwn(STRATEGIES, strategy) ? STRATEGIES[strategy] ?? strategy : strategy);
-  if (embedder) said.push(ratio >= 1 ? 'meaning alone' : ratio <= 0 ? 'words alone' : `${Math.round(ratio * 100)} % meaning`);
+  if (embedder) said.push(ratio >= 1 ? 'vectors alone' : ratio <= 0 ? 'words alone' : `${Math.round(ratio * 100)} % vectors`);
   if (boosts) said.push(...(boosts.length ? boosts.map(sayBoost) : ['no boosts']));
   for (const [name, value] of Object.entries(settings)) {
     if (name === 'searchableAttributesWeights' && isObject(value)) said.push(...Object.entries(value).slice(0, 4).map(([field, weight]) => `${field} × ${String(weight)}`));

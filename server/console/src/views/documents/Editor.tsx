@@ -29,7 +29,7 @@ export async function remove(index: string, id: string): Promise<boolean> {
   const before = await rawDocument(index, id);
   const task: Task | null = await writeAndWait('DELETE', route('indexes', index, 'documents', id), { title: `Delete ${id}`, done: `${id} is deleted`, undo: () => put(index, `Bring ${id} back`, before) });
   const isGone = task?.details?.['deletedDocuments'] !== 0;
-  if (!isGone) toast({ tone: 'warn', title: `${id} was not there any more.`, task: task?.uid });
+  if (!isGone) toast({ tone: 'warn', title: `${id} did not exist any more`, task: task?.uid });
   return isGone;
 }
 
@@ -37,9 +37,9 @@ export async function remove(index: string, id: string): Promise<boolean> {
 export function unreachable(document: JsonObject, primaryKey: string | null): string | null {
   if (primaryKey === null) return 'The index has no primary key yet.';
   const id = Object.hasOwn(document, primaryKey) ? document[primaryKey] : undefined;
-  if (id === undefined) return `The document comes without its id, “${primaryKey}”: displayedAttributes hides it.`;
-  if (typeof id === 'number' && !Number.isSafeInteger(id)) return 'This id is a number with more digits than browsers read: use the command line.';
-  return typeof id === 'string' || typeof id === 'number' ? null : 'This id is neither a text nor a number.';
+  if (id === undefined) return `The answer lacks the id “${primaryKey}”: displayedAttributes hides it.`;
+  if (typeof id === 'number' && !Number.isSafeInteger(id)) return 'This id has more digits than a browser can read: use the command line.';
+  return typeof id === 'string' || typeof id === 'number' ? null : 'This id is neither a string nor a number.';
 }
 
 export function Editor({ index, id }: { index: string; id: string }) {
@@ -48,7 +48,7 @@ export function Editor({ index, id }: { index: string; id: string }) {
   const before = found.data ?? '', now = text ?? before, { value, fault } = parseJson(now), isChanged = text !== null && text !== before;
   const { primaryKey } = about.value, newId = primaryKey && value && typeof value === 'object' && !Array.isArray(value) ? value[primaryKey] : undefined;
   const close = async () => {
-    if (isChanged && !await confirm({ title: 'Leave your changes?', text: 'They are not saved.', action: 'Leave them', danger: true })) return;
+    if (isChanged && !await confirm({ title: 'Discard your changes?', text: 'They are not saved.', action: 'Discard them', danger: true })) return;
     setParams({ doc: null });
   };
   const run = async (what: string, work: () => Promise<unknown>) => {
@@ -69,12 +69,12 @@ export function Editor({ index, id }: { index: string; id: string }) {
   });
   return (
     <Drawer title={<>Document <span dir="auto">{id}</span></>} class="documents-editor" onClose={close} actions={<>
-      <Button kind="quiet" icon="trash" busy={busy === 'delete'} off={found.data === undefined && 'The document is not there.'} onClick={() => run('delete', () => remove(index, id))}>Delete</Button>
-      <Button kind="primary" busy={busy === 'save'} off={fault ? `Line ${fault.line} is wrong.` : !isChanged && 'Nothing is changed.'} onClick={save}>Save</Button>
+      <Button kind="quiet" icon="trash" busy={busy === 'delete'} off={found.data === undefined && 'The document does not exist.'} onClick={() => run('delete', () => remove(index, id))}>Delete</Button>
+      <Button kind="primary" busy={busy === 'save'} off={fault ? `Line ${fault.line} is wrong.` : !isChanged && 'There are no changes.'} onClick={save}>Save</Button>
     </>}>
       <Loaded of={found} lines={10}>
         {() => <JsonEditor label="The document" text={now} onInput={setText} rows={Math.max(8, Math.min(32, now.split('\n').length + 1))} error={error}
-          hint={newId !== undefined && String(newId) !== id ? 'Its id is another one: saving makes another document, and this one stays.' : undefined} />}
+          hint={newId !== undefined && String(newId) !== id ? 'The id has changed: saving creates another document and keeps this one.' : undefined} />}
       </Loaded>
     </Drawer>
   );
@@ -102,11 +102,11 @@ export function Add({ index, onClose, onSource }: { index: string; onClose: () =
   return (
     <Dialog title="Add documents" size="l" onClose={onClose} actions={<>
       <Button onClick={onClose}>Cancel</Button>
-      {way === 'json' ? <Button kind="primary" busy={busy} off={fault ? `Line ${fault.line} is wrong.` : null} onClick={add}>Add</Button> : <Button kind="primary" off={!pasted.trim() && 'Paste something first.'} onClick={preview}>Look at it</Button>}
+      {way === 'json' ? <Button kind="primary" busy={busy} off={fault ? `Line ${fault.line} is wrong.` : null} onClick={add}>Add</Button> : <Button kind="primary" off={!pasted.trim() && 'Paste something first.'} onClick={preview}>Preview</Button>}
     </>}>
-      <Segments label="What is added" value={way} onChange={setWay} options={[{ id: 'json', title: 'JSON' }, { id: 'lines', title: 'Lines or CSV' }]} />
-      {way === 'json' ? <JsonEditor label="A document, or a list of them" text={text} onInput={now => { setText(now); setError(null); }} rows={14} error={error} />
-        : <TextArea label="CSV with a header, or a document a line" mono rows={14} value={pasted} onInput={setPasted} placeholder={'id,title,price:number\n1,Trail runner,89.90'} />}
+      <Segments label="Format" value={way} onChange={setWay} options={[{ id: 'json', title: 'JSON' }, { id: 'lines', title: 'CSV or NDJSON' }]} />
+      {way === 'json' ? <JsonEditor label="A document or a list of documents" text={text} onInput={now => { setText(now); setError(null); }} rows={14} error={error} />
+        : <TextArea label="CSV with a header, or NDJSON" mono rows={14} value={pasted} onInput={setPasted} placeholder={'id,title,price:number\n1,Trail runner,89.90'} />}
     </Dialog>
   );
 }

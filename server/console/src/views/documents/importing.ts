@@ -91,7 +91,7 @@ export async function beginningOf(source: Source): Promise<Beginning> {
     const splitter = rows(source.delimiter), all = splitter.push(text);
     if (isWhole) all.push(...splitter.end());
     const [header, ...rest] = all, names = header?.cells ?? [];
-    const faults = rest.filter(one => one.cells.length !== names.length).map(one => ({ line: one.line, message: `It has ${one.cells.length} cells, and the header ${names.length}.` }));
+    const faults = rest.filter(one => one.cells.length !== names.length).map(one => ({ line: one.line, message: `This row has ${plural(one.cells.length, 'cell')}, the header has ${names.length}.` }));
     return { header: names, rows: rest.filter(one => one.cells.length === names.length).slice(0, BEGINNING_ROWS).map(one => one.cells), documents: [], faults, isWhole: isWhole && rest.length <= BEGINNING_ROWS };
   }
   const splitter = source.format === 'json' ? elements() : lines(), all = splitter.push(text);
@@ -106,7 +106,7 @@ export async function beginningOf(source: Source): Promise<Beginning> {
 
 function objectOf(text: string): { object: JsonObject; fault?: undefined } | { object?: undefined; fault: string } {
   const { value, fault } = parseJson(text);
-  if (fault) return { fault: fault.line > 1 ? `In its line ${fault.line}: ${fault.message}` : fault.message };
+  if (fault) return { fault: fault.line > 1 ? `Line ${fault.line} of the document: ${fault.message}` : fault.message };
   return value && typeof value === 'object' && !Array.isArray(value) ? { object: value } : { fault: 'A document is an object: { … }.' };
 }
 
@@ -119,7 +119,7 @@ async function* documentsOf(source: Source, choice: Choice, refuse: (one: Refusa
   const idOf = (document: JsonObject, line: number): boolean => {
     if (!choice.id || choice.numbered || isId(Object.hasOwn(document, choice.id) ? document[choice.id] : undefined)) return true;
     const value: Json | undefined = document[choice.id];
-    refuse({ line, message: value === undefined ? `It has no “${choice.id}”, which is the id.` : `“${String(value).slice(0, 60)}” is no id. ${ID_RULE}` });
+    refuse({ line, message: value === undefined ? `The id “${choice.id}” is missing.` : `“${String(value).slice(0, 60)}” is not a valid id. ${ID_RULE}` });
     return false;
   };
   const withNumber = (text: string) => choice.numbered ? '{' + JSON.stringify(choice.id) + ':' + ++count + (text === '{}' ? '}' : ',' + text.slice(1)) : text;

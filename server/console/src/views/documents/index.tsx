@@ -1,6 +1,6 @@
 import './documents.css';
 import { signal } from '@preact/signals';
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { atControls, get, isAborted, post, route } from '../../api/client';
 import { useResource } from '../../api/resource';
 import { write } from '../../api/tasks';
@@ -11,7 +11,7 @@ import { count, plural } from '../../lib/text';
 import { go, param, setParams } from '../../state/address';
 import { about, uid } from '../../state/indexes';
 import { toast } from '../../state/toasts';
-import { Button, confirm, Failure, IconButton, Loaded, Menu, PageHead, Table, TextField, type Column } from '../../ui';
+import { Button, confirm, Failure, IconButton, Loaded, Menu, PageHead, Table, TextField, useFollowed, type Column } from '../../ui';
 import type { View } from '../types';
 import { Add, Editor, remove, unreachable } from './Editor';
 import { PreviewDialog, Progress } from './Import';
@@ -29,7 +29,7 @@ function Documents() {
   const isEmpty = all?.total === 0 && !filter && !wrong.filter;
   return (
     <>
-      <PageHead title="Documents" about={all?.total === undefined ? undefined : plural(all.total, 'document') + (filter ? ' with this filter' : '')} actions={<>
+      <PageHead title="Documents" about={all?.total === undefined ? undefined : plural(all.total, 'document') + (filter ? ' match the filter' : '')} actions={<>
         <Button kind="primary" icon="plus" onClick={() => { isAdding.value = true; }}>Add</Button>
         <More index={index} filter={filter} total={all?.total ?? 0} />
       </>} />
@@ -37,13 +37,13 @@ function Documents() {
         <Drop onFile={take} isLarge={isEmpty} />
         <Progress />
         {!isEmpty && <Filter error={wrong.filter} />}
-        <Loaded of={{ ...found, error: wrong.rest }} isEmpty={all => all.results.length === 0} empty={isEmpty ? null : <p class="muted" role="status">No document is here{filter ? ' with this filter' : ''}.</p>}>
+        <Loaded of={{ ...found, error: wrong.rest }} isEmpty={all => all.results.length === 0} empty={isEmpty ? null : <p class="muted" role="status">{filter ? 'No document matches this filter.' : 'There are no documents on this page.'}</p>}>
           {all => <>
             <Rows index={index} all={all.results} onFailed={() => found.reload()} />
             <div class="row spread">
               <span class="muted">{count(offset + 1)} to {count(offset + all.results.length)} of {count(all.total ?? 0)}</span>
-              <span class="row"><Button icon="left" off={offset === 0 && 'This is the beginning.'} onClick={() => setParams({ offset: offset > PAGE ? String(offset - PAGE) : null })}>Before</Button>
-                <Button off={offset + PAGE >= (all.total ?? 0) && 'This is the end.'} onClick={() => setParams({ offset: String(offset + PAGE) })}>Next</Button></span>
+              <span class="row"><Button icon="left" off={offset === 0 && 'This is the first page.'} onClick={() => setParams({ offset: offset > PAGE ? String(offset - PAGE) : null })}>Previous</Button>
+                <Button off={offset + PAGE >= (all.total ?? 0) && 'This is the last page.'} onClick={() => setParams({ offset: String(offset + PAGE) })}>Next</Button></span>
             </div>
           </>}
         </Loaded>
@@ -57,7 +57,7 @@ function Documents() {
 
 /** What is pasted outside of a field is looked at as a file is. */
 function usePaste(take: (blob: Blob, name: string) => unknown) {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onPaste = (event: ClipboardEvent) => {
       if (takesText(document.activeElement as HTMLElement | null) || document.querySelector('dialog[open]')) return;
       const file = event.clipboardData?.files[0], text = event.clipboardData?.getData('text/plain');
@@ -72,7 +72,7 @@ function usePaste(take: (blob: Blob, name: string) => unknown) {
 function Drop({ onFile, isLarge }: { onFile: (file: File, name: string) => unknown; isLarge: boolean }) {
   const [isOver, setOver] = useState(false);
   const take = (file: File | null | undefined) => { if (file) void onFile(file, file.name); };
-  useEffect(() => {
+  useLayoutEffect(() => {
     // A file that misses the place does not take the page away.
     const over = (event: DragEvent) => { if (event.dataTransfer?.types.includes('Files')) { event.preventDefault(); setOver(true); } };
     const leave = (event: DragEvent) => { if (!event.relatedTarget) setOver(false); };
@@ -85,21 +85,20 @@ function Drop({ onFile, isLarge }: { onFile: (file: File, name: string) => unkno
   return (
     <div class={'documents-drop' + (isOver ? ' over' : '') + (isLarge ? ' empty-drop' : '')}>
       <span>{isLarge && <><strong>There are no documents here yet.</strong><br /></>}Drop or paste a file here, or <input id="documents-file" type="file" accept=".json,.ndjson,.jsonl,.csv,.tsv,.gz" onChange={event => { take(event.currentTarget.files?.[0]); event.currentTarget.value = ''; }} /><label for="documents-file">choose one</label>.</span>
-      <small>JSON, a document a line, CSV or TSV, packed with gzip or not</small>
+      <small>JSON, NDJSON, CSV or TSV, also compressed with gzip</small>
     </div>
   );
 }
 
 function Filter({ error }: { error: string | undefined }) {
-  const { settings } = about.value, now = param('filter'), [text, setText] = useState(now), [seen, setSeen] = useState(now);
-  if (seen !== now) { setSeen(now); setText(now); }
+  const { settings } = about.value, now = param('filter'), [text, setText] = useFollowed(now);
   const names = (settings.filterableAttributes ?? []).filter((one): one is string => typeof one === 'string' && one !== '*');
   const field = names[0] ?? (settings.filterableAttributes?.length ? about.value.fields[0] : undefined);
   const apply = () => setParams({ filter: text.trim() || null, offset: null });
   return (
     <div class="documents-filter">
       <TextField label="Filter" hideLabel isSearch mono value={text} onInput={setText} onEnter={apply} error={error} placeholder={field ? `Filter: ${field} EXISTS` : 'Filter'}
-        hint={field || about.value.state === 'loading' ? undefined : 'No field is filterable yet: Settings has filterableAttributes.'} />
+        hint={field || about.value.state === 'loading' ? undefined : 'No field is filterable yet. Add some in the settings.'} />
       <Button icon="filter" off={text.trim() === now && 'It is applied.'} onClick={apply}>Apply</Button>
       {now && <IconButton icon="close" label="Remove the filter" onClick={() => setParams({ filter: null, offset: null })} />}
     </div>
@@ -130,7 +129,7 @@ function Rows({ index, all, onFailed }: { index: string; all: readonly JsonObjec
     }
   };
   const columns: Column<JsonObject>[] = [
-    { id: 'id', title: primaryKey ?? 'Document', cell: one => <><span class={title ? 'documents-cell' : ''} dir="auto">{title && Object.hasOwn(one, title) ? short(asText(one[title])) : idOf(one) || 'Document'}</span>{title && <span class="documents-id">{idOf(one)}</span>}</> },
+    { id: 'id', title: title ?? primaryKey ?? 'Document', cell: one => <><span class={title ? 'documents-cell' : ''} dir="auto">{title && Object.hasOwn(one, title) ? short(asText(one[title])) : idOf(one) || 'Document'}</span>{title && <span class="documents-id">{idOf(one)}</span>}</> },
     ...shown.map(name => ({ id: 'field ' + name, title: name, cell: (one: JsonObject) => <span class="documents-cell" dir="auto">{Object.hasOwn(one, name) ? short(asText(one[name])) : ''}</span> })),
     { id: 'delete', title: 'Delete', hideTitle: true, cell: one => { const why = unreachable(one, primaryKey); return <IconButton size="s" icon="trash" busy={busy === idOf(one) && busy !== ''} off={why} label={why ?? `Delete ${idOf(one)}`} onClick={() => take(one)} />; } },
   ];
@@ -142,12 +141,12 @@ function More({ index, filter, total }: { index: string; filter: string; total: 
     if (!await confirm({ title, text, action: 'Delete them', danger: true, type })) return;
     await work().catch(error => { toast({ tone: 'bad', title: 'Nothing was deleted', text: error instanceof Error ? error.message : String(error) }); });
   };
-  return <Menu label="More to do with documents" items={[
-    Boolean(filter) && { title: 'Delete those of the filter …', icon: 'trash', danger: true, off: total === 0 && 'The filter finds none.', onPick: () => run(`Delete ${plural(total, 'document')}?`, 'Those that the filter finds when the deletion runs are gone.', undefined,
-      () => write('POST', route('indexes', index, 'documents', 'delete'), { title: 'Delete the documents of a filter', done: 'The documents of the filter are deleted' }, { body: { filter } })) },
+  return <Menu label="More actions for documents" items={[
+    Boolean(filter) && { title: 'Delete matching documents …', icon: 'trash', danger: true, off: total === 0 && 'No document matches.', onPick: () => run(`Delete ${plural(total, 'document')}?`, 'Deletes every document that matches the filter when the task runs.', undefined,
+      () => write('POST', route('indexes', index, 'documents', 'delete'), { title: 'Delete matching documents', done: 'The matching documents are deleted' }, { body: { filter } })) },
     { title: 'Delete all documents …', icon: 'trash', danger: true, off: total === 0 && !filter && 'There are none.', onPick: async () => {
       const all = (await get<{ numberOfDocuments: number }>(route('indexes', index, 'stats')).catch(() => null))?.numberOfDocuments ?? total;
-      await run(`Delete all ${plural(all, 'document')} of ${index}?`, 'The settings stay.', index, () => write('DELETE', route('indexes', index, 'documents'), { title: `Delete all documents of ${index}`, done: `All documents of ${index} are deleted` }));
+      await run(`Delete all ${plural(all, 'document')} of ${index}?`, 'The settings are kept.', index, () => write('DELETE', route('indexes', index, 'documents'), { title: `Delete all documents of ${index}`, done: `All documents of ${index} are deleted` }));
     } },
   ]} />;
 }

@@ -32,18 +32,18 @@ function Indexes() {
   const shown = best(list, typed, one => one.uid);
   return (
     <>
-      <PageHead title="Indexes" about={state === 'ready' && found.data?.stats ? `${plural(total, 'index')}, ${bytes(found.data.stats.databaseSize)} in all.` : 'What can be searched on this server.'} actions={<Button kind="primary" icon="plus" onClick={create}>Create an index</Button>} />
+      <PageHead title="Indexes" about={state === 'ready' && found.data?.stats ? `${plural(total, 'index')}, ${bytes(found.data.stats.databaseSize)} in total` : 'Everything that can be searched on this server.'} actions={<Button kind="primary" icon="plus" onClick={create}>Create an index</Button>} />
       <div class="stack">
         {state === 'loading' && <Loading lines={6} />}
         {state === 'refused' && <Failure error={error} onRetry={loadIndexes} />}
         {found.error !== undefined && <Failure error={found.error} onRetry={found.reload} />}
         {list.length >= FIND_FROM && <TextField label="Find an index" hideLabel type="search" isSearch placeholder="Find an index" value={typed} onInput={now => setParams({ find: now })} />}
         {state === 'ready' && list.length === 0 && <Empty icon="indexes" title="There is no index yet." actions={<Button kind="primary" onClick={() => go({ view: 'search' })}>Load the first documents</Button>} />}
-        {list.length > 0 && shown.length === 0 && <p class="muted" role="status">No index is called like that.</p>}
+        {list.length > 0 && shown.length === 0 && <p class="muted" role="status">No index matches.</p>}
         <div class="indexes-grid">{shown.map(one => (
           <One key={one.uid} info={one} stats={found.data?.stats?.indexes[one.uid]} writes={found.data?.writes ? found.data.writes[one.uid] ?? new Array<number>(HOURS).fill(0) : null} aliases={aliases.filter(alias => alias.indexUid === one.uid).map(alias => alias.alias)} />
         ))}</div>
-        {total > list.length && <p class="muted">These are the first {count(list.length)} of {count(total)}.</p>}
+        {total > list.length && <p class="muted">Showing the first {count(list.length)} of {count(total)} indexes.</p>}
       </div>
       {param('sheet') && <Sheet key={param('sheet')} uid={param('sheet')} />}
     </>
@@ -57,16 +57,16 @@ function One({ info, stats, writes, aliases }: { info: IndexInfo; stats: FullSta
     <section class="card indexes-card" aria-label={uid}>
       <header>
         <h2 dir="auto"><button type="button" class="indexes-open" onClick={open}>{uid}</button></h2>
-        <div class="row">{stats?.isIndexing && <Badge tone="info">writing</Badge>}{isDamaged && <Badge tone="bad">damaged</Badge>}{uid === currentUid.value && <Badge tone="accent">open</Badge>}<MenuOf uid={uid} onSheet={open} /></div>
+        <div class="row">{stats?.isIndexing && <Badge tone="info">writing</Badge>}{isDamaged && <Badge tone="bad">damaged</Badge>}{uid === currentUid.value && <Badge tone="accent">current</Badge>}<MenuOf uid={uid} onSheet={open} /></div>
       </header>
       <dl class="indexes-numbers">
         <div><dt>Documents</dt><dd>{stats ? compact(stats.numberOfDocuments) : '–'}{stats && stats.numberOfDocuments >= 10_000 && <small>{count(stats.numberOfDocuments)}</small>}</dd></div>
-        <div><dt>Size</dt><dd>{stats?.indexSize !== undefined ? bytes(stats.indexSize) : stats?.rawDocumentDbSize !== undefined ? bytes(stats.rawDocumentDbSize) : '–'}<small>{stats && (stats.indexSize === undefined ? 'its documents alone' : 'all of it')}</small></dd></div>
+        <div><dt>Size</dt><dd>{stats?.indexSize !== undefined ? bytes(stats.indexSize) : stats?.rawDocumentDbSize !== undefined ? bytes(stats.rawDocumentDbSize) : '–'}<small>{stats && (stats.indexSize === undefined ? 'documents only' : 'total')}</small></dd></div>
       </dl>
       <div class="indexes-aliases">{aliases.map(one => <Chip key={one} tone="accent">{one}</Chip>)}</div>
       <div class="indexes-spark">
         {writes && <Sparkline label={`Writes to ${uid} in the last ${HOURS} hours`} values={writes} show={value => plural(value, 'write')} height={28} />}
-        <small><span title={when(updatedAt)}>Last write {ago(updatedAt)}</span><span>{writes && (all ? plural(all, 'write') : 'none') + ` in ${HOURS} h`}</span></small>
+        <small><span title={when(updatedAt)}>Last write {ago(updatedAt)}</span><span>{writes && (all ? plural(all, 'write') : 'no writes') + ` in ${HOURS} h`}</span></small>
       </div>
       <div class="row"><Button size="s" icon="search" onClick={() => { switchIndex(uid); go({ view: 'search' }); }}>Search</Button><Button size="s" icon="documents" onClick={() => { switchIndex(uid); go({ view: 'documents' }); }}>Documents</Button><Button size="s" kind="quiet" onClick={open} aria-label={`Details of ${uid}`}>Details</Button></div>
     </section>

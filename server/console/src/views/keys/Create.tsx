@@ -37,7 +37,7 @@ function Form({ onClose, onMade }: { onClose: () => void; onMade: (key: Key) => 
       setBusy(false);
     }
   };
-  const off = actions.size === 0 ? 'Choose what it may do first.' : choice === 'day' && !day ? 'Choose the day first.' : null;
+  const off = actions.size === 0 ? 'Choose a permission first.' : choice === 'day' && !day ? 'Choose the day first.' : null;
   return (
     <Dialog title="Create a key" size="l" onClose={onClose} actions={<><Button onClick={onClose}>Cancel</Button><Button kind="primary" busy={busy} off={off} onClick={create}>Create</Button></>}>
       <div class="keys-presets" role="radiogroup" aria-label="What it is for">{PRESETS.map(one => (
@@ -46,11 +46,11 @@ function Form({ onClose, onMade }: { onClose: () => void; onMade: (key: Key) => 
       ))}</div>
       <TextField label="Name" value={name} onInput={setName} error={wrong.name} placeholder="Which program it is for" />
       <Chips label="Indexes" values={indexes} onChange={setIndexes} free options={known.value.list.map(one => ({ value: one.uid }))} placeholder="all" error={wrong.indexes}
-        hint={indexes.length > 0 && global.length > 0 ? `${global.join(', ')} ${global.length === 1 ? 'reaches' : 'reach'} beyond indexes: leave this empty, or take ${global.length === 1 ? 'it' : 'them'} away.` : 'None is all of them. films* is each that begins so.'} />
+        hint={indexes.length > 0 && global.length > 0 ? `${global.join(', ')} ${global.length === 1 ? 'applies' : 'apply'} to the whole server: leave this empty, or remove ${global.length === 1 ? 'it' : 'them'}.` : 'Empty means all. films* matches every index that begins with films.'} />
       <div class="row"><Select label="It expires" value={choice as ''} options={EXPIRIES} onChange={setChoice} error={choice === 'day' ? null : wrong.expiry} />
         {choice === 'day' && <TextField label="Day" type="date" value={day} onInput={setDay} min={new Date().toISOString().slice(0, 10)} error={wrong.expiry} />}</div>
       <details open={preset === ''}>
-        <summary>Each right{actions.has('*') ? ': all' : `: ${actions.size}`}</summary>
+        <summary>Permissions{actions.has('*') ? ': all' : `: ${actions.size}`}</summary>
         <div class="keys-groups">{GROUPS.map(group => (
           <fieldset key={group.title}><legend>{group.title}</legend>{group.actions.map(([action, about]) => <Checkbox key={action} label={<span title={action}>{about}</span>} checked={actions.has('*') || actions.has(action)} onChange={now => set(action, now)} />)}</fieldset>
         ))}</div>
@@ -64,8 +64,8 @@ function Form({ onClose, onMade }: { onClose: () => void; onMade: (key: Key) => 
 function Once({ of, onClose }: { of: Key; onClose: () => void }) {
   const [element, setElement] = useState<Element | null>(null), path = of.actions.includes('search') || of.actions.includes('*') ? `/indexes/${of.indexes.find(one => !one.includes('*')) ?? known.value.list[0]?.uid ?? 'films'}/search` : '/health';
   return (
-    <Dialog title={`${of.name ?? 'The key'} is created`} onClose={onClose} actions={<Button kind="primary" onClick={onClose}>I have it</Button>}>
-      <p>Take it now: it is shown here once.</p>
+    <Dialog title={`${of.name ?? 'The key'} is created`} onClose={onClose} actions={<Button kind="primary" onClick={onClose}>Done</Button>}>
+      <p>Copy it now: it is shown only once.</p>
       <div class="keys-once"><code ref={setElement} data-key>{of.key}</code><CopyButton text={of.key} from={() => element} /></div>
       <CodeBlock label="Try it" code={`curl '${location.origin}${path}' -H 'Authorization: Bearer ${of.key}'`} />
     </Dialog>

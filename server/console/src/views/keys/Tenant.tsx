@@ -25,7 +25,7 @@ export function Tenant({ of, onClose }: { of: Key; onClose: () => void }) {
   const attempt = async () => {
     const pattern = rules[0]?.index ?? '', index = known.value.list.find(one => pattern === one.uid || pattern === '*' || pattern.endsWith('*') && one.uid.startsWith(pattern.slice(0, -1)))?.uid;
     setError(null);
-    if (!index) return setTried(`No index is called like ${pattern}.`);
+    if (!index) return setTried(`No index matches ${pattern}.`);
     try {
       const answer = await fetch(route('indexes', index, 'search'), { method: 'POST', headers: { 'Content-Type': 'application/json', Authorization: 'Bearer ' + token }, body: '{"q":""}' });
       if (!answer.ok) throw new Refused(answer.status, await answer.json().catch(() => ({})));
@@ -35,10 +35,10 @@ export function Tenant({ of, onClose }: { of: Key; onClose: () => void }) {
       setError(failure);
     }
   };
-  const off = !canSign() ? 'Browsers sign only on pages from HTTPS or this machine.' : rules.every(one => !one.index) ? 'Name an index first.' : choice === 'day' && !day ? 'Choose the day first.' : null;
+  const off = !canSign() ? 'Browsers sign tokens only over HTTPS or on this machine.' : rules.every(one => !one.index) ? 'Enter an index first.' : choice === 'day' && !day ? 'Choose the day first.' : null;
   return (
     <Dialog title="A tenant token" size="l" onClose={onClose} actions={<><Button onClick={onClose}>Close</Button><Button kind="primary" icon="keys" off={off} onClick={sign}>Sign</Button></>}>
-      <p class="muted">It searches as {of.name ?? 'this key'} does, with a filter that users cannot remove. In production, your backend signs one for each user.</p>
+      <p class="muted">Searches like {of.name ?? 'this key'}, with a filter that users cannot remove. In production, your backend signs a token for each user.</p>
       {rules.map((one, place) => (
         <div key={place} class="keys-rule">
           <Combobox label="Index" free value={one.index} options={names} onChange={index => change(place, { index })} />

@@ -24,7 +24,7 @@ function Keys() {
   }), []);
   const [tenantOf, setTenantOf] = useState<Key | null>(null), [error, setError] = useState<unknown>(null);
   const remove = async (key: Key) => {
-    if (!await confirm({ title: `Delete ${key.name ?? 'this key'}?`, text: 'Programs that use it are refused at once, and so are its tenant tokens. It cannot be brought back.', action: 'Delete the key', danger: true })) return;
+    if (!await confirm({ title: `Delete ${key.name ?? 'this key'}?`, text: 'Programs that use it, and its tenant tokens, are refused at once. It cannot be restored.', action: 'Delete the key', danger: true })) return;
     setError(null);
     await request('DELETE', route('keys', key.uid)).then(() => { toast({ tone: 'good', title: `${key.name ?? 'The key'} is deleted` }); bump(); }, setError);
   };
@@ -32,7 +32,7 @@ function Keys() {
     title: 'Rename the key', label: 'Name', action: 'Rename', value: key.name ?? '',
     run: async name => { await request('PATCH', route('keys', key.uid), { body: { name } }); toast({ tone: 'good', title: `The key is called ${name}` }); bump(); },
   });
-  const take = async (key: Key) => toast(await copy(key.key) ? { tone: 'good', title: `${key.name ?? 'The key'} is copied` } : { tone: 'warn', title: 'This browser lets pages copy only over HTTPS.', text: 'Create a key, and take it from where it is shown.' });
+  const take = async (key: Key) => toast(await copy(key.key) ? { tone: 'good', title: `${key.name ?? 'The key'} is copied` } : { tone: 'warn', title: 'The browser allows copying only over HTTPS', text: 'Create a key, and copy it where it is shown.' });
   const state = (key: Key) => {
     if (!key.expiresAt) return <Badge>never</Badge>;
     const left = Date.parse(key.expiresAt) - Date.now();
@@ -40,20 +40,20 @@ function Keys() {
   };
   return (
     <>
-      <PageHead title="Keys" about="What programs may do, on which indexes, until when." actions={found.data && <Button kind="primary" icon="plus" onClick={() => { isCreating.value = true; }}>Create a key</Button>} />
+      <PageHead title="Keys" about="What each program may do, on which indexes and until when." actions={found.data && <Button kind="primary" icon="plus" onClick={() => { isCreating.value = true; }}>Create a key</Button>} />
       {error !== null && <Failure error={error} />}
-      <Loaded of={found} isEmpty={all => all !== null && all.results.length === 0} empty={<Empty icon="keys" title="There is no key yet." actions={<Button kind="primary" onClick={() => { isCreating.value = true; }}>Create a key</Button>}>Each program gets its own: it can do what it needs, and no more.</Empty>}>
+      <Loaded of={found} isEmpty={all => all !== null && all.results.length === 0} empty={<Empty icon="keys" title="There is no key yet." actions={<Button kind="primary" onClick={() => { isCreating.value = true; }}>Create a key</Button>}>Create one key per program, with only the permissions that it needs.</Empty>}>
         {all => all === null
-          ? <Empty icon="keys" title="This server has no master key." actions={<CodeBlock label="With a master key" code="lamina serve --master-key …" />}>There are no keys, and everyone who reaches it may do everything.</Empty>
+          ? <Empty icon="keys" title="This server has no master key." actions={<CodeBlock label="With a master key" code="lamina serve --master-key …" />}>Without one there are no keys, and anyone who can reach the server has full access.</Empty>
           : <Table label="Keys" rows={all.results} keyOf={key => key.uid} columns={[
-            { id: 'name', title: 'Name', grow: true, cell: key => <><strong dir="auto">{key.name ?? 'without a name'}</strong>{key.description && <small style={{ display: 'block' }} dir="auto">{key.description}</small>}</> },
+            { id: 'name', title: 'Name', grow: true, cell: key => <div><strong dir="auto">{key.name ?? 'unnamed'}</strong>{key.description && <small style={{ display: 'block' }} dir="auto">{key.description}</small>}</div> },
             { id: 'key', title: 'Key', cell: key => <span class="keys-hidden">{key.key.slice(0, 4)}…{key.key.slice(-4)}</span> },
-            { id: 'actions', title: 'May', cell: key => <span class="chips keys-may" title={key.actions.join(', ')}>{said(key.actions).map(one => <Chip key={one} tone={one === 'everything' ? 'accent' : undefined}>{one}</Chip>)}</span> },
+            { id: 'actions', title: 'Permissions', cell: key => <span class="chips keys-may" title={key.actions.join(', ')}>{said(key.actions).map(one => <Chip key={one} tone={one === 'everything' ? 'accent' : undefined}>{one}</Chip>)}</span> },
             { id: 'indexes', title: 'Indexes', cell: key => <span dir="auto">{key.indexes.includes('*') ? 'all' : key.indexes.join(', ')}</span> },
             { id: 'expires', title: 'Expires', cell: state },
             { id: 'more', title: 'More', hideTitle: true, cell: key => <Menu label={`More for ${key.name ?? key.uid}`} items={[
               { title: 'Copy the key', icon: 'copy', onPick: () => take(key) },
-              { title: 'Tenant token …', icon: 'keys', off: !key.actions.some(one => one === 'search' || one === '*') && 'It may not search.', onPick: () => setTenantOf(key) },
+              { title: 'Tenant token …', icon: 'keys', off: !key.actions.some(one => one === 'search' || one === '*') && 'This key may not search.', onPick: () => setTenantOf(key) },
               { title: 'Rename …', icon: 'edit', onPick: () => rename(key) },
               { title: 'Delete …', icon: 'trash', danger: true, onPick: () => remove(key) },
             ]} /> },

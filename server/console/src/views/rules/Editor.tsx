@@ -14,7 +14,7 @@ import { ruleRoute } from '.';
 import { bodyOf, filterOf, nameFault, nameFor, pinned, say, type Draft, type Pin, type When } from './rule';
 
 const SHOWN = 12, OFFERED = 10;
-const WHENS: readonly { id: When; title: string }[] = [{ id: 'words', title: 'These words' }, { id: 'query', title: 'Any words' }, { id: 'empty', title: 'No words' }, { id: 'always', title: 'Every search' }];
+const WHENS: readonly { id: When; title: string }[] = [{ id: 'words', title: 'These words' }, { id: 'query', title: 'Any query' }, { id: 'empty', title: 'Empty query' }, { id: 'always', title: 'Every search' }];
 
 export function Editor({ first, isNew, index, taken, onClose }: { first: Draft; isNew: boolean; index: string; taken: readonly string[]; onClose: () => void }) {
   const [draft, setDraft] = useState(first), [name, setName] = useState<string | null>(null), [busy, setBusy] = useState(false), [error, setError] = useState<unknown>(), set = (change: Partial<Draft>) => setDraft({ ...draft, ...change });
@@ -23,7 +23,7 @@ export function Editor({ first, isNew, index, taken, onClose }: { first: Draft; 
   const mine = draft.pins.filter(pin => pin.index === null || pin.index === index), ids = mine.map(pin => pin.id);
   const documents = useResource(signal => ids.length ? post<ListOf<Hit>>(route('indexes', index, 'documents', 'fetch'), { ids, limit: ids.length }, { signal }) : Promise.resolve({ results: [] }), [index, ids.join('\n')], { keep: true, live: false });
   const hitOf = (id: string): Hit | undefined => documents.data?.results.find(hit => idOf(hit) === id), sayPin = (pin: Pin) => { const hit = hitOf(pin.id); return hit ? titleOf(hit) : pin.id; };
-  const fault = isNew ? nameFault(uid) ?? (name !== null && taken.includes(uid) ? 'There is a rule of this name.' : null) : null;
+  const fault = isNew ? nameFault(uid) ?? (name !== null && taken.includes(uid) ? 'A rule with this name exists already.' : null) : null;
   const off = draft.when === 'words' && !draft.words.trim() ? 'Enter the words first.' : !draft.pins.length ? 'Pin a document first.' : fault;
   const { when, then } = say(draft, sayPin);
   const save = async () => {
@@ -48,16 +48,16 @@ export function Editor({ first, isNew, index, taken, onClose }: { first: Draft; 
         <div class="stack">
           <div class="stack tight">
             <Segments label="When" value={draft.when} options={WHENS} onChange={now => set({ when: now })} />
-            {draft.when === 'words' && <Combobox label="Words" hideLabel free value={draft.words} options={recentOf(index).map(value => ({ value }))} placeholder="space ship" onInput={words => set({ words })} onChange={words => set({ words })} hint="A query with all of them, whole, in any order." />}
+            {draft.when === 'words' && <Combobox label="Words" hideLabel free value={draft.words} options={recentOf(index).map(value => ({ value }))} placeholder="space ship" onInput={words => set({ words })} onChange={words => set({ words })} hint="Matches queries that contain all of these words, in any order." />}
           </div>
           <Within index={index} values={draft.values} onChange={values => set({ values })} />
-          <div class="pair-of"><TextField label="From" type="datetime-local" value={draft.start} onInput={start => set({ start })} /><TextField label="Until" type="datetime-local" value={draft.end} onInput={end => set({ end })} error={draft.start && draft.end && draft.end < draft.start ? 'It ends before it begins.' : null} /></div>
+          <div class="pair-of"><TextField label="From" type="datetime-local" value={draft.start} onInput={start => set({ start })} /><TextField label="Until" type="datetime-local" value={draft.end} onInput={end => set({ end })} error={draft.start && draft.end && draft.end < draft.start ? 'The end is before the start.' : null} /></div>
           <details class="more"><summary>More</summary>
             <div class="stack">
               {isNew && <TextField label="Name" mono value={uid} onInput={setName} error={fault} />}
               <TextField label="Description" value={draft.description} onInput={description => set({ description })} />
-              <Figure label="Precedence" value={draft.precedence} usual="last" hint="Where rules pin to one place, the lowest number wins." onChange={precedence => set({ precedence })} />
-              <Switch label="The rule acts" checked={draft.active} onChange={active => set({ active })} />
+              <Figure label="Precedence" value={draft.precedence} usual="last" hint="If rules pin to the same position, the lowest number wins." onChange={precedence => set({ precedence })} />
+              <Switch label="Active" checked={draft.active} onChange={active => set({ active })} />
             </div>
           </details>
         </div>
@@ -80,7 +80,7 @@ function Within({ index, values, onChange }: { index: string; values: [string, s
           <IconButton icon="close" label={`Remove the condition on ${name || 'a field'}`} onClick={() => put(place, null)} />
         </div>
       ))}
-      <div><Button size="s" icon="filter" onClick={() => onChange([...values, ['', '']])}>Only where a filter requires …</Button></div>
+      <div><Button size="s" icon="filter" onClick={() => onChange([...values, ['', '']])}>Add a filter condition</Button></div>
     </div>
   );
 }
@@ -92,13 +92,13 @@ function Preview({ index, draft, mine, idOf, titleOf, hitOf, onPin, onOrder, onU
   const offered = useResource(signal => text.trim() ? search<SearchAnswer>(index, { q: text, limit: OFFERED }, signal) : Promise.resolve({ hits: [] as Hit[] }), [index, text], { keep: true, live: false });
   const pinnedBy = (hit: Hit) => { const of = hit['_explanation']; return typeof of === 'object' && of !== null && !Array.isArray(of) ? of['pinnedBy'] : undefined; };
   return (
-    <section class="rule-preview" aria-label="Hits as they will be">
-      <div class="row spread"><h3>Hits as they will be</h3>{q && <span class="muted" dir="auto">for “{q}”</span>}</div>
-      <Combobox key={mine.length} label="Pin a document" hideLabel placeholder="Pin another document: type its title" value="" onInput={setText} options={(offered.data?.hits ?? []).map(hit => ({ value: idOf(hit), title: titleOf(hit), about: idOf(hit) }))} onChange={id => { if (id && id !== text) onPin(id, mine.length); setText(''); }} />
+    <section class="rule-preview" aria-label="Preview">
+      <div class="row spread"><h3>Preview</h3>{q && <span class="muted" dir="auto">for “{q}”</span>}</div>
+      <Combobox key={mine.length} label="Pin a document" hideLabel placeholder="Pin another document by its title" value="" onInput={setText} options={(offered.data?.hits ?? []).map(hit => ({ value: idOf(hit), title: titleOf(hit), about: idOf(hit) }))} onChange={id => { if (id && id !== text) onPin(id, mine.length); setText(''); }} />
       <Loaded of={found} lines={6}>{answer => {
         // What this rule pins now is not where it would be found.
         const ranked = answer.hits.filter(hit => pinnedBy(hit) !== draft.uid || !draft.uid), ghost = (id: string): Hit => hitOf(id) ?? (key ? { [key]: id } : {}), all = pinned(ranked, idOf, mine, ghost).slice(0, SHOWN + mine.length);
-        if (!all.length) return <Empty title="Nothing is found.">Pin a document, and it is.</Empty>;
+        if (!all.length) return <Empty title="No results">Pin a document to show it for this query.</Empty>;
         return (
           <DragList label="Hits" items={all} keyOf={one => idOf(one.hit)} nameOf={one => titleOf(one.hit)} onChange={(items, moved) => {
             const isMine = (id: string) => id === idOf(moved.hit) || mine.some(pin => pin.id === id);
@@ -107,15 +107,15 @@ function Preview({ index, draft, mine, idOf, titleOf, hitOf, onPin, onOrder, onU
             const id = idOf(one.hit), other = one.isPinned ? undefined : pinnedBy(one.hit), isMissing = one.isPinned && !hitOf(id);
             return (
               <>
-                <span class="rank">{place + 1}</span><span class="grow"><span dir="auto" class="hit-name">{titleOf(one.hit)}</span> <small>{id}</small>{isMissing && <small class="bad-text"> no such document yet</small>}</span>
+                <span class="rank">{place + 1}</span><span class="grow"><span dir="auto" class="hit-name">{titleOf(one.hit)}</span> <small>{id}</small>{isMissing && <small class="bad-text"> does not exist yet</small>}</span>
                 {typeof other === 'string' && <Badge>by {other}</Badge>}
-                {one.isPinned ? <><Badge tone="accent"><Icon name="pin" />pinned</Badge><IconButton size="s" icon="close" label={`Do not pin ${titleOf(one.hit)}`} onClick={() => onUnpin(id)} /></> : id && <IconButton size="s" icon="pin" label={`Pin ${titleOf(one.hit)} first`} onClick={() => onPin(id, 0)} />}
+                {one.isPinned ? <><Badge tone="accent"><Icon name="pin" />pinned</Badge><IconButton size="s" icon="close" label={`Unpin ${titleOf(one.hit)}`} onClick={() => onUnpin(id)} /></> : id && <IconButton size="s" icon="pin" label={`Pin ${titleOf(one.hit)} first`} onClick={() => onPin(id, 0)} />}
               </>
             );
           }} />
         );
       }}</Loaded>
-      <p class="hint">Drag a hit to its place, or press the pin to put it first. A pinned document must pass the filter.</p>
+      <p class="hint">Drag a hit to its position, or pin it to the top. Filters still apply to pinned documents.</p>
     </section>
   );
 }

@@ -43,11 +43,11 @@ function Rules() {
   };
   return (
     <>
-      <PageHead title="Rules" about={<>A rule pins documents to places in searches that meet its conditions. To move documents up or down by a condition, <Link href={hrefOf({ view: 'settings', params: { group: 'ranking' } })} onGo={() => go({ view: 'settings', params: { group: 'ranking' } })}>add a boost</Link>.</>}
+      <PageHead title="Rules" about={<>Pin documents to fixed positions for the queries that you choose. To move documents up or down by a condition, <Link href={hrefOf({ view: 'settings', params: { group: 'ranking' } })} onGo={() => go({ view: 'settings', params: { group: 'ranking' } })}>add a boost</Link>.</>}
         actions={found.data && index ? <Button kind="primary" icon="plus" onClick={() => setParams({ rule: 'new', pin: null }, { replace: false })}>Create a rule</Button> : undefined} />
       {error !== undefined && <Failure error={error} />}
       <Loaded of={found}>{rules => rules === null
-        ? <Empty icon="rules" title="Rules are turned off." actions={<Button kind="primary" onClick={turnOn}>Turn rules on</Button>}>They are an experimental feature of this server.</Empty>
+        ? <Empty icon="rules" title="Rules are turned off." actions={<Button kind="primary" onClick={turnOn}>Turn rules on</Button>}>Rules are an experimental feature of this server.</Empty>
         : <All all={rules.results} index={index} isAll={isAll} opened={opened} />}</Loaded>
     </>
   );
@@ -63,16 +63,16 @@ function All({ all, index, isAll, opened }: { all: readonly Listed[]; index: str
   return (
     <div class="stack">
       {index && drafts.length > here.length && <div><Segments label="Which rules" value={isAll ? 'all' : 'here'} options={[{ id: 'here', title: `Of ${index}` }, { id: 'all', title: 'All' }]} onChange={now => setParams({ all: now === 'all' ? '1' : null })} /></div>}
-      {shown.length === 0 ? <Empty icon="rules" title={drafts.length ? `No rule is about ${index}.` : 'There is no rule yet.'} actions={index ? <Button onClick={() => setParams({ rule: 'new', pin: null }, { replace: false })}>Create a rule</Button> : undefined}>“space ship” → Alien first. A rule puts the right document first for the words that people type.</Empty> : (
+      {shown.length === 0 ? <Empty icon="rules" title={drafts.length ? `No rule applies to ${index}.` : 'There is no rule yet.'} actions={index ? <Button onClick={() => setParams({ rule: 'new', pin: null }, { replace: false })}>Create a rule</Button> : undefined}>For example: “space ship” → Alien first.</Empty> : (
         <Table label="Rules" rows={shown} keyOf={rule => rule.uid} picked={opened} onPick={rule => setParams({ rule: rule.uid, pin: null }, { replace: false })} columns={[
           { id: 'rule', title: 'Rule', grow: true, cell: rule => { const { when, then } = say(rule, titleOf); return <span class="sentence"><span dir="auto">{when}</span><span class="arrow" aria-label="then">→</span><strong dir="auto">{then}</strong>{rule.description && <small dir="auto">{rule.description}</small>}</span>; } },
           { id: 'name', title: 'Name', cell: rule => <code>{rule.uid}</code> },
           { id: 'precedence', title: 'Precedence', number: true, cell: rule => rule.precedence ?? '–' },
-          { id: 'state', title: 'State', cell: rule => <span class="row nowrap"><Switch label={rule.active ? 'on' : 'off'} checked={rule.active} onChange={active => void change(rule, { ...rule, active }, `Turn the rule ${rule.uid} ${active ? 'on' : 'off'}`)} />{rule.active && timeState(rule, Date.now()) !== 'now' && <Badge tone="warn">{timeState(rule, Date.now()) === 'over' ? 'its time is over' : 'later'}</Badge>}</span> },
+          { id: 'state', title: 'Status', cell: rule => <span class="row nowrap"><Switch label={rule.active ? 'on' : 'off'} checked={rule.active} onChange={active => void change(rule, { ...rule, active }, `Turn the rule ${rule.uid} ${active ? 'on' : 'off'}`)} />{rule.active && timeState(rule, Date.now()) !== 'now' && <Badge tone="warn">{timeState(rule, Date.now()) === 'over' ? 'expired' : 'scheduled'}</Badge>}</span> },
           { id: 'do', title: 'Actions', hideTitle: true, cell: rule => <IconButton size="s" icon="trash" label={`Delete the rule ${rule.uid}`} onClick={() => remove(rule)} /> },
         ]} />
       )}
-      {all.length === MOST && <p class="hint">The first {MOST} rules are shown.</p>}
+      {all.length === MOST && <p class="hint">Only the first {MOST} rules are shown.</p>}
       {opened && opened !== 'new' && !edited && <Empty icon="rules" title={`There is no rule “${opened}”.`} actions={<Button onClick={() => setParams({ rule: null })}>Show all</Button>}>It may have been deleted.</Empty>}
       {edited && index && <Editor key={opened} first={edited} isNew={opened === 'new'} index={index} taken={drafts.map(one => one.uid)} onClose={() => setParams({ rule: null, pin: null })} />}
     </div>

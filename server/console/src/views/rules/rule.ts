@@ -50,11 +50,11 @@ export function bodyOf(draft: Draft): JsonObject {
 export const filterOf = (draft: Draft): string[] => draft.values.filter(([name, value]) => name && value).map(([name, value]) => `${quoted(name)} = ${typeof asValue(value) === 'string' ? quoted(value) : value}`);
 
 const PLACES = ['first', 'second', 'third'];
-export const placeName = (position: number) => PLACES[position] ?? `at place ${position + 1}`;
+export const placeName = (position: number) => PLACES[position] ?? `at position ${position + 1}`;
 export interface Said { when: string; then: string }
 /** “space ship” → Alien first. */
 export function say(draft: Draft, titleOf: (pin: Pin) => string): Said {
-  const when = { words: `“${draft.words.trim() || '…'}”`, query: 'Any words', empty: 'No words', always: 'Every search' }[draft.when];
+  const when = { words: `“${draft.words.trim() || '…'}”`, query: 'Any query', empty: 'Empty query', always: 'Every search' }[draft.when];
   const within = draft.values.filter(([name, value]) => name && value).map(([name, value]) => `${name}: ${value}`);
   const day = (local: string) => { const at = new Date(local); return Number.isNaN(at.getTime()) ? '' : at.toLocaleDateString('en', { dateStyle: 'medium' }); };
   const time = [draft.start && `from ${day(draft.start)}`, draft.end && `until ${day(draft.end)}`].filter(Boolean).join(' ');
@@ -87,4 +87,4 @@ export function nameFor(words: string, taken: readonly string[]): string {
     if (!taken.includes(name)) return name;
   }
 }
-export const nameFault = (uid: string): string | null => /^[A-Za-z0-9_-]{1,400}$/.test(uid) ? null : uid ? 'A name has letters from a to z, digits, - and _ only.' : 'Enter a name.';
+export const nameFault = (uid: string): string | null => /^[A-Za-z0-9_-]{1,400}$/.test(uid) ? null : uid ? 'Use only letters from a to z, digits, - and _.' : 'Enter a name.';

@@ -10,7 +10,7 @@ export function CodeDrawer({ index, query, onClose }: { index: string; query: Se
   return (
     <Drawer title="This search as code" onClose={onClose}>
       <Tabs label="Language" value={language} onChange={setLanguage} options={LANGUAGES.map(id => ({ id, title: id }))}><CodeBlock label={language} code={code} /></Tabs>
-      {key.value && <p class="muted">Your key is not in it: the program reads it from LAMINA_KEY.</p>}
+      {key.value && <p class="muted">The code does not contain your key; it reads LAMINA_KEY.</p>}
     </Drawer>
   );
 }

@@ -1,12 +1,12 @@
 // Facets beside the hits: values by how many documents have them, histograms with sliders for numbers and days.
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import { post, route } from '../../api/client';
 import { useResource } from '../../api/resource';
 import { writeAndWait } from '../../api/tasks';
 import type { SearchAnswer, SearchQuery, Settings } from '../../api/types';
 import { compact, count } from '../../lib/text';
 import { address, setParams } from '../../state/address';
-import { Button, Checkbox, Link, TextField } from '../../ui';
+import { Button, Checkbox, Link, TextField, useFollowed } from '../../ui';
 import { go, hrefOf } from '../../state/address';
 import { dayNumber, dayOf, kindOf, niceStep, orderedValues, selectionOf, type Asked, type FacetCounts } from './query';
 
@@ -15,7 +15,7 @@ const SHOWN = 8, MORE = 24, FACETS = 24;
 export function Facets({ index, asked, settings, facets }: { index: string; asked: Asked; settings: Settings; facets: readonly FacetCounts[] }) {
   const [most, setMost] = useState(FACETS);
   if (facets.length === 0) {
-    return <p class="muted search-none">No field is a facet yet. <Link href={hrefOf({ view: 'settings' })} onGo={() => go({ view: 'settings' })}>Choose some in the settings</Link>: their values and ranges stand here.</p>;
+    return <p class="muted search-none">There are no facets yet. <Link href={hrefOf({ view: 'settings' })} onGo={() => go({ view: 'settings' })}>Choose filterable fields in the settings</Link> to narrow the hits by their values.</p>;
   }
   return (
     <>
@@ -47,16 +47,16 @@ function Values({ index, asked, settings, facet }: FacetProps) {
   }, [index, name, find, JSON.stringify(selectionOf(asked, settings, name))], { keep: true });
   const all = find.trim() && found.data ? found.data : here;
   const set = (value: string, isOn: boolean) => setParams({ ['f.' + name]: isOn ? [...chosen, value] : chosen.filter(one => one !== value), limit: null });
-  const limit = settings.faceting?.maxValuesPerFacet ?? 100, orders = (settings.faceting as { sortFacetValuesBy?: Record<string, string> } | undefined)?.sortFacetValuesBy ?? {};
+  const orders = (settings.faceting as { sortFacetValuesBy?: Record<string, string> } | undefined)?.sortFacetValuesBy ?? {};
   const byCount = (orders[name] ?? orders['*'] ?? 'alpha') === 'count';
   return (
     <>
       {isLong && <TextField label={'Find a value of ' + name} hideLabel type="search" placeholder="Find a value" value={find} onInput={setFind} />}
       <div class="facet-values">{all.slice(0, most).map(([value, documents]) => <Checkbox key={value} label={value || '(empty)'} checked={chosen.includes(value)} onChange={isOn => set(value, isOn)} count={compact(documents)} />)}</div>
-      {all.length === 0 && <p class="muted">{find ? 'No value begins so.' : 'No hit has a value.'}</p>}
+      {all.length === 0 && <p class="muted">{find ? 'No matching value.' : 'No hit has a value.'}</p>}
       {all.length > most && <Button size="s" kind="quiet" onClick={() => setMost(most + MORE)}>{count(all.length - most)} more</Button>}
-      {isCut && !find && (byCount ? <p class="hint">The {count(limit)} most frequent; search for the others.</p>
-        : <p class="hint">These are the first {count(limit)} of the alphabet of many, not the most frequent. <Frequent index={index} name={name} orders={orders} /></p>)}
+      {isCut && !find && (byCount ? <p class="hint">These are the {count(Object.keys(counts).length)} most frequent values. Type to find others.</p>
+        : <p class="hint">These are the first {count(Object.keys(counts).length)} values in alphabetical order, not the most frequent. <Frequent index={index} name={name} orders={orders} /></p>)}
     </>
   );
 }
@@ -66,11 +66,11 @@ function Frequent({ index, name, orders }: { index: string; name: string; orders
   const [busy, setBusy] = useState(false);
   const put = (order: string | undefined, title: string, undo?: () => unknown) =>
     writeAndWait('PATCH', route('indexes', index, 'settings'), { title, undo }, { body: { faceting: { sortFacetValuesBy: { ...orders, [name]: order ?? orders['*'] ?? 'alpha' } } } });
-  return <button type="button" class="plain link" disabled={busy} onClick={async () => {
+  return <button type="button" class="plain link" disabled={busy} aria-busy={busy || undefined} onClick={async () => {
     setBusy(true);
     await put('count', `The most frequent values of ${name} come first`, () => put(orders[name], `Values of ${name} as before`)).catch(() => {});
     setBusy(false);
-  }}>List the most frequent</button>;
+  }}>Show the most frequent</button>;
 }
 
 interface Bar { from: number; to: number; count: number }
@@ -120,8 +120,7 @@ function Range({ index, asked, settings, facet, areDays }: FacetProps & { areDay
 }
 
 function End({ label, value, usual, areDays, onChange }: { label: string; value: string; usual: string; areDays: boolean; onChange: (now: string) => void }) {
-  const [text, setText] = useState(value);
-  useEffect(() => setText(value), [value]);
+  const [text, setText] = useFollowed(value);
   return <input type={areDays ? 'date' : 'number'} step="any" aria-label={label} placeholder={usual} value={areDays ? text || usual : text} onInput={event => setText(event.currentTarget.value)}
     onChange={event => onChange(areDays && event.currentTarget.value === usual ? '' : event.currentTarget.value)} />;
 }
@@ -132,15 +131,15 @@ const WIDTH = 240, HEIGHT = 48;
 function Brush({ label, histogram: { bars, min, max, step }, low, high, show, onChange }: {
   label: string; histogram: Histogram; low: number; high: number; show: (value: number) => string; onChange: (low: number, high: number) => void;
 }) {
-  const [drag, setDrag] = useState<readonly [number, number] | null>(null);
-  useEffect(() => setDrag(null), [low, high]);
+  const [drag, setDrag] = useState<readonly [number, number] | null>(null), last = useRef(drag);
+  const move = (now: readonly [number, number] | null) => { last.current = now; setDrag(now); };
   const [from, to] = drag ?? [Math.max(min, low), Math.min(max, high)];
   const begin = Math.min(min, ...bars.map(one => one.from)), end = Math.max(max, ...bars.map(one => one.to)), most = Math.max(1, ...bars.map(one => one.count));
   const x = (value: number) => (value - begin) / (end - begin || 1) * WIDTH;
   const shapes = useMemo(() => bars.map(one => ({ ...one, x: x(one.from), width: Math.max(1, x(one.to) - x(one.from) - 1), height: Math.max(2, one.count / most * HEIGHT) })), [bars]);
-  const commit = () => { if (drag) onChange(drag[0], drag[1]); };
-  const handle = (name: string, value: number, move: (value: number) => readonly [number, number]) => (
-    <input type="range" min={min} max={max} step={step} value={value} aria-label={`${label}, ${name}`} aria-valuetext={show(value)} onInput={event => setDrag(move(Number(event.currentTarget.value)))} onChange={commit} />
+  const commit = () => { const now = last.current; if (now) { move(null); onChange(now[0], now[1]); } };
+  const handle = (name: string, value: number, moved: (value: number) => readonly [number, number]) => (
+    <input type="range" min={min} max={max} step={step} value={value} aria-label={`${label}, ${name}`} aria-valuetext={show(value)} onInput={event => move(moved(Number(event.currentTarget.value)))} onChange={commit} />
   );
   return (
     <div class="brush">

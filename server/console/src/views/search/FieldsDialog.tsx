@@ -9,11 +9,11 @@ export function FieldsDialog({ index, onClose }: { index: string; onClose: () =>
   const chosen = chosenFields.value[index] ?? {}, names = about.value.fields.map(value => ({ value }));
   const set = (change: Partial<Chosen>) => { chosenFields.value = { ...chosenFields.value, [index]: { ...chosen, ...change } }; };
   const reset = () => { const { [index]: _, ...rest } = chosenFields.value; chosenFields.value = rest; };
-  const options = [{ value: '', title: 'As found' }, { value: NONE, title: 'None' }, ...names];
+  const options = [{ value: '', title: 'Automatic' }, { value: NONE, title: 'None' }, ...names];
   return (
-    <Dialog title="How hits look" onClose={onClose} actions={<><Button onClick={reset}>As found</Button><Button kind="primary" onClick={onClose}>Done</Button></>}>
+    <Dialog title="Display of hits" onClose={onClose} actions={<><Button onClick={reset}>Reset</Button><Button kind="primary" onClick={onClose}>Done</Button></>}>
       {ROLES.map(([role, label]) => <Combobox key={role} label={label} value={chosen[role] ?? ''} options={options} onChange={now => set({ [role]: now })} />)}
-      <Chips label="Fields and columns" values={chosen.fields ?? []} options={names} onChange={fields => set({ fields })} placeholder="All, as they come" hint="In this order. This browser remembers it for the index." />
+      <Chips label="Fields and columns" values={chosen.fields ?? []} options={names} onChange={fields => set({ fields })} placeholder="All fields" hint="In this order. This browser remembers the choice for the index." />
     </Dialog>
   );
 }

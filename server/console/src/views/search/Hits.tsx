@@ -1,10 +1,11 @@
 // Hits as cards, as a table, and as JSON. What is a title, a picture and a price is found in the document, or chosen once.
+import { signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
 import type { Hit, Json, JsonObject, Settings } from '../../api/types';
 import { isLink, pictureField, titleField } from '../../lib/documents';
 import { plural } from '../../lib/text';
 import { preference } from '../../state/preferences';
-import { Badge, Icon, IconButton, JsonView, Menu, Table, Value, type Column, type MenuItem } from '../../ui';
+import { Badge, IconButton, JsonView, Menu, Table, useWidth, Value, type Column, type MenuItem } from '../../ui';
 
 export type Look = 'cards' | 'table' | 'json';
 export const look = preference<Look>('search.look', 'cards');
@@ -15,7 +16,7 @@ export const chosenFields = preference<Record<string, Chosen>>('search.fields', 
 export const NONE = '\u0000none';
 
 const own = (hit: JsonObject, name: string | undefined) => name !== undefined && Object.hasOwn(hit, name) && hit[name] !== null ? name : null;
-const PRICES = /^(price|cost|amount|preis|prix|precio)$/i, COLUMNS = 7, FIELDS = 5;
+const PRICES = /^(price|cost|amount|preis|prix|precio)$/i, COLUMN_PX = 150, OTHERS_PX = 330, COLUMNS = 9, FIELDS = 5;
 
 export interface Roles { title: string | null; picture: string | null; price: string | null; rest: string[] }
 export function rolesOf(hit: Hit, chosen: Chosen, primaryKey: string | null, settings: Settings): Roles {
@@ -31,12 +32,21 @@ export function rolesOf(hit: Hit, chosen: Chosen, primaryKey: string | null, set
 export const shownPrice = (value: Json | undefined) => typeof value === 'number' ? value.toLocaleString('en', { minimumFractionDigits: Number.isInteger(value) ? 0 : 2, maximumFractionDigits: 2 }) : String(value ?? '');
 const firstOf = (value: Json | undefined) => Array.isArray(value) ? value[0] : value;
 
-export function Thumb({ url }: { url: Json | undefined }) {
-  const [isLost, setLost] = useState('');
-  const source = firstOf(url);
-  if (!isLink(source) || isLost === source) return <span class="thumb none" aria-hidden="true"><Icon name="picture" /></span>;
-  return <img class="thumb" src={source} alt="" loading="lazy" referrerpolicy="no-referrer" onError={() => setLost(source)} />;
-}
+/** Pictures that did not load, by their addresses: they leave no box behind. */
+const lost = signal<ReadonlySet<string>>(new Set());
+const LOST_MOST = 1000;
+/** Whether the policy of this page has kept a picture away that comes over HTTP. */
+export const isHttpBlocked = signal(false);
+if (typeof document !== 'undefined') document.addEventListener('securitypolicyviolation', event => {
+  if (event.effectiveDirective === 'img-src' && event.blockedURI.startsWith('http:')) isHttpBlocked.value = true;
+});
+
+const sourceOf = (hit: Hit, name: string | null): string | null => {
+  const source = name === null ? undefined : firstOf(hit[name]);
+  return isLink(source) && !lost.value.has(source) ? source : null;
+};
+const Thumb = ({ source }: { source: string | null }) => source === null ? null
+  : <img class="thumb" src={source} alt="" loading="lazy" referrerpolicy="no-referrer" onError={() => { lost.value = new Set([...lost.peek()].slice(-LOST_MOST)).add(source); }} />;
 
 export interface HitsProps {
   hits: readonly Hit[];
@@ -88,10 +98,10 @@ function Score({ hit, onWhy, off }: { hit: Hit; onWhy: (hit: Hit) => void; off: 
 function Card({ hit, primaryKey, settings, chosen, onWhy, actions }: OneProps) {
   const [isOpen, setOpen] = useState(false);
   const { title, picture, price, rest } = rolesOf(hit, chosen, primaryKey, settings), marked = hit._formatted ?? {};
-  const shown = isOpen ? rest : rest.slice(0, FIELDS), id = primaryKey ? String(hit[primaryKey]) : '';
+  const shown = isOpen ? rest : rest.slice(0, FIELDS), id = primaryKey ? String(hit[primaryKey]) : '', source = sourceOf(hit, picture);
   return (
-    <article class={picture ? 'hit with-thumb' : 'hit'} tabIndex={-1} aria-label={title ? String(hit[title]) : id}>
-      {picture && <Thumb url={hit[picture]} />}
+    <article class={source ? 'hit with-thumb' : 'hit'} tabIndex={-1} aria-label={title ? String(hit[title]) : id}>
+      <Thumb source={source} />
       <div class="hit-main">
         <header>
           <div class="hit-title">
@@ -127,17 +137,17 @@ function AsJson({ hit, onWhy, actions, primaryKey }: OneProps) {
 }
 
 function HitTable({ hits, primaryKey, settings, chosen, onWhy, actions }: HitsProps) {
-  const first = hits[0] ?? {};
+  const first = hits[0] ?? {}, [place, width] = useWidth<HTMLDivElement>(1000), most = width < 700 ? FIELDS : Math.min(COLUMNS, Math.floor((width - OTHERS_PX) / COLUMN_PX));
   const { title, picture, price, rest } = rolesOf(first, chosen, primaryKey, settings);
   const others = chosen.fields?.length ? chosen.fields.filter(name => ![title, picture, price, primaryKey].includes(name)) : rest;
   const cell = (name: string) => (hit: Hit) => Object.hasOwn(hit, name) ? <div class="clamp" dir="auto"><Value value={hit[name] ?? null} formatted={hit._formatted?.[name]} /></div> : null;
   const columns: Column<Hit>[] = [
     { id: 'title', title: title ?? primaryKey ?? 'Document', cell: hit => title ? cell(title)(hit) : primaryKey ? String(hit[primaryKey]) : '' },
-    ...(picture ? [{ id: 'picture', title: picture, hideTitle: true, cell: (hit: Hit) => <Thumb url={hit[picture]} /> }] : []),
+    ...(hits.some(hit => sourceOf(hit, picture)) ? [{ id: 'picture', title: 'Picture', hideTitle: true, cell: (hit: Hit) => <Thumb source={sourceOf(hit, picture)} /> }] : []),
     ...(price ? [{ id: 'price', title: price, number: true, cell: (hit: Hit) => shownPrice(hit[price]) }] : []),
-    ...others.slice(0, chosen.fields?.length ? 20 : COLUMNS - (picture ? 1 : 0)).map(name => ({ id: 'field ' + name, title: name, cell: cell(name), number: typeof first[name] === 'number' })),
+    ...others.slice(0, chosen.fields?.length ? 20 : most).map(name => ({ id: 'field ' + name, title: name, cell: cell(name), number: typeof first[name] === 'number' })),
     { id: 'score', title: 'score', number: true, cell: hit => hit._rankingScore === undefined ? '' : <Badge>{hit._rankingScore.toFixed(2)}</Badge> },
     { id: 'more', title: 'More', hideTitle: true, cell: hit => <span class="row"><IconButton size="s" icon="info" label="Why is this a hit?" off={!primaryKey && NO_KEY} onClick={() => onWhy(hit)} /><Menu label="More" items={actions(hit)} /></span> },
   ];
-  return <Table label="Hits" columns={columns} rows={hits} keyOf={hit => keyOf(hit, hits.indexOf(hit), primaryKey)} onPick={primaryKey ? onWhy : undefined} />;
+  return <div ref={place}><Table label="Hits" columns={columns} rows={hits} keyOf={hit => keyOf(hit, hits.indexOf(hit), primaryKey)} onPick={primaryKey ? onWhy : undefined} /></div>;
 }

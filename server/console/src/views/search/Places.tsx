@@ -1,15 +1,15 @@
 // Places on a map without tiles: a grid of degrees, a point for each hit, a box that is drawn or stepped to.
-import { useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { post, route } from '../../api/client';
 import { useResource } from '../../api/resource';
 import type { Hit, SearchAnswer, Settings } from '../../api/types';
-import { count } from '../../lib/text';
+import { plural } from '../../lib/text';
 import { setParams } from '../../state/address';
-import { Button, IconButton } from '../../ui';
+import { Button, IconButton, useWidth } from '../../ui';
 import { gridOf, pointOf, project, viewOf, type Point, type Seen } from './map';
 import { selectionOf, type Asked, type Box } from './query';
 
-const POINTS = 500, WIDTH = 640, HEIGHT = 300;
+const POINTS = 500;
 const rounded = (value: number) => Number(value.toFixed(5));
 
 export function Places({ index, asked, settings, onPick, titleOf }: { index: string; asked: Asked; settings: Settings; onPick: (hit: Hit) => void; titleOf: (hit: Hit) => string }) {
@@ -17,9 +17,11 @@ export function Places({ index, asked, settings, onPick, titleOf }: { index: str
   const found = useResource(signal => post<SearchAnswer>(route('indexes', index, 'search'), query, { signal }), [index, JSON.stringify(query)], { keep: true });
   const points = (found.data?.hits ?? []).flatMap(hit => { const at = pointOf(hit['_geo']); return at ? [{ ...at, hit }] : []; });
   const [moved, setMoved] = useState<Seen | null>(null), [drawn, setDrawn] = useState<{ from: [number, number]; to: [number, number] } | null>(null);
-  const svg = useRef<SVGSVGElement>(null);
-  const seen = moved ?? (asked.box ? seenOf(asked.box) : viewOf(points));
-  if (!points.length && !asked.box) return null;
+  const isThere = points.length > 0 || asked.box !== null;
+  // Drawn in its own pixels: labels have the size of other texts, however wide the page is.
+  const [svg, WIDTH] = useWidth<SVGSVGElement>(640, isThere), HEIGHT = Math.round(Math.min(420, Math.max(220, WIDTH / 2.2)));
+  const seen = moved ?? (asked.box ? seenOf(asked.box) : viewOf(points, WIDTH / HEIGHT));
+  if (!isThere) return null;
   const x = (point: Point) => project(point, seen, WIDTH, HEIGHT);
   const at = (event: PointerEvent): [number, number] => {
     const box = svg.current?.getBoundingClientRect();
@@ -39,14 +41,14 @@ export function Places({ index, asked, settings, onPick, titleOf }: { index: str
   };
   return (
     <figure class="places">
-      <figcaption><span>{count(points.length)} places{(found.data?.estimatedTotalHits ?? 0) > POINTS ? ` of the first ${POINTS} hits` : ''}</span>
-        <span class="row"><IconButton size="s" icon="plus" label="Nearer" onClick={() => zoom(0.5)} /><IconButton size="s" icon="minus" label="Farther" onClick={() => zoom(2)} />
-          <Button size="s" onClick={() => choose([seen.top, seen.right, seen.bottom, seen.left])}>Search in this area</Button>
-          {asked.box && <Button size="s" kind="quiet" onClick={() => { setMoved(null); setParams({ box: null }); }}>Everywhere</Button>}</span></figcaption>
+      <figcaption><span>{plural(points.length, 'location')}{(found.data?.estimatedTotalHits ?? 0) > POINTS ? ` of the first ${POINTS} hits` : ''}</span>
+        <span class="row"><IconButton size="s" icon="plus" label="Zoom in" onClick={() => zoom(0.5)} /><IconButton size="s" icon="minus" label="Zoom out" onClick={() => zoom(2)} />
+          <Button size="s" onClick={() => choose([seen.top, seen.right, seen.bottom, seen.left])}>Search this area</Button>
+          {asked.box && <Button size="s" kind="quiet" onClick={() => { setMoved(null); setParams({ box: null }); }}>Clear the area</Button>}</span></figcaption>
       <svg ref={svg} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="group" aria-label="Map: draw a box to search in it"
         onPointerDown={event => { if (!(event.target as Element).closest('a')) { svg.current?.setPointerCapture(event.pointerId); const here = at(event); setDrawn({ from: here, to: here }); } }}
         onPointerMove={event => { if (drawn) setDrawn({ ...drawn, to: at(event) }); }} onPointerUp={up} onPointerCancel={() => setDrawn(null)}>
-        {gridOf(seen, WIDTH, HEIGHT).map(line => <g key={line.text} class="grid-line"><line x1={line.x1} y1={line.y1} x2={line.x2} y2={line.y2} /><text x={line.x1 + 4} y={line.isFlat ? line.y1 - 3 : HEIGHT - 5}>{line.text}</text></g>)}
+        {gridOf(seen, WIDTH, HEIGHT).map(line => <g key={line.text} class="grid-line"><line x1={line.x1} y1={line.y1} x2={line.x2} y2={line.y2} /><text x={line.x1 + 4} y={line.isFlat ? line.y1 - 4 : HEIGHT - 6}>{line.text}</text></g>)}
         {points.map((point, place) => {
           const [left, top] = x(point), title = titleOf(point.hit);
           return left < 0 || left > WIDTH || top < 0 || top > HEIGHT ? null : (

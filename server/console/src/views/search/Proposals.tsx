@@ -29,20 +29,20 @@ export function Proposals({ index }: { index: string }) {
     setError(null);
     try {
       await writeAndWait('PATCH', route('indexes', index, 'settings'), {
-        title: chosen.length > 1 ? 'Apply the proposals' : chosen[0]?.action ?? '', done: chosen.length > 1 ? 'The settings are applied' : `Done: ${chosen[0]?.action.toLowerCase()}`,
+        title: chosen.length > 1 ? 'Apply the suggestions' : chosen[0]?.action ?? '', done: chosen.length > 1 ? 'The settings are applied' : `Done: ${chosen[0]?.action.toLowerCase()}`,
         undo: () => writeAndWait('PATCH', route('indexes', index, 'settings'), { title: 'Settings as before' }, { body: undone }).catch(() => {}),
       }, { body: change });
     } catch (failure) { setError(failure); } finally { setBusy(''); }
   };
   const hide = () => {
     putAway.value = [...putAway.value, index];
-    toast({ title: 'The proposals are put away', undo: () => { putAway.value = putAway.value.filter(one => one !== index); } });
+    toast({ title: 'The suggestions are dismissed', undo: () => { putAway.value = putAway.value.filter(one => one !== index); } });
   };
   const off = busy !== '' && 'A change is under way.';
   return (
-    <section class="proposals" aria-label="Proposals">
-      <header><h2>From the data: {all.length === 1 ? 'a setting' : `${all.length} settings`} that would help</h2>
-        <span class="row">{all.length > 1 && <Button size="s" kind="primary" busy={busy === 'all'} off={off} onClick={() => apply(all)}>Apply all {all.length}</Button>}<IconButton size="s" icon="close" label="Put the proposals away" onClick={hide} /></span></header>
+    <section class="proposals" aria-label="Suggestions">
+      <header><h2>Suggested by your data</h2>
+        <span class="row">{all.length > 1 && <Button size="s" kind="primary" busy={busy === 'all'} off={off} onClick={() => apply(all)}>Apply all {all.length}</Button>}<IconButton size="s" icon="close" label="Dismiss the suggestions" onClick={hide} /></span></header>
       {error !== null && <Failure error={error} />}
       <ul>{all.map(one => <li key={one.id}><div><strong dir="auto">{one.title}</strong><small dir="auto">{one.about}</small></div><Button size="s" busy={busy === one.id} off={off} onClick={() => apply([one])}>{one.action}</Button></li>)}</ul>
     </section>

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { fetchAnswer, route } from '../../api/client';
 import { useResource } from '../../api/resource';
 import type { Hit, SearchAnswer } from '../../api/types';
@@ -7,13 +7,13 @@ import { CLOSE, OPEN } from '../../lib/marks';
 import { count, plural } from '../../lib/text';
 import { address, go, param, setParams } from '../../state/address';
 import { about, uid } from '../../state/indexes';
-import { copy, Button, Chip, Drawer, Empty, IconButton, Loaded, Segments, Select, Skeleton, Slider, type MenuItem } from '../../ui';
+import { copy, Button, Chip, Drawer, Empty, IconButton, Loaded, Segments, Select, Skeleton, Slider, useFollowed, type MenuItem } from '../../ui';
 import { toast } from '../../state/toasts';
 import { CodeDrawer } from './CodeDrawer';
 import { FieldsDialog } from './FieldsDialog';
 import { Facets } from './Facets';
 import { FilterField } from './FilterField';
-import { chosenFields, Hits, look, NO_KEY, withoutMarks, type Chosen } from './Hits';
+import { chosenFields, Hits, isHttpBlocked, look, NO_KEY, withoutMarks, type Chosen } from './Hits';
 import { Places } from './Places';
 import { Proposals } from './Proposals';
 import { SearchField } from './SearchField';
@@ -50,23 +50,24 @@ export function Search() {
             <FilterField index={index} names={names} counts={counts} error={wrong.filter} />
             <Sorts error={wrong.sort} />
             <Segments label="How hits are shown" value={look.value} onChange={now => { look.value = now; }} options={[{ id: 'cards', title: 'Cards', icon: 'cards' }, { id: 'table', title: 'Table', icon: 'table' }, { id: 'json', title: 'JSON', icon: 'braces' }]} />
-            <IconButton icon="settings" label="Choose title, picture, price and fields" onClick={() => setFieldsOpen(true)} />
+            <IconButton icon="settings" label="Choose the title, picture, price and fields" onClick={() => setFieldsOpen(true)} />
             <IconButton icon="terminal" label="This search as code" onClick={() => setCodeOpen(true)} />
           </div>
-          {chips.length > 0 && <div class="row search-chips" aria-label="What narrows the search" role="group">
+          {chips.length > 0 && <div class="row search-chips" aria-label="Active filters" role="group">
             {chips.map(one => <Chip key={one.id} tone="accent" label={one.text} onRemove={() => setParams({ ...one.change, limit: null })}>{one.text}</Chip>)}
             {chips.length > 1 && <Button size="s" kind="quiet" onClick={() => setParams(cleared(false))}>Remove all</Button>}
           </div>}
           {wrong.rest === undefined && found.error !== undefined && found.data === undefined ? (
-            <Empty icon="filter" title="The server refuses this search." actions={<Button onClick={() => setParams({ ...cleared(false), sort: null })}>Search without filters</Button>}>What is wrong stands above, at the {wrong.sort ? 'order' : 'filter'}.</Empty>
+            <Empty icon="filter" title="The server rejected this search." actions={<Button onClick={() => setParams({ ...cleared(false), sort: null })}>Search without filters</Button>}>See the message at the {wrong.sort ? 'order' : 'filter'} above.</Empty>
           ) : <Loaded of={wrong.rest === undefined && found.error ? { ...found, error: undefined } : found} lines={8}>
             {({ answer, degraded }) => (
               <>
                 <p class="search-about" role="status"><span>{plural(total, 'hit')}<span class="muted"> in {answer.processingTimeMs} ms{answer.semanticHitCount ? `, ${count(answer.semanticHitCount)} by meaning` : ''}</span></span>
-                  <button type="button" class="plain link" onClick={() => setParams({ why: PICK }, { replace: false })}>Is one missing?</button></p>
-                {degraded.length > 0 && <p class="search-degraded" role="status">Cut short: {degraded.join(', ')}</p>}
+                  <button type="button" class="plain link" onClick={() => setParams({ why: PICK }, { replace: false })}>Is a document missing?</button></p>
+                {degraded.length > 0 && <p class="search-degraded" role="status">Incomplete results: {degraded.join(', ')}</p>}
                 {answer.didYouMean && <p class="did-you-mean">Did you mean <button type="button" class="plain link" dir="auto" onClick={() => setParams({ q: answer.didYouMean?.q ?? '', limit: null })}>{answer.didYouMean.q}</button>? <small>{plural(answer.didYouMean.estimatedTotalHits, 'hit')}</small></p>}
                 {filtersPlaces(settings) && <Places index={index} asked={asked} settings={settings} onPick={onWhy} titleOf={hit => { const name = titleField(hit, primaryKey, settings.searchableAttributes); return String(name ? hit[name] : primaryKey ? hit[primaryKey] : 'Document'); }} />}
+                {isHttpBlocked.value && <p class="hint">Pictures over HTTP are not loaded. A server that is started with <code>--console-http-pictures</code> allows them.</p>}
                 {answer.hits.length === 0 ? <Nothing asked={asked} isNarrowed={chips.length > 0} />
                   : <Hits hits={answer.hits} primaryKey={primaryKey} settings={settings} chosen={chosen} onWhy={onWhy} actions={hit => actionsOf(hit, primaryKey)} />}
                 {answer.hits.length < total && asked.limit < MOST && <More busy={found.loading} onMore={() => setParams({ limit: String(asked.limit + PAGE) })} />}
@@ -101,8 +102,7 @@ function Ways({ asked }: { asked: Asked }) {
   const { settings } = about.value, embedders = embeddersOf(settings);
   const options: { id: Way; title: string }[] = [{ id: 'words', title: 'Words' }, { id: 'questions', title: 'Question' }];
   if (embedders.length) options.push({ id: 'meaning', title: 'Meaning' });
-  const [ratio, setRatio] = useState(asked.ratio);
-  useEffect(() => setRatio(asked.ratio), [asked.ratio]);
+  const [ratio, setRatio] = useFollowed(asked.ratio);
   return (
     <div class="ways">
       <Segments label="How to search" value={asked.way} options={options} onChange={way => setParams({ way, limit: null })} />
@@ -117,7 +117,7 @@ function Ways({ asked }: { asked: Asked }) {
 function Sorts({ error }: { error?: string }) {
   const fields = (about.value.settings.sortableAttributes ?? []).filter(name => name !== '_geo' && !name.includes('*'));
   if (!fields.length && !error) return null;
-  const options = [{ value: '', title: 'Most relevant first' }, ...fields.flatMap(name => [{ value: name + ':asc', title: `${name}, smallest first` }, { value: name + ':desc', title: `${name}, largest first` }])];
+  const options = [{ value: '', title: 'Most relevant first' }, ...fields.flatMap(name => [{ value: name + ':asc', title: `${name}, ascending` }, { value: name + ':desc', title: `${name}, descending` }])];
   const here = param('sort');
   if (here && !options.some(one => one.value === here)) options.push({ value: here, title: here });
   return <Select label="Order" hideLabel value={here} options={options} error={error} onChange={sort => setParams({ sort: sort || null, limit: null })} />;
@@ -125,11 +125,11 @@ function Sorts({ error }: { error?: string }) {
 
 function Nothing({ asked, isNarrowed }: { asked: Asked; isNarrowed: boolean }) {
   return (
-    <Empty title={asked.q ? `Nothing is found for “${asked.q}”.` : 'No document is found.'} actions={<>
+    <Empty title={asked.q ? `No results for “${asked.q}”` : 'No results'} actions={<>
       {isNarrowed && <Button onClick={() => setParams(cleared(false))}>Search without the filters</Button>}
-      {asked.q && asked.way === 'words' && /\s/.test(asked.q.trim()) && <Button onClick={() => setParams({ way: 'questions' })}>Let any of the words do</Button>}
-      {(asked.q || isNarrowed) && <Button onClick={() => setParams(cleared(true))}>Search for everything</Button>}
-    </>}>{isNarrowed ? 'What narrows the search may exclude what you look for.' : asked.q ? 'Look for a document by its title, and see why it is no hit: “Is one missing?”' : 'Documents that you load are found as soon as their task has ended.'}</Empty>
+      {asked.q && asked.way === 'words' && /\s/.test(asked.q.trim()) && <Button onClick={() => setParams({ way: 'questions' })}>Match any of the words</Button>}
+      {(asked.q || isNarrowed) && <Button onClick={() => setParams(cleared(true))}>Show all documents</Button>}
+    </>}>{isNarrowed ? 'The filters may exclude what you are looking for.' : asked.q ? 'If you expected a document, open “Is a document missing?” to see why it does not match.' : 'Documents become searchable as soon as their task ends.'}</Empty>
   );
 }
 
@@ -142,9 +142,9 @@ function More({ busy, onMore }: { busy: boolean; onMore: () => void }) {
 function actionsOf(hit: Hit, primaryKey: string | null): MenuItem[] {
   const id = primaryKey ? String(hit[primaryKey]) : null, off = id === null && NO_KEY;
   return [
-    { title: 'Why is it here?', icon: 'info', off, onPick: () => setParams({ why: id }, { replace: false }) },
-    { title: 'Pin it for this query …', icon: 'pin', off, onPick: () => go({ view: 'rules', params: { rule: 'new', pin: id, q: param('q') } }) },
+    { title: 'Explain the ranking', icon: 'info', off, onPick: () => setParams({ why: id }, { replace: false }) },
+    { title: 'Pin for this query …', icon: 'pin', off, onPick: () => go({ view: 'rules', params: { rule: 'new', pin: id, q: param('q') } }) },
     { title: 'Open the document', icon: 'documents', off, onPick: () => go({ view: 'documents', params: { doc: id } }) },
-    { title: 'Copy as JSON', icon: 'copy', onPick: async () => toast(await copy(JSON.stringify(withoutMarks(hit), null, 2)) ? { tone: 'good', title: 'Copied' } : { tone: 'warn', title: 'The browser does not let this page copy', text: 'It does on HTTPS and on this machine. Show hits as JSON, and select.' }) },
+    { title: 'Copy as JSON', icon: 'copy', onPick: async () => toast(await copy(JSON.stringify(withoutMarks(hit), null, 2)) ? { tone: 'good', title: 'Copied' } : { tone: 'warn', title: 'The browser does not allow copying', text: 'It does over HTTPS and on this machine. Show the hits as JSON and select the text.' }) },
   ];
 }

@@ -7,6 +7,7 @@ import { titleField } from '../../lib/documents';
 import { plural } from '../../lib/text';
 import { address, go, setParams } from '../../state/address';
 import { Badge, Button, classes, Drawer, Loaded, Meter, TextField } from '../../ui';
+import { NO_KEY } from './Hits';
 import { selectionOf, usualWay, type Asked } from './query';
 import { decidedBy, howOf, inOrder, millis, REASONS, ruleTitle, sentenceOf, stageTitle, type Rules, type Stage, type WordSeen } from './sentences';
 
@@ -28,7 +29,7 @@ interface WhyProps { id: string; index: string; asked: Asked; settings: Settings
 export function Why(props: WhyProps) {
   const { id, onClose } = props;
   return (
-    <Drawer title={id === PICK ? 'Why is a document missing?' : 'Why?'} onClose={onClose} class="why-drawer">
+    <Drawer title={id === PICK ? 'Why is a document missing?' : 'Explanation'} onClose={onClose} class="why-drawer">
       {id === PICK ? <Pick {...props} /> : <Explain {...props} />}
     </Drawer>
   );
@@ -41,11 +42,11 @@ function Pick(props: WhyProps) {
   const found = useResource(signal => post<SearchAnswer>(route('indexes', index, 'search'), { q: typed, limit: 8 }, { signal }), [index, typed], { keep: true });
   return (
     <>
-      <p class="muted">Find the document by its title. Then it is said why it is no hit of {asked.q ? `“${asked.q}”` : 'this search'}.</p>
-      <TextField label="Title, or other words of the document" type="search" value={typed} onInput={setTyped} autoFocus />
-      <Loaded of={found} lines={4} isEmpty={answer => answer.hits.length === 0} empty={<p class="muted">No document has these words: it may not be in the index.</p>}>
+      <p class="muted">Find a document by its title to see why {asked.q ? `“${asked.q}”` : 'this search'} does not return it.</p>
+      <TextField label="Title or other words of the document" type="search" value={typed} onInput={setTyped} autoFocus />
+      <Loaded of={found} lines={4} isEmpty={answer => answer.hits.length === 0} empty={<p class="muted">No document contains these words: it may not be in the index.</p>}>
         {answer => <ul class="why-picks">{answer.hits.map((hit, place) => (
-          <li key={place}><button type="button" class="plain" disabled={!primaryKey} onClick={() => setParams({ why: primaryKey ? String(hit[primaryKey]) : null })}><strong dir="auto">{titleOf(hit, props)}</strong> <small class="mono">{primaryKey ? String(hit[primaryKey]) : ''}</small></button></li>
+          <li key={place}><button type="button" class="plain" disabled={!primaryKey} title={primaryKey ? undefined : NO_KEY} onClick={() => setParams({ why: primaryKey ? String(hit[primaryKey]) : null })}><strong dir="auto">{titleOf(hit, props)}</strong> <small class="mono">{primaryKey ? String(hit[primaryKey]) : ''}</small></button></li>
         ))}</ul>}
       </Loaded>
     </>
@@ -64,7 +65,7 @@ function Explain(props: WhyProps) {
 }
 
 function Explained({ answer, ...props }: WhyProps & { answer: Explained }) {
-  const { id, primaryKey, asked } = props, { document, stages = [], words = [] } = answer.explanation ?? {};
+  const { id, primaryKey } = props, { document, stages = [], words = [] } = answer.explanation ?? {};
   const hits = answer.hits as ExplainedHit[], place = hits.findIndex(hit => primaryKey && String(hit[primaryKey]) === id), hit = hits[place], next = place < 0 ? undefined : hits[place + 1];
   const seen = hit?._explanation, rules = seen?.rules ?? document?.rules, matched = seen?.words ?? document?.words ?? [];
   const total = answer.totalHits ?? answer.estimatedTotalHits ?? hits.length, rank = document?.position ?? place;
@@ -74,17 +75,17 @@ function Explained({ answer, ...props }: WhyProps & { answer: Explained }) {
         <h3 dir="auto">{hit ? titleOf(hit, props) : <span class="mono">{id}</span>}</h3>
         <p class="row">
           {rank >= 0 && <Badge tone={place >= 0 ? 'good' : 'info'}>{`#${rank + 1} of ${total.toLocaleString('en')}`}</Badge>}
-          {place < 0 && document && document.reason !== 'outsideOfPage' && <Badge tone="warn">no hit</Badge>}
+          {place < 0 && document && document.reason !== 'outsideOfPage' && <Badge tone="warn">not a hit</Badge>}
           {(hit?._rankingScore ?? document?.rankingScore) !== undefined && <Badge>score {(hit?._rankingScore ?? document?.rankingScore ?? 0).toFixed(4)}</Badge>}
           {seen?.pinnedBy && <Badge tone="accent">pinned by {seen.pinnedBy}</Badge>}
         </p>
       </div>
       {place < 0 && document && <Reason document={document} {...props} />}
-      {(matched.length > 0 || words.length > 0) && <Section title="What matches"><Lines words={matched.length ? matched : words.map(word => ({ word, isMatched: false, matches: [] }))} /></Section>}
-      {rules && Object.keys(rules).length > 0 && <Section title="What decides its place" about="From the first rule to the last: each orders what those before leave equal."><Ladder rules={rules} words={matched} next={next} nextTitle={next ? titleOf(next, props) : ''} rank={rank} /></Section>}
-      {document?.nearness && <p class="muted">{document.nearness.similarity === null ? 'It has no vector yet.' : `By meaning alone it is #${(document.nearness.position ?? 0) + 1}, with a similarity of ${document.nearness.similarity.toFixed(4)}.`}</p>}
-      {stages.length > 0 && <Section title="What the search took" about={asked.q ? undefined : 'Without words there is little to rank.'}><Waterfall stages={stages} /></Section>}
-      <p class="row"><Button size="s" icon="eye" onClick={() => setParams({ why: PICK })}>Ask about another document</Button></p>
+      {(matched.length > 0 || words.length > 0) && <Section title="Matches"><Lines words={matched.length ? matched : words.map(word => ({ word, isMatched: false, matches: [] }))} /></Section>}
+      {rules && Object.keys(rules).length > 0 && <Section title="Ranking" about="Each rule breaks the ties that the rules above it leave."><Ladder rules={rules} words={matched} next={next} nextTitle={next ? titleOf(next, props) : ''} rank={rank} /></Section>}
+      {document?.nearness && <p class="muted">{document.nearness.similarity === null ? 'It has no vector yet.' : `By vectors alone it ranks #${(document.nearness.position ?? 0) + 1}, with a similarity of ${document.nearness.similarity.toFixed(4)}.`}</p>}
+      {stages.length > 0 && <Section title="Time of each stage"><Waterfall stages={stages} /></Section>}
+      <p class="row"><Button size="s" icon="eye" onClick={() => setParams({ why: PICK })}>Explain another document</Button></p>
     </>
   );
 }
@@ -101,10 +102,10 @@ function Reason({ document, asked, settings }: WhyProps & { document: DocumentSe
       {all.length > 0 && <ul class="values">{all.map(one => <li key={one}><code dir="auto">{one}</code></li>)}</ul>}
       <p class="row">
         {reason === 'filteredOut' && <Button size="s" icon="filter" onClick={() => setParams(unfiltered)}>Search without the filters</Button>}
-        {reason === 'missingWords' && asked.way !== 'questions' && <Button size="s" icon="search" onClick={() => setParams({ way: usualWay(settings) === 'questions' ? null : 'questions' })}>Let any of the words do</Button>}
+        {reason === 'missingWords' && asked.way !== 'questions' && <Button size="s" icon="search" onClick={() => setParams({ way: usualWay(settings) === 'questions' ? null : 'questions' })}>Match any of the words</Button>}
         {reason === 'missingWords' && <Button size="s" icon="synonyms" onClick={() => go({ view: 'synonyms' })}>Add a synonym</Button>}
-        {reason === 'excludedByQuery' && <Button size="s" onClick={() => setParams({ q: asked.q.split(/\s+/).filter(word => !word.startsWith('-')).join(' ') })}>Exclude nothing</Button>}
-        {reason === 'outsideOfPage' && position !== undefined && position < 1000 && <Button size="s" onClick={() => setParams({ limit: String(position + 1) })}>Show all hits down to it</Button>}
+        {reason === 'excludedByQuery' && <Button size="s" onClick={() => setParams({ q: asked.q.split(/\s+/).filter(word => !word.startsWith('-')).join(' ') })}>Search without exclusions</Button>}
+        {reason === 'outsideOfPage' && position !== undefined && position < 1000 && <Button size="s" onClick={() => setParams({ limit: String(position + 1) })}>Show the hits down to it</Button>}
       </p>
     </div>
   );
@@ -145,15 +146,15 @@ function Lines({ words }: { words: readonly WordSeen[] }) {
   return (
     <div class="lines" ref={box}>
       <svg aria-hidden="true">{paths.map(one => <path key={one.key} class={classes(one.isLoose && 'loose')} d={one.d} />)}</svg>
-      <ul class="lines-words" aria-label="Words of the query">{words.map((one, place) => <li key={place}><span data-word={place} class={classes('token', !one.isMatched && 'lost')} dir="auto" title={one.isMatched ? undefined : 'It matches nothing in this document.'}>{one.word}{!one.isMatched && <span class="unseen"> (matches nothing)</span>}</span></li>)}</ul>
-      <ul class="lines-fields" aria-label="What they match">
+      <ul class="lines-words" aria-label="Words of the query">{words.map((one, place) => <li key={place}><span data-word={place} class={classes('token', !one.isMatched && 'lost')} dir="auto" title={one.isMatched ? undefined : 'No match in this document'}>{one.word}{!one.isMatched && <span class="unseen"> (no match)</span>}</span></li>)}</ul>
+      <ul class="lines-fields" aria-label="Matched words in each field">
         {all.slice(0, FIELDS).map(([attribute, terms]) => (
           <li key={attribute}><small dir="auto">{attribute}</small><span class="terms">{terms.slice(0, TERMS).map((term, place) => {
             const isLoose = !['exact', 'phrase', 'prefix'].includes(term.how);
             return <span key={place} data-of={term.word} data-loose={isLoose ? '' : undefined} class={classes('token', 'found', isLoose && 'loose')} dir="auto">{term.text}{term.how !== 'exact' && <small>{howOf(term.how)}</small>}{term.times > 1 && <small>×{term.times}</small>}</span>;
           })}</span></li>
         ))}
-        {all.length === 0 && <li class="muted">No word matches in a field.</li>}
+        {all.length === 0 && <li class="muted">No field matches.</li>}
         {all.length > FIELDS && <li class="muted">and {plural(all.length - FIELDS, 'field')} more</li>}
       </ul>
     </div>
@@ -174,8 +175,8 @@ function Ladder({ rules, words, next, nextTitle, rank }: { rules: Rules; words: 
           </li>
         );
       })}</ol>
-      {next && !decisive && <p class="muted" dir="auto">No rule tells it from #{rank + 2} <em>{nextTitle}</em>: they stand in the order of the index.</p>}
-      {!next && <p class="muted">No hit is behind it.</p>}
+      {next && !decisive && <p class="muted" dir="auto">No rule separates it from #{rank + 2} <em>{nextTitle}</em>: ties stay in index order.</p>}
+      {!next && <p class="muted">It is the last hit.</p>}
     </>
   );
 }

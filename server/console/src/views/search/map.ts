@@ -13,14 +13,14 @@ export function pointOf(value: Json | undefined): Point | null {
   return Math.abs(lat) <= 90 && Math.abs(lng) <= 180 ? { lat, lng } : null;
 }
 
-const MARGIN = 0.15, LEAST = 0.02, SHAPE = 2.1;
-/** All points with a margin, as wide as the map is: degrees of longitude are narrower away from the equator. */
-export function viewOf(points: readonly Point[]): Seen {
+const MARGIN = 0.15, LEAST = 0.02, PART = 80;
+/** All points with a margin, in a map `shape` times as wide as high: degrees of longitude are narrower away from the equator. */
+export function viewOf(points: readonly Point[], shape: number): Seen {
   if (!points.length) return { top: 80, bottom: -60, left: -180, right: 180 };
   const lats = points.map(one => one.lat), lngs = points.map(one => one.lng);
   const lat = (Math.max(...lats) + Math.min(...lats)) / 2, lng = (Math.max(...lngs) + Math.min(...lngs)) / 2, narrow = Math.max(0.2, Math.cos(lat * Math.PI / 180));
   let high = Math.max(LEAST, Math.max(...lats) - Math.min(...lats)) * (1 + 2 * MARGIN), wide = Math.max(LEAST, Math.max(...lngs) - Math.min(...lngs)) * (1 + 2 * MARGIN);
-  if (wide * narrow < high * SHAPE) wide = high * SHAPE / narrow; else high = wide * narrow / SHAPE;
+  if (wide * narrow < high * shape) wide = high * shape / narrow; else high = wide * narrow / shape;
   return { top: Math.min(90, lat + high / 2), bottom: Math.max(-90, lat - high / 2), left: Math.max(-180, lng - wide / 2), right: Math.min(180, lng + wide / 2) };
 }
 
@@ -33,7 +33,7 @@ export function gridOf(seen: Seen, width: number, height: number): Line[] {
     const step = niceStep(from, to, parts);
     for (let place = Math.ceil(from / step); place * step < to && lines.length < 60; place++) draw(Number((place * step).toFixed(6)));
   };
-  each(seen.bottom, seen.top, 5, lat => { const [, y] = project({ lat, lng: 0 }, seen, width, height); lines.push({ x1: 0, y1: y, x2: width, y2: y, text: Math.abs(lat) + '°' + (lat < 0 ? ' S' : ' N'), isFlat: true }); });
-  each(seen.left, seen.right, 8, lng => { const [x] = project({ lat: 0, lng }, seen, width, height); lines.push({ x1: x, y1: 0, x2: x, y2: height, text: Math.abs(lng) + '°' + (lng < 0 ? ' W' : ' E'), isFlat: false }); });
+  each(seen.bottom, seen.top, Math.max(2, height / PART), lat => { const [, y] = project({ lat, lng: 0 }, seen, width, height); lines.push({ x1: 0, y1: y, x2: width, y2: y, text: Math.abs(lat) + '°' + (lat < 0 ? ' S' : ' N'), isFlat: true }); });
+  each(seen.left, seen.right, Math.max(3, width / PART), lng => { const [x] = project({ lat: 0, lng }, seen, width, height); lines.push({ x1: x, y1: 0, x2: x, y2: height, text: Math.abs(lng) + '°' + (lng < 0 ? ' W' : ' E'), isFlat: false }); });
   return lines;
 }

@@ -70,18 +70,18 @@ export function proposalsOf(documents: readonly JsonObject[], settings: Settings
     .filter(one => one.worth > 0).sort((one, other) => other.worth - one.worth).slice(0, 2);
   for (const { seen } of facets) {
     all.push({ id: 'facet ' + seen.name, title: `${seen.name} has ${plural(seen.values.size, 'value')}: make it a facet?`, about: [...seen.values].sort(([, one], [, other]) => other - one).slice(0, 3).map(([value]) => value).join(', ') + (seen.values.size > 3 ? ' …' : ''),
-      action: 'Make it a facet', change: now => ({ filterableAttributes: added(now.filterableAttributes, seen.name) }) });
+      action: 'Add the facet', change: now => ({ filterableAttributes: added(now.filterableAttributes, seen.name) }) });
   }
   const ranged = fields.find(seen => isCommon(seen, documents.length) && !known(settings, 'filterableAttributes', seen.name)
     && ((seen.numbers === total(seen) && seen.values.size > 10 && !/(^|_)id$|Id$/.test(seen.name)) || (seen.dates === total(seen) && seen.values.size > 2)));
   if (ranged) {
     const dates = [...ranged.values.keys()].sort();
     const [from, to] = ranged.numbers ? [ranged.min, ranged.max].map(String) : [dates[0]?.slice(0, 10), dates.at(-1)?.slice(0, 10)];
-    all.push({ id: 'range ' + ranged.name, title: `${ranged.name} goes from ${from} to ${to}: filter and sort by it?`, about: 'A histogram with a slider, and two more orders of the hits.', action: 'Filter and sort',
+    all.push({ id: 'range ' + ranged.name, title: `${ranged.name} ranges from ${from} to ${to}: filter and sort by it?`, about: 'Adds a range slider and two sort orders.', action: 'Filter and sort',
       change: now => both(now, ranged.name) });
   }
   if (documents.some(one => one['_geo']) && !known(settings, 'filterableAttributes', '_geo')) {
-    all.push({ id: 'places', title: 'Documents have places: show them on a map?', about: 'Search in an area, and the nearest first.', action: 'Use places', change: now => both(now, '_geo') });
+    all.push({ id: 'places', title: 'Documents have locations: show them on a map?', about: 'Adds search in an area and sorting by distance.', action: 'Show a map', change: now => both(now, '_geo') });
   }
   const first = titleFirst(documents, fields, settings, primaryKey);
   if (first) all.splice(Math.min(all.length, 2), 0, first);
@@ -93,6 +93,6 @@ function titleFirst(documents: readonly JsonObject[], fields: readonly Seen[], s
   if (!order.includes('*') || !title || !fields.some(seen => seen.name === title && seen.texts > 0)) return null;
   const others = fields.filter(seen => seen.name !== title && seen.texts > 0).sort((one, other) => one.letters / total(one) - other.letters / total(other)).map(seen => seen.name);
   if (!others.length || others.length > 12) return null;
-  return { id: 'title', title: `Words in ${title} count more than in ${listed(others.slice(0, 2))}?`, about: 'Hits with the words in an earlier field come first: ' + [title, ...others].join(', ') + '. A field that documents get later must be added to the list.', action: `Put ${title} first`,
+  return { id: 'title', title: `Rank matches in ${title} above those in ${listed(others.slice(0, 2))}?`, about: 'Order of the fields: ' + [title, ...others].join(', ') + '. New fields must then be added to this list.', action: `Rank ${title} first`,
     change: () => ({ searchableAttributes: [title, ...others] }) };
 }

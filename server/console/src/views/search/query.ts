@@ -121,7 +121,7 @@ export function chipsOf({ narrowing: { chosen, ranges, filter }, box }: Asked): 
   const chips: ChosenChip[] = [];
   for (const [name, values] of chosen) for (const value of values) chips.push({ id: 'f.' + name + ' ' + value, text: `${name}: ${value}`, change: { ['f.' + name]: values.filter(one => one !== value) } });
   for (const [name, [from, to]] of ranges) chips.push({ id: 'r.' + name, text: from && to ? `${name}: ${from} to ${to}` : from ? `${name}: from ${from}` : `${name}: up to ${to}`, change: { ['r.' + name]: null } });
-  if (box) chips.push({ id: 'box', text: 'In this area of the map', change: { box: null } });
+  if (box) chips.push({ id: 'box', text: 'In the area on the map', change: { box: null } });
   if (filter) chips.push({ id: 'filter', text: filter, change: { filter: null } });
   return chips;
 }

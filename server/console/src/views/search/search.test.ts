@@ -63,7 +63,7 @@ describe('an explanation', () => {
   test('says how far apart words are', () => { expect(sentenceOf('proximity', {}, words)).toBe('12 words in between'); });
   test('knows words of different fields', () => { expect(wordsBetween([word('a', ['x', 'a', 'exact', [1]]), word('b', ['y', 'b', 'exact', [1]])])).toBeNull(); });
   test('says that words are side by side', () => { expect(sentenceOf('proximity', {}, [word('a', ['x', 'a', 'exact', [1]]), word('b', ['x', 'b', 'exact', [2]])])).toBe('side by side'); });
-  test.each([['boost:popularity', 'Boost by popularity'], ['year:desc', 'year, largest first'], ['boostIf', 'Boost'], ['words', 'Words'], ['<hidden-rule-3>', '<hidden-rule-3>']])('calls %s %s', (rule, title) => { expect(ruleTitle(rule)).toBe(title); });
+  test.each([['boost:popularity', 'Boost by popularity'], ['year:desc', 'year, descending'], ['boostIf', 'Boost'], ['words', 'Words'], ['<hidden-rule-3>', '<hidden-rule-3>']])('calls %s %s', (rule, title) => { expect(ruleTitle(rule)).toBe(title); });
   test('of a sort has the value', () => { expect(sentenceOf('year:desc', { value: null }, [])).toBe('no value'); });
   test('finds the rule that decided', () => { expect(decidedBy({ words: { order: 0, score: 1 }, typo: { order: 1, score: 1 } }, { words: { order: 0, score: 1 }, typo: { order: 1, score: 0.5 } })).toBe('typo'); });
   test('of equal hits finds none', () => { expect(decidedBy({ words: { order: 0, score: 1 } }, { words: { order: 0, score: 1 } })).toBeNull(); });
@@ -81,16 +81,20 @@ describe('code', () => {
 describe('a map', () => {
   test.each<[Json | undefined, boolean]>([[{ lat: 1, lng: 2 }, true], [{ lat: '1.5', lng: '2' }, true], [{ lat: 91, lng: 0 }, false], [{ lat: null, lng: 0 }, false], ['1,2', false], [undefined, false], [[{ lat: 1, lng: 2 }], true]])('of %j: %s', (value, is) => { expect(pointOf(value) !== null).toBe(is); });
   test('shows all points', () => {
-    const points = [{ lat: 48.86, lng: 2.34 }, { lat: 48.8, lng: 2.12 }], seen = viewOf(points);
+    const points = [{ lat: 48.86, lng: 2.34 }, { lat: 48.8, lng: 2.12 }], seen = viewOf(points, 2);
     expect(points.map(one => project(one, seen, 100, 50)).every(([x, y]) => x > 0 && x < 100 && y > 0 && y < 50)).toBe(true);
   });
-  test('has a grid, not too fine', () => { expect(gridOf(viewOf([{ lat: 0, lng: 0 }]), 640, 300).length).toBeLessThan(60); });
+  test.each([[360, 220], [640, 300], [1800, 420]])('of %d by %d has a grid whose labels have room', (width, height) => {
+    const lines = gridOf(viewOf([{ lat: 48.8, lng: 2.1 }, { lat: 48.9, lng: 2.6 }], width / height), width, height), down = lines.filter(one => !one.isFlat);
+    expect(down.length).toBeGreaterThan(1);
+    expect(Math.min(...down.slice(1).map((one, place) => one.x1 - (down[place]?.x1 ?? 0)))).toBeGreaterThan(55);
+  });
 });
 
 describe('proposals', () => {
   const lamps = Array.from({ length: 60 }, (_, place) => ({ id: place, name: 'Lamp ' + place, brand: 'brand ' + place % 15, price: place * 1.5, text: 'A long text about this lamp, number ' + place }));
   const found = proposalsOf(lamps, { searchableAttributes: ['*'], filterableAttributes: [], sortableAttributes: [] }, 'id');
-  test('are three', () => { expect(found.map(one => one.title)).toEqual(['brand has 15 values: make it a facet?', 'price goes from 0 to 88.5: filter and sort by it?', 'Words in name count more than in brand and text?']); });
+  test('are three', () => { expect(found.map(one => one.title)).toEqual(['brand has 15 values: make it a facet?', 'price ranges from 0 to 88.5: filter and sort by it?', 'Rank matches in name above those in brand and text?']); });
   test('keep what there is when they are taken', () => { expect(found[0]?.change({ filterableAttributes: ['kind'] })).toEqual({ filterableAttributes: ['kind', 'brand'] }); });
   test('are none for what is set', () => { expect(proposalsOf(lamps, { searchableAttributes: ['name'], filterableAttributes: ['brand', 'price'], sortableAttributes: [] }, 'id')).toEqual([]); });
   test('are none for one document', () => { expect(proposalsOf(lamps.slice(0, 1), {}, 'id')).toEqual([]); });

@@ -14,21 +14,21 @@ export const howOf = (match: string) => HOW[match] ?? match;
 
 export const REASONS: Record<string, string> = {
   hit: 'It is a hit.', documentNotFound: 'There is no such document.', documentDeleted: 'It was deleted.', filteredOut: 'The filter excludes it.',
-  excludedByQuery: 'It has a word that the query excludes.', missingWords: 'It lacks words that the search requires.',
+  excludedByQuery: 'It contains a word that the query excludes.', missingWords: 'It lacks words that the query requires.',
   belowRankingScoreThreshold: 'Its score is below the threshold.', notDistinct: 'A better hit has the same value of the distinct field.',
-  beyondMaxTotalHits: 'It is beyond the last hit that paging reaches.', outsideOfPage: 'It is further down the list.', searchCutoff: 'The time limit ended the search before it was ranked.',
+  beyondMaxTotalHits: 'It lies beyond the last hit that pagination reaches.', outsideOfPage: 'It ranks further down the list.', searchCutoff: 'The time limit ended the search before it was ranked.',
 };
 
 const TITLES: Record<string, string> = {
-  words: 'Words', typo: 'Typos', proximity: 'Nearness', attributeRank: 'Field', attribute: 'Field', wordPosition: 'Place in the field', exactness: 'Exactness', bm25: 'Relevance (BM25)',
-  vectorSort: 'Meaning', fusion: 'Words and meaning', rerank: 'Second look by a model', pin: 'Pinned', skipped: 'Not decided',
+  words: 'Words', typo: 'Typos', proximity: 'Proximity', attributeRank: 'Field', attribute: 'Field', wordPosition: 'Position', exactness: 'Exactness', bm25: 'Relevance (BM25)',
+  vectorSort: 'Vectors', fusion: 'Words and vectors', rerank: 'Reranker', pin: 'Pinned', skipped: 'Not evaluated',
 };
 export function ruleTitle(rule: string): string {
   if (TITLES[rule]) return TITLES[rule];
   const [, kind, field] = /^(boost|decay|boostIf)(?::(.*?))?(?:#\d+)?$/.exec(rule) ?? [];
   if (kind) return field ? `Boost by ${field}` : 'Boost';
   const sort = /^(.*):(asc|desc)$/.exec(rule);
-  return sort ? `${sort[1]}, ${sort[2] === 'asc' ? 'smallest' : 'largest'} first` : rule;
+  return sort ? `${sort[1]}, ${sort[2] === 'asc' ? 'ascending' : 'descending'}` : rule;
 }
 
 const number = (value: Json | undefined) => typeof value === 'number' ? value : 0;
@@ -76,7 +76,7 @@ export function sentenceOf(rule: string, detail: JsonObject, words: readonly Wor
     }
     case 'proximity': {
       const between = wordsBetween(words);
-      return between === null ? (words.length < 2 ? 'there is only one word' : 'the words are in no field together') : between === 0 ? 'side by side' : `${plural(between, 'word')} in between`;
+      return between === null ? (words.length < 2 ? 'only one word' : 'no field contains the words together') : between === 0 ? 'side by side' : `${plural(between, 'word')} in between`;
     }
     case 'attributeRank': case 'attribute': {
       const fields = [...new Set(words.flatMap(one => one.matches.map(match => match.attribute)))];
@@ -84,21 +84,21 @@ export function sentenceOf(rule: string, detail: JsonObject, words: readonly Wor
     }
     case 'wordPosition': {
       const first = Math.min(...words.flatMap(one => one.matches.flatMap(match => match.positions ?? [])));
-      return Number.isFinite(first) ? (first === 0 ? 'from the first word on' : `first at word ${first + 1}`) : 'how early the words stand';
+      return Number.isFinite(first) ? (first === 0 ? 'from the first word on' : `first match at word ${first + 1}`) : 'how early the words occur';
     }
-    case 'exactness': return detail['matchType'] === 'exactMatch' ? 'the field is exactly what was searched' : detail['matchType'] === 'matchesStart' ? 'the field begins with what was searched' : of('word') + ' as typed';
-    case 'bm25': return `${of('word')}, a weight of ${shown(detail['value'])} of at most ${shown(detail['maxValue'])}`;
+    case 'exactness': return detail['matchType'] === 'exactMatch' ? 'the field equals the query' : detail['matchType'] === 'matchesStart' ? 'the field begins with the query' : of('word') + ' as typed';
+    case 'bm25': return `${of('word')}, score ${shown(detail['value'])} of at most ${shown(detail['maxValue'])}`;
     case 'vectorSort': return `similarity ${shown(detail['similarity'])}`;
-    case 'fusion': return [['words', 'by words'], ['vectors', 'by meaning']].map(([name = '', by]) => {
+    case 'fusion': return [['words', 'by words'], ['vectors', 'by vectors']].map(([name = '', by]) => {
       const arm = detail[name] as JsonObject | null | undefined;
       return arm ? `#${number(arm['rank']) + 1} ${by}` : `not ${by}`;
     }).join(', ');
-    case 'rerank': return `the model gives it ${shown(detail['score'])}`;
-    case 'pin': return `a rule puts it at place ${number(detail['position']) + 1}`;
-    case 'skipped': return 'the rules before had decided, or there was no time';
+    case 'rerank': return `score ${shown(detail['score'])} by the model`;
+    case 'pin': return `a rule pins it to position ${number(detail['position']) + 1}`;
+    case 'skipped': return 'decided by the rules above, or out of time';
   }
   if ('factor' in detail) return `times ${shown(detail['factor'])}`;
-  if ('distance' in detail) return detail['distance'] === null ? 'no place' : `${number(detail['distance']).toLocaleString('en')} m away`;
+  if ('distance' in detail) return detail['distance'] === null ? 'no location' : `${number(detail['distance']).toLocaleString('en')} m away`;
   if ('value' in detail) return shown(detail['value']);
   return 'score' in detail ? `score ${shown(detail['score'])}` : '';
 }
@@ -124,7 +124,7 @@ export function millis(took: string): number {
 }
 
 const STAGES: Record<string, string> = {
-  embed: 'Wait for the vector', parse: 'Read the query', 'match and filter': 'Match and filter', 'split words': 'Split words', rank: 'Rank', hits: 'Sort the hits', facets: 'Count facets', facetDetails: 'Histograms', format: 'Read and mark hits',
-  'filter for vectors': 'Filter for vectors', nearness: 'Compare vectors', 'hits by nearness': 'Sort by nearness',
+  embed: 'Embed the query', parse: 'Parse the query', 'match and filter': 'Match and filter', 'split words': 'Split words', rank: 'Rank', hits: 'Sort the hits', facets: 'Count facets', facetDetails: 'Build histograms', format: 'Load and highlight hits',
+  'filter for vectors': 'Filter for vectors', nearness: 'Compare vectors', 'hits by nearness': 'Sort by similarity',
 };
 export const stageTitle = (stage: string) => STAGES[stage] ?? stage;

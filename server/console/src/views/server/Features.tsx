@@ -7,9 +7,9 @@ import { toast } from '../../state/toasts';
 import { Card, Failure, Loaded, Switch } from '../../ui';
 
 const ABOUT: Record<string, string> = {
-  metrics: 'Metrics for Prometheus, at /metrics', chatCompletions: 'Conversations with a language model', dynamicSearchRules: 'Rules that pin, hide and boost', containsFilter: 'CONTAINS in filters',
-  editDocumentsByFunction: 'Edit documents with a function', tasksStreamingRoute: 'Events of tasks as they happen', logsRoute: 'Read logs over HTTP', network: 'Several servers as one', multimodal: 'Pictures in embedders',
-  compositeEmbedders: 'An embedder of two', foreignKeys: 'Documents of another index within hits', getTaskDocumentsRoute: 'The documents of a waiting task', taskQueueCompactionRoute: 'Give the room of deleted tasks back', renderRoute: 'Try templates',
+  metrics: 'Metrics for Prometheus, at /metrics', chatCompletions: 'Conversations with a language model', dynamicSearchRules: 'Rules that pin documents', containsFilter: 'CONTAINS in filters',
+  editDocumentsByFunction: 'Edit documents with a function', tasksStreamingRoute: 'A stream of task events', logsRoute: 'Read logs over HTTP', network: 'Search across several servers', multimodal: 'Images in embedders',
+  compositeEmbedders: 'Different embedders for indexing and search', foreignKeys: 'Join documents of another index', getTaskDocumentsRoute: 'The documents of a waiting task', taskQueueCompactionRoute: 'Reclaim the space of deleted tasks', renderRoute: 'Render templates',
 };
 
 export function Features() {

@@ -20,7 +20,7 @@ export function Webhooks() {
     <Loaded of={found}>{all => all && (
       <Card title="Webhooks" flush={all.results.length > 0} actions={<Button size="s" icon="plus" onClick={() => setAdding(true)}>Add</Button>}>
         {error !== null && <Failure error={error} />}
-        {all.results.length === 0 ? <p class="muted">The server tells no one of finished batches.</p> : <Table label="Webhooks" rows={all.results} keyOf={one => one.uuid} columns={[
+        {all.results.length === 0 ? <p class="muted">No webhooks. The server can notify an address of each finished batch.</p> : <Table label="Webhooks" rows={all.results} keyOf={one => one.uuid} columns={[
           { id: 'url', title: 'Address', grow: true, cell: one => <span dir="auto">{one.url}</span> },
           { id: 'headers', title: 'Headers', cell: one => Object.keys(one.headers).join(', ') || 'none' },
           { id: 'delete', title: 'Delete', hideTitle: true, cell: one => one.isEditable ? <IconButton size="s" icon="trash" label={`Delete the webhook ${one.url}`} onClick={() => remove(one)} /> : <Badge>launch option</Badge> },
@@ -50,7 +50,7 @@ function Add({ onClose }: { onClose: () => void }) {
   };
   return (
     <Dialog title="Add a webhook" onClose={onClose} actions={<><Button onClick={onClose}>Cancel</Button><Button kind="primary" busy={busy} off={!url && 'Enter the address first.'} onClick={add}>Add</Button></>}>
-      <TextField label="Address" type="url" value={url} onInput={setUrl} error={wrong.url} hint="It gets the tasks of each finished batch, as a document a line." onEnter={add} />
+      <TextField label="Address" type="url" value={url} onInput={setUrl} error={wrong.url} hint="Receives the tasks of each finished batch as NDJSON." onEnter={add} />
       <TextField label="Header (optional)" value={name} onInput={setName} placeholder="Authorization" error={wrong.header} />
       {name && <TextField label="Value of the header" type="password" value={value} onInput={setValue} />}
       {wrong.rest !== undefined && <Failure error={wrong.rest} />}

@@ -27,7 +27,7 @@ export function DraftBar({ index, settings }: { index: string; settings: Setting
   if (!names.length) return null;
   return (
     <>
-      <section class="draft-bar" aria-label="Changes that are not applied">
+      <section class="draft-bar" aria-label="Pending changes">
         {refused && <Failure error={refused.name ? `${titleOfSetting(refused.name)}: ${refused.error instanceof Error ? refused.error.message : String(refused.error)}` : refused.error} />}
         <div class="row spread">
           <span role="status"><strong>{plural(names.length, 'change')}</strong> · cost: <span class={cost.isFree ? 'good-text' : 'warn-text'}>{cost.text}</span></span>
@@ -39,7 +39,7 @@ export function DraftBar({ index, settings }: { index: string; settings: Setting
         </div>
       </section>
       {isOpen && (
-        <Dialog title={`Changes of ${index}`} size="l" onClose={() => setOpen(false)} actions={<><Button onClick={() => setOpen(false)}>Go on editing</Button><Button kind="primary" busy={busy} onClick={apply}>Apply {plural(names.length, 'change')}</Button></>}>
+        <Dialog title={`Changes to ${index}`} size="l" onClose={() => setOpen(false)} actions={<><Button onClick={() => setOpen(false)}>Keep editing</Button><Button kind="primary" busy={busy} onClick={apply}>Apply {plural(names.length, 'change')}</Button></>}>
           {names.map(name => <Difference key={name} name={name} before={settings[name]} after={draft[name]} onLeaveOut={() => { leaveOut(index, name); if (names.length === 1) setOpen(false); }} />)}
           <WhatChanges index={index} settings={settings} draft={draft} />
         </Dialog>
@@ -52,9 +52,9 @@ export function Difference({ name, before, after, onLeaveOut }: { name: string; 
   const lines = linesOf(before, after), cost = meta.value[name]?.cost;
   return (
     <section class="difference">
-      <header class="row spread"><h3>{titleOfSetting(name)} <code>{name}</code></h3><span class="row">{cost && <Badge tone={cost.startsWith('none') ? 'good' : 'warn'}>{cost.startsWith('none') ? 'at once' : cost}</Badge>}
-        {onLeaveOut && <IconButton size="s" icon="undo" label={`Leave ${titleOfSetting(name)} as it is`} onClick={onLeaveOut} />}</span></header>
-      <pre class="diff" tabIndex={0} aria-label={`Difference of ${name}`}>{lines.length === 0 ? 'the default' : lines.slice(0, 400).map((line, place) => <div key={place} class={{ '+': 'added', '-': 'removed', ' ': '' }[line.sign]}>{line.sign} {line.text}</div>)}</pre>
+      <header class="row spread"><h3>{titleOfSetting(name)} <code>{name}</code></h3><span class="row">{cost && <Badge tone={cost.startsWith('none') ? 'good' : 'warn'}>{cost.startsWith('none') ? 'immediate' : cost}</Badge>}
+        {onLeaveOut && <IconButton size="s" icon="undo" label={`Revert ${titleOfSetting(name)}`} onClick={onLeaveOut} />}</span></header>
+      <pre class="diff" tabIndex={0} aria-label={`Difference of ${name}`}>{lines.length === 0 ? 'Reset to the default' : lines.slice(0, 400).map((line, place) => <div key={place} class={{ '+': 'added', '-': 'removed', ' ': '' }[line.sign]}>{line.sign} {line.text}</div>)}</pre>
     </section>
   );
 }
@@ -84,7 +84,7 @@ async function tryOn(index: string, trial: string, queries: readonly string[], p
 export function WhatChanges({ index, settings, draft }: { index: string; settings: Settings; draft: Settings }) {
   const [state, setState] = useState<{ for: string; found?: Moved[]; error?: unknown } | null>(null), [busy, setBusy] = useState(false);
   const queries = recentOf(index).slice(0, TRIED), primaryKey = about.value.primaryKey, body = patchOf(settings, over(settings, draft)), sent = JSON.stringify(body);
-  const off = !queries.length ? 'Search for something first: changes are tried on what was searched for.' : !primaryKey ? 'This index has no documents yet.' : !Object.keys(body).length && 'Nothing is changed yet.';
+  const off = !queries.length ? 'Run some searches first: changes are tried on your recent queries.' : !primaryKey ? 'This index has no documents yet.' : !Object.keys(body).length && 'There are no changes yet.';
   const run = async () => {
     if (!primaryKey) return;
     setBusy(true);
@@ -104,23 +104,23 @@ export function WhatChanges({ index, settings, draft }: { index: string; setting
   return (
     <section class="stack tight">
       <div class="row spread">
-        <h3>What would change</h3>
+        <h3>Effect on recent queries</h3>
         <Button icon="eye" busy={busy} off={off} onClick={run}>{queries.length ? `Try on ${plural(queries.length, 'recent query')}` : 'Try on recent queries'}</Button>
       </div>
       {off && <p class="hint">{off}</p>}
-      {!off && !shown && <p class="hint">The changes are given to a clone of the index that shares its files, and goes again.{costOfNames(Object.keys(draft)).isFree ? '' : ' These take a while there, too.'}</p>}
+      {!off && !shown && <p class="hint">Applies the changes to a temporary clone of the index.{costOfNames(Object.keys(draft)).isFree ? '' : ' These changes take a while there, too.'}</p>}
       {shown?.error !== undefined && <Failure error={shown.error} />}
-      {shown?.found && (other.length === 0 ? <p role="status">The first {SHOWN} hits of {plural(shown.found.length, 'query')} stay as they are.</p> : (
+      {shown?.found && (other.length === 0 ? <p role="status">The first {SHOWN} hits of {plural(shown.found.length, 'query')} stay the same.</p> : (
         <>
           <p role="status">{other.length} of {plural(shown.found.length, 'query')} would change.</p>
           <Table label="Queries that would change" rows={other} keyOf={one => one.q} columns={[
             { id: 'q', title: 'Query', grow: true, cell: one => <button type="button" class="plain" dir="auto" onClick={() => go({ view: 'compare', params: { q: one.q } })}>{one.q}</button> },
             { id: 'hits', title: 'Hits', number: true, cell: one => one.found === one.foundNow ? String(one.found) : `${one.found} → ${one.foundNow}` },
-            { id: 'first', title: `First ${SHOWN}`, cell: one => one.added.length || one.gone.length ? `${one.added.length} new, ${one.gone.length} gone` : 'another order' },
+            { id: 'first', title: `First ${SHOWN}`, cell: one => one.added.length || one.gone.length ? `${one.added.length} new, ${one.gone.length} gone` : 'reordered' },
           ]} />
         </>
       ))}
-      {shown?.found?.length === 0 && <Empty title="No query was tried." />}
+      {shown?.found?.length === 0 && <Empty title="No query was tried" />}
     </section>
   );
 }

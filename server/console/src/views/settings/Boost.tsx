@@ -5,8 +5,8 @@ import { Button, Combobox, Dialog, Segments, Slider, TextField } from '../../ui'
 import { fieldOptions, isObject } from './controls';
 
 type Kind = 'boost' | 'decay' | 'boostIf';
-const KINDS: readonly { id: Kind; title: string }[] = [{ id: 'boost', title: 'More is better' }, { id: 'decay', title: 'Nearer is better' }, { id: 'boostIf', title: 'A condition' }];
-const HINTS: Record<Kind, string> = { boost: 'Sales, views, ratings: the larger the number, the higher the hit.', decay: 'New, close by, near a price: the nearer to a point, the higher.', boostIf: 'What meets a condition moves up; with a weight below 1, down.' };
+const KINDS: readonly { id: Kind; title: string }[] = [{ id: 'boost', title: 'By value' }, { id: 'decay', title: 'By closeness' }, { id: 'boostIf', title: 'By condition' }];
+const HINTS: Record<Kind, string> = { boost: 'For sales, views or ratings: the larger the number, the higher the hit.', decay: 'For dates, distances or prices: the closer to a value, the higher the hit.', boostIf: 'Documents that meet the condition move up; with a weight below 1, down.' };
 const asNumber = (text: string): Json => text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : text;
 
 export function boostOf(kind: Kind, { field, origin, scale, filter, weight }: { field: string; origin: string; scale: string; filter: string; weight: number }): JsonObject {
@@ -21,7 +21,7 @@ export function BoostDialog({ rule, onClose, onDone }: { rule: JsonObject | null
   const [kind, setKind] = useState<Kind>(isKnown ? first?.[0] as Kind : 'boost'), [field, setField] = useState(String(body['field'] ?? '')), [weight, setWeight] = useState(typeof body['weight'] === 'number' ? body['weight'] : 1);
   const [origin, setOrigin] = useState(isObject(body['origin']) ? Object.values(body['origin']).join(', ') : String(body['origin'] ?? 'now')), [scale, setScale] = useState(String(body['scale'] ?? '365d'));
   const [filter, setFilter] = useState(typeof body['filter'] === 'string' ? body['filter'] : JSON.stringify(body['filter'] ?? '').replace(/^""$/, ''));
-  const off = kind === 'boostIf' ? !filter.trim() && 'Enter a condition first.' : !field ? 'Choose a field first.' : kind === 'decay' && (!origin.trim() || !scale.trim()) && 'Say near what, and how far counts half.';
+  const off = kind === 'boostIf' ? !filter.trim() && 'Enter a condition first.' : !field ? 'Choose a field first.' : kind === 'decay' && (!origin.trim() || !scale.trim()) && 'Enter the origin and the distance first.';
   const done = () => {
     const made = boostOf(kind, { field, origin, scale, filter, weight }), kept = kind === first?.[0] ? body : {};
     // Fields that this form does not show stay as they are.
@@ -32,9 +32,9 @@ export function BoostDialog({ rule, onClose, onDone }: { rule: JsonObject | null
     <Dialog title={rule ? 'Change the boost' : 'Add a boost'} onClose={onClose} actions={<><Button onClick={onClose}>Cancel</Button><Button kind="primary" off={off} onClick={done}>{rule ? 'Change' : 'Add'}</Button></>}>
       <div><Segments label="Kind" value={kind} options={KINDS} onChange={setKind} /><p class="hint">{HINTS[kind]}</p></div>
       {kind === 'boostIf'
-        ? <TextField label="Condition" mono placeholder="inStock = true" value={filter} onInput={setFilter} hint="A filter over filterable fields." />
+        ? <TextField label="Condition" mono placeholder="inStock = true" value={filter} onInput={setFilter} hint="A filter on filterable fields." />
         : <Combobox label="Field" value={field} options={fieldOptions(['_geo'])} free onChange={setField} hint="It must be filterable or sortable." />}
-      {kind === 'decay' && <div class="row"><div class="grow"><TextField label="Near" value={origin} onInput={setOrigin} hint="now, a date, a number, or latitude, longitude" /></div><div class="grow"><TextField label="Counts half at" value={scale} onInput={setScale} hint="30d, 10km, or a number" /></div></div>}
+      {kind === 'decay' && <div class="row"><div class="grow"><TextField label="Origin" value={origin} onInput={setOrigin} hint="now, a date, a number, or latitude, longitude" /></div><div class="grow"><TextField label="Half the boost at" value={scale} onInput={setScale} hint="30d, 10km, or a number" /></div></div>}
       <Slider label="Weight" min={0.1} max={kind === 'boostIf' ? 10 : 5} step={0.1} value={weight} show={now => '× ' + Number(now.toFixed(2))} low="a little" high="a lot" onInput={setWeight} />
     </Dialog>
   );

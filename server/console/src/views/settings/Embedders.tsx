@@ -13,10 +13,10 @@ import { fieldOptions, Figure, isObject, texts, type ControlProps } from './cont
 interface Source { id: string; title: string; about: string; model?: string }
 const SOURCES: readonly Source[] = [
   { id: 'huggingFace', title: 'Inside this server', about: 'A model from the Hugging Face hub, on this machine. Nothing leaves it.', model: 'BAAI/bge-small-en-v1.5' },
-  { id: 'openAi', title: 'OpenAI', about: 'Their models, or a service that speaks the same.', model: 'text-embedding-3-small' },
-  { id: 'ollama', title: 'Ollama', about: 'A server with models of your own.', model: 'nomic-embed-text' },
-  { id: 'rest', title: 'Another service', about: 'Any that takes and gives JSON.' },
-  { id: 'userProvided', title: 'My own vectors', about: 'Documents bring them along.' },
+  { id: 'openAi', title: 'OpenAI', about: 'Their models, or a service with a compatible API.', model: 'text-embedding-3-small' },
+  { id: 'ollama', title: 'Ollama', about: 'Your own server of models.', model: 'nomic-embed-text' },
+  { id: 'rest', title: 'Another service', about: 'Any HTTP service with JSON requests and responses.' },
+  { id: 'userProvided', title: 'My own vectors', about: 'Your documents contain their vectors.' },
 ];
 const sourceTitle = (id: unknown) => SOURCES.find(one => one.id === id)?.title ?? String(id);
 
@@ -25,7 +25,7 @@ export function Embedders({ index, value, onChange, error }: ControlProps) {
   const embedded = about.value.stats?.numberOfEmbeddedDocuments;
   return (
     <div class="stack tight">
-      {Object.keys(all).length === 0 && <Empty icon="star" title="There is no embedder yet.">With one, a search finds by meaning what has other words.</Empty>}
+      {Object.keys(all).length === 0 && <Empty icon="star" title="There is no embedder yet.">An embedder lets searches find documents by meaning, even if they use other words.</Empty>}
       {Object.entries(all).map(([name, one]) => isObject(one) && (
         <div class="pattern row spread" key={name}>
           <span><strong dir="auto">{name}</strong> <span class="muted">{sourceTitle(one['source'])}{one['model'] ? ' · ' + String(one['model']) : ''}{one['dimensions'] ? ' · ' + String(one['dimensions']) + ' dimensions' : ''}</span></span>
@@ -73,10 +73,10 @@ function Wizard({ index, all, name, onClose, onDone }: { index: string; all: Jso
   const [form, setForm] = useState<Form>(() => formOf(name, before, fields)), set = (change: Partial<Form>) => setForm({ ...form, ...change });
   const source = SOURCES.find(one => one.id === form.source), made = embedderOf(form, before);
   const badJson = form.source === 'rest' ? [form.request, form.response].map(text => parseJson(text).fault?.message) : [];
-  const off = !form.name.trim() ? 'Give it a name first.' : !name && Object.hasOwn(all, form.name.trim()) ? 'There is one of this name.' : badJson.some(Boolean) ? 'Mend the JSON first.' : form.source === 'userProvided' && !form.dimensions ? 'Say how many dimensions your vectors have.'
+  const off = !form.name.trim() ? 'Enter a name first.' : !name && Object.hasOwn(all, form.name.trim()) ? 'An embedder with this name exists already.' : badJson.some(Boolean) ? 'Correct the JSON first.' : form.source === 'userProvided' && !form.dimensions ? 'Enter the number of dimensions first.'
     : form.source === 'rest' && !form.url.trim() ? 'Enter the address first.' : false;
   return (
-    <Dialog title={name ? `Change the embedder ${name}` : source ? `Add an embedder: ${source.title}` : 'Who makes the vectors?'} size="l" onClose={onClose} actions={source && <>
+    <Dialog title={name ? `Change the embedder ${name}` : source ? `Add an embedder: ${source.title}` : 'Choose a source of vectors'} size="l" onClose={onClose} actions={source && <>
       {!name && <Button onClick={() => set({ source: '' })}>Back</Button>}
       <Button kind="primary" off={off} onClick={() => onDone(form.name.trim(), made)}>{name ? 'Change' : 'Add to the changes'}</Button></>}>
       {!source ? (
@@ -85,18 +85,18 @@ function Wizard({ index, all, name, onClose, onDone }: { index: string; all: Jso
         <>
           <p class="hint">{source.about}</p>
           <div class="pair">
-            {!name && <TextField label="Name" value={form.name} onInput={now => set({ name: now })} hint="Searches call it by this name." />}
+            {!name && <TextField label="Name" value={form.name} onInput={now => set({ name: now })} hint="Searches refer to it by this name." />}
             {source.model !== undefined && <TextField label="Model" value={form.model} placeholder={source.model} onInput={now => set({ model: now })} />}
-            {['openAi', 'ollama', 'rest'].includes(form.source) && <TextField label="Address" type="url" value={form.url} placeholder={form.source === 'ollama' ? 'ends with /api/embed' : form.source === 'openAi' ? 'that of OpenAI' : ''} onInput={now => set({ url: now })} hint="Addresses in your own network must be allowed by an option of the server." />}
-            {['openAi', 'ollama', 'rest'].includes(form.source) && <TextField label="API key" type="password" value={form.apiKey} placeholder={before?.['apiKey'] ? 'as it is' : ''} onInput={now => set({ apiKey: now })} />}
-            {form.source !== 'huggingFace' && <Figure label="Dimensions" min={1} value={form.dimensions} usual={form.source === 'userProvided' ? '' : 'as the model has'} onChange={now => set({ dimensions: now })} />}
+            {['openAi', 'ollama', 'rest'].includes(form.source) && <TextField label="Address" type="url" value={form.url} placeholder={form.source === 'ollama' ? 'ends with /api/embed' : form.source === 'openAi' ? 'default: OpenAI' : ''} onInput={now => set({ url: now })} hint="Addresses in a private network must be allowed with --experimental-allowed-ip-networks." />}
+            {['openAi', 'ollama', 'rest'].includes(form.source) && <TextField label="API key" type="password" value={form.apiKey} placeholder={before?.['apiKey'] ? 'unchanged' : ''} onInput={now => set({ apiKey: now })} />}
+            {form.source !== 'huggingFace' && <Figure label="Dimensions" min={1} value={form.dimensions} usual={form.source === 'userProvided' ? '' : 'as the model returns'} onChange={now => set({ dimensions: now })} />}
           </div>
-          {form.source === 'rest' && <><TextArea label="What it is asked" mono rows={2} value={form.request} onInput={now => set({ request: now })} error={badJson[0]} /><TextArea label="What it answers" mono rows={2} value={form.response} onInput={now => set({ response: now })} error={badJson[1]} /></>}
+          {form.source === 'rest' && <><TextArea label="Request" mono rows={2} value={form.request} onInput={now => set({ request: now })} error={badJson[0]} /><TextArea label="Response" mono rows={2} value={form.response} onInput={now => set({ response: now })} error={badJson[1]} /></>}
           {form.source !== 'userProvided' && <>
-            <TextArea label="Text of a document" mono rows={3} value={form.template} onInput={now => set({ template: now })} hint="Its fields between {{ and }}. Nothing means all searched fields." />
+            <TextArea label="Document template" mono rows={3} value={form.template} onInput={now => set({ template: now })} hint="The text to embed, with fields between {{ and }}. Empty: all searchable fields." />
             <div class="row" role="group" aria-label="Insert a field">{fieldOptions().filter(one => /^[A-Za-z_]\w*$/.test(one.value)).slice(0, 12).map(one => <Button key={one.value} size="s" icon="plus" onClick={() => set({ template: (form.template ? form.template + ' ' : '') + `{{ doc.${one.value} }}` })}>{one.value}</Button>)}</div>
           </>}
-          <Switch label="Small vectors" hint="One bit a dimension: a thirtieth of the size, and less exact. It cannot be undone." checked={form.binary} disabled={before?.['binaryQuantized'] === true} onChange={on => set({ binary: on })} />
+          <Switch label="Binary quantization" hint="One bit per dimension: about a thirtieth of the size, less exact. It cannot be undone." checked={form.binary} disabled={before?.['binaryQuantized'] === true} onChange={on => set({ binary: on })} />
           {form.source !== 'userProvided' && <Trial index={index} name={form.name.trim() || 'default'} made={made} off={off} keyLost={Boolean(before?.['apiKey']) && !form.apiKey} />}
         </>
       )}
@@ -129,7 +129,7 @@ function dimensionsOf(hit: Hit | undefined, name: string): number {
 
 function Trial({ index, name, made, off, keyLost }: { index: string; name: string; made: JsonObject; off: string | false; keyLost: boolean }) {
   const [text, setText] = useState(''), [state, setState] = useState<{ tried?: Tried; error?: unknown } | null>(null), [busy, setBusy] = useState(false);
-  const why = off || (keyLost && 'Enter the key again to try it: the server does not show it.') || (!text.trim() && 'Enter a text first.');
+  const why = off || (keyLost && 'Enter the key again to test: the server does not reveal it.') || (!text.trim() && 'Enter a text first.');
   const run = async () => {
     if (why || busy) return;
     setBusy(true);
@@ -140,8 +140,8 @@ function Trial({ index, name, made, off, keyLost }: { index: string; name: strin
   return (
     <section class="trial-text">
       <div class="row"><div class="grow"><TextField label="A text to test it with" value={text} placeholder="a farm boy leaves for the stars" onInput={setText} onEnter={run} /></div><Button class="at-end" busy={busy} off={why} onClick={run}>Test</Button></div>
-      <p class="hint">It embeds up to {TRIED} of your documents, and the text, in an index of its own that goes again.</p>
-      {busy && <p role="status" class="muted">Making vectors. A model that is loaded first takes minutes …</p>}
+      <p class="hint">Embeds the text and up to {TRIED} of your documents in a temporary index.</p>
+      {busy && <p role="status" class="muted">Computing vectors. Loading a model for the first time takes minutes …</p>}
       {state?.error !== undefined && <Failure error={state.error} />}
       {state?.tried && (
         <Field label={`Nearest to “${text}”`}>{() => <ol class="stack tight" role="list">{state.tried?.hits.map((hit, place) => <li key={place} class="row spread"><span dir="auto" class="grow">{hit.title}</span><Meter label="Similarity" value={hit.score} text={hit.score.toFixed(3)} /><span class="muted">{hit.score.toFixed(3)}</span></li>)}</ol>}</Field>

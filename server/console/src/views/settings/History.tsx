@@ -25,7 +25,7 @@ export function eventsOf(states: readonly Generation[], tasks: readonly Task[]):
 }
 export function sayTask(task: Task): string {
   const details: JsonObject = task.details ?? {}, number = (name: string) => typeof details[name] === 'number' ? details[name] : 0;
-  if (task.type === 'settingsUpdate') return Object.keys(details).length ? 'Settings: ' + Object.keys(details).filter(name => name !== 'embeddingFailures').map(titleOfSetting).join(', ') : 'Settings: all to their defaults';
+  if (task.type === 'settingsUpdate') return Object.keys(details).length ? 'Settings: ' + Object.keys(details).filter(name => name !== 'embeddingFailures').map(titleOfSetting).join(', ') : 'Settings: all reset';
   if (task.type === 'documentAdditionOrUpdate') return `${plural(number('indexedDocuments'), 'document')} written`;
   if (task.type === 'documentDeletion') return `${plural(number('deletedDocuments'), 'document')} deleted`;
   return task.type;
@@ -41,7 +41,7 @@ async function load(index: string, signal: AbortSignal): Promise<{ events: Event
 export function History({ index, onClose }: { index: string; onClose: () => void }) {
   const found = useResource(signal => load(index, signal), [index]);
   const restore = async (state: Generation) => {
-    if (!await confirm({ title: `Go back to ${when(state.committedAt)}?`, text: `Documents and settings become those of then: ${plural(state.numberOfDocuments, 'document')}. This can be undone.`, action: 'Restore' })) return;
+    if (!await confirm({ title: `Go back to ${when(state.committedAt)}?`, text: `Restores the documents and settings of that time: ${plural(state.numberOfDocuments, 'document')}. You can undo it.`, action: 'Restore' })) return;
     const path = route('indexes', index, 'restore');
     let before: unknown;
     const undo = () => typeof before === 'number' ? writeAndWait('POST', path, { title: 'Undo the restore', done: `${index} is as before` }, { body: { at: before } }).catch(() => { /* A message says so. */ }) : undefined;
@@ -52,13 +52,13 @@ export function History({ index, onClose }: { index: string; onClose: () => void
   };
   return (
     <Drawer title={`History of ${index}`} onClose={onClose}>
-      <Loaded of={found} isEmpty={data => data.events.length === 0} empty={<Empty icon="clock" title="Nothing has happened yet." />}>
+      <Loaded of={found} isEmpty={data => data.events.length === 0} empty={<Empty icon="clock" title="No changes yet" />}>
         {({ events, isKept }) => (
           <>
-            {!isKept && <p class="note">This server keeps no earlier states. Started with <code>--keep 24h</code>, it could go back to each of them.</p>}
+            {!isKept && <p class="note">This server keeps no earlier states. Start it with <code>--keep 24h</code> to be able to restore them.</p>}
             <ol class="history">{events.map((one, place) => (
               <li key={place}>
-                <div class="row spread"><span><strong>{one.tasks.length ? one.tasks.slice(0, 3).map(sayTask).join('; ') : 'A state'}{one.tasks.length > 3 && ` and ${one.tasks.length - 3} more`}</strong></span>
+                <div class="row spread"><span><strong>{one.tasks.length ? one.tasks.slice(0, 3).map(sayTask).join('; ') : 'Earlier state'}{one.tasks.length > 3 && ` and ${one.tasks.length - 3} more`}</strong></span>
                   {one.state?.isCurrent ? <Badge tone="accent">now</Badge> : one.state && <Button size="s" icon="undo" onClick={() => one.state && restore(one.state)}>Restore</Button>}</div>
                 <p class="muted"><span title={when(one.at)}>{ago(one.at)}</span>{one.state && ` · ${plural(one.state.numberOfDocuments, 'document')}`}{one.tasks[0] && <> · <Link href={hrefOf({ view: 'tasks', params: { task: String(one.tasks[0].uid) } })} onGo={() => { const uid = one.tasks[0]?.uid; onClose(); go({ view: 'tasks', params: { task: String(uid) } }); }}>Task {one.tasks[0].uid}</Link></>}</p>
                 {one.state?.damage && <p class="bad-text">{one.state.damage}</p>}

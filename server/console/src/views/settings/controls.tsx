@@ -17,7 +17,7 @@ export const isObject = (value: unknown): value is JsonObject => typeof value ==
 export const texts = (value: unknown): string[] => Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string') : [];
 const objectOf = (value: unknown): JsonObject => isObject(value) ? value : {};
 const numberOf = (value: unknown, usual: number) => typeof value === 'number' ? value : usual;
-const MOST_OPTIONS = 5000;
+const MOST_OPTIONS = 20_000;
 
 /** The fields that documents have, with how many have each. */
 export function fieldOptions(more: readonly string[] = []): Choice[] {
@@ -48,7 +48,7 @@ const searchable: Control = ({ label, value, onChange, error }) => {
   const names = texts(value), isAll = names.length === 1 && names[0] === '*';
   return (
     <div class="stack tight">
-      <Switch label="All fields, equally" checked={isAll} onChange={on => onChange(on ? ['*'] : about.value.fields.slice(0, 20))} hint={isAll ? 'Choose fields, and their order, to rank hits in titles before others.' : undefined} />
+      <Switch label="All fields, with equal rank" checked={isAll} onChange={on => onChange(on ? ['*'] : about.value.fields.slice(0, 20))} hint={isAll ? 'Choose fields and their order to rank matches in titles above others.' : undefined} />
       {!isAll && <DragList label={label} items={names} keyOf={one => one} nameOf={one => one} onChange={onChange} render={one => <><span dir="auto" class="grow">{one}</span><IconButton size="s" icon="close" label={'Remove ' + one} onClick={() => onChange(names.filter(other => other !== one))} /></>} />}
       {!isAll && <Add label="Add a field" options={fieldOptions().filter(one => !names.includes(one.value))} onAdd={one => onChange([...names.filter(other => other !== '*'), one])} />}
       {error && <Wrong text={error} />}
@@ -61,13 +61,13 @@ export function Add({ label, options, onAdd }: { label: string; options: readonl
 }
 
 const RULES: Record<string, string> = {
-  words: 'more of the words', typo: 'fewer typos', proximity: 'words closer together', attributeRank: 'words in fields that come earlier', sort: 'the order that a search asks for', wordPosition: 'words nearer to the beginning',
-  exactness: 'words as they are typed', attribute: 'earlier fields, then nearer to the beginning',
+  words: 'more query words first', typo: 'fewer typos first', proximity: 'words closer together first', attributeRank: 'matches in earlier fields first', sort: 'the order that a search requests', wordPosition: 'matches nearer to the start first',
+  exactness: 'exact matches first', attribute: 'earlier fields, then earlier positions first',
 };
 function sayRule(rule: Json): string {
   if (typeof rule !== 'string') return sayBoost(rule);
   const found = /^(.+):(asc|desc)$/.exec(rule);
-  return found ? `${found[2] === 'asc' ? 'smaller' : 'larger'} ${found[1]}` : RULES[rule] ?? '';
+  return found ? `${found[2] === 'asc' ? 'smaller' : 'larger'} ${found[1]} first` : RULES[rule] ?? '';
 }
 const ruleName = (rule: Json) => isBoost(rule) ? 'boost' : String(rule);
 
@@ -84,9 +84,9 @@ function Ranking({ label, value, onChange, error }: ControlProps & { label: stri
           <IconButton size="s" icon="close" label={'Remove ' + ruleName(one.rule)} onClick={() => onChange(rules.filter((_, other) => other !== place))} />
         </>
       )} />
-      {isField && <div class="row"><div class="grow"><Add label="Field, then its order" options={fieldOptions().flatMap(one => ['desc', 'asc'].map(way => ({ value: `${one.value}:${way}`, about: way === 'desc' ? 'larger first' : 'smaller first' })))} onAdd={one => { setField(false); onChange([...rules, one]); }} /></div><Button onClick={() => setField(false)}>Cancel</Button></div>}
+      {isField && <div class="row"><div class="grow"><Add label="Field and order" options={fieldOptions().flatMap(one => ['desc', 'asc'].map(way => ({ value: `${one.value}:${way}`, about: way === 'desc' ? 'larger first' : 'smaller first' })))} onAdd={one => { setField(false); onChange([...rules, one]); }} /></div><Button onClick={() => setField(false)}>Cancel</Button></div>}
       <div class="row">
-        <Menu label="Add a rule" text="Add" icon="plus" items={[...missing.map(name => ({ title: name, onPick: () => onChange([...rules, name]) })), { title: 'The order of a field', icon: 'table' as const, onPick: () => setField(true) }, { title: 'A boost', icon: 'star' as const, onPick: () => setBoost({ at: null, rule: null }) }]} />
+        <Menu label="Add a rule" text="Add" icon="plus" items={[...missing.map(name => ({ title: name, onPick: () => onChange([...rules, name]) })), { title: 'Sort by a field', icon: 'table' as const, onPick: () => setField(true) }, { title: 'A boost', icon: 'star' as const, onPick: () => setBoost({ at: null, rule: null }) }]} />
       </div>
       {error && <Wrong text={error} />}
       {boost && <BoostDialog rule={boost.rule} onClose={() => setBoost(null)} onDone={made => onChange(boost.at === null ? [...rules, made] : rules.map((rule, place) => place === boost.at ? made : rule))} />}
@@ -102,12 +102,12 @@ function Weights({ value, settings, onChange, error }: ControlProps) {
     <div class="stack tight">
       {names.slice(0, 40).map(name => (
         <div class="row weight" key={name}>
-          <div class="grow"><Slider label={name} min={0} max={5} step={0.1} value={numberOf(weights[name], usual(name))} show={now => (Object.hasOwn(weights, name) ? '' : 'usual: ') + '× ' + Number(now.toFixed(2))} onInput={now => set(name, Math.max(0.001, now))} /></div>
-          <IconButton size="s" icon="undo" label={`The usual weight of ${name}`} off={!Object.hasOwn(weights, name) && 'It has the usual weight.'} onClick={() => set(name, null)} />
+          <div class="grow"><Slider label={name} min={0} max={5} step={0.1} value={numberOf(weights[name], usual(name))} show={now => (Object.hasOwn(weights, name) ? '' : 'default: ') + '× ' + Number(now.toFixed(2))} onInput={now => set(name, Math.max(0.001, now))} /></div>
+          <IconButton size="s" icon="undo" label={`Reset the weight of ${name}`} off={!Object.hasOwn(weights, name) && 'It has the default weight.'} onClick={() => set(name, null)} />
         </div>
       ))}
       <Add label="Add a field" options={fieldOptions().filter(one => !names.includes(one.value))} onAdd={name => set(name, 1)} />
-      <p class="hint">Weights count where any words are enough (strategy any).</p>
+      <p class="hint">Weights apply to searches with the matching strategy “any”.</p>
       {error && <Wrong text={error} />}
     </div>
   );
@@ -124,11 +124,11 @@ const typos: Control = props => {
     <div class="stack">
       <Switch label="Tolerate typos" checked={all['enabled'] !== false} onChange={on => set('enabled', on)} />
       {all['enabled'] !== false && <>
-        <div class="row"><Figure label="One typo from letters" max={255} value={numberOf(sizes['oneTypo'], 5)} onChange={now => set('minWordSizeForTypos', { ...sizes, oneTypo: now })} />
-          <Figure label="Two typos from letters" max={255} value={numberOf(sizes['twoTypos'], 9)} onChange={now => set('minWordSizeForTypos', { ...sizes, twoTypos: now })} /></div>
-        <Chips label="Never in these fields" values={texts(all['disableOnAttributes'])} options={fieldOptions()} free placeholder="Add a field" onChange={now => set('disableOnAttributes', now)} />
-        <Chips label="Never in these words" values={texts(all['disableOnWords'])} options={[]} free placeholder="Add a word" onChange={now => set('disableOnWords', now)} />
-        <Switch label="Never in numbers" checked={all['disableOnNumbers'] === true} onChange={on => set('disableOnNumbers', on)} />
+        <div class="row"><Figure label="Letters for one typo" max={255} value={numberOf(sizes['oneTypo'], 5)} onChange={now => set('minWordSizeForTypos', { ...sizes, oneTypo: now })} />
+          <Figure label="Letters for two typos" max={255} value={numberOf(sizes['twoTypos'], 9)} onChange={now => set('minWordSizeForTypos', { ...sizes, twoTypos: now })} /></div>
+        <Chips label="Not in these fields" values={texts(all['disableOnAttributes'])} options={fieldOptions()} free placeholder="Add a field" onChange={now => set('disableOnAttributes', now)} />
+        <Chips label="Not in these words" values={texts(all['disableOnWords'])} options={[]} free placeholder="Add a word" onChange={now => set('disableOnWords', now)} />
+        <Switch label="Not in numbers" checked={all['disableOnNumbers'] === true} onChange={on => set('disableOnNumbers', on)} />
       </>}
       {props.error && <Wrong text={props.error} />}
     </div>
@@ -139,9 +139,9 @@ const faceting: Control = props => {
   const { all, set } = part(props), orders = objectOf(all['sortFacetValuesBy']);
   return (
     <div class="stack">
-      <Figure label="Values listed at most" value={numberOf(all['maxValuesPerFacet'], 100)} onChange={now => set('maxValuesPerFacet', now)} error={props.error} />
-      <Switch label="Most frequent values first" hint="Otherwise in the order of the alphabet." checked={orders['*'] === 'count'} onChange={on => set('sortFacetValuesBy', { ...orders, '*': on ? 'count' : 'alpha' })} />
-      <Chips label={orders['*'] === 'count' ? 'By the alphabet in' : 'Most frequent first in'} options={fieldOptions()} free placeholder="Add a field"
+      <Figure label="Maximum number of values" value={numberOf(all['maxValuesPerFacet'], 100)} onChange={now => set('maxValuesPerFacet', now)} error={props.error} />
+      <Switch label="Most frequent values first" hint="Otherwise in alphabetical order." checked={orders['*'] === 'count'} onChange={on => set('sortFacetValuesBy', { ...orders, '*': on ? 'count' : 'alpha' })} />
+      <Chips label={orders['*'] === 'count' ? 'Alphabetical order for' : 'Most frequent first for'} options={fieldOptions()} free placeholder="Add a field"
         values={Object.keys(orders).filter(name => name !== '*' && orders[name] !== (orders['*'] ?? 'alpha'))}
         onChange={names => set('sortFacetValuesBy', { '*': orders['*'] ?? 'alpha', ...Object.fromEntries(names.map(name => [name, orders['*'] === 'count' ? 'alpha' : 'count'])) })} />
     </div>
@@ -159,11 +159,11 @@ function Filterable({ label, value, onChange, error }: ControlProps & { label: s
         const feature = (change: JsonObject) => put({ ...one, features: { ...features, ...change } });
         return (
           <div class="pattern" key={place}>
-            <div class="row"><div class="grow"><Chips label="Patterns of names" hideLabel values={texts(one['attributePatterns'])} options={fieldOptions()} free placeholder="Such as *_id" onChange={now => put({ ...one, attributePatterns: now })} /></div><IconButton icon="trash" label="Remove this pattern" onClick={() => put(null)} /></div>
+            <div class="row"><div class="grow"><Chips label="Patterns of names" hideLabel values={texts(one['attributePatterns'])} options={fieldOptions()} free placeholder="For example *_id" onChange={now => put({ ...one, attributePatterns: now })} /></div><IconButton icon="trash" label="Remove this pattern" onClick={() => put(null)} /></div>
             <div class="row">
-              <Switch label="Equal to" checked={filter['equality'] !== false} onChange={on => feature({ filter: { ...filter, equality: on } })} />
-              <Switch label="Less and greater" checked={filter['comparison'] === true} onChange={on => feature({ filter: { ...filter, comparison: on } })} />
-              <Switch label="Search in values" checked={features['facetSearch'] === true} onChange={on => feature({ facetSearch: on })} />
+              <Switch label="Equality" checked={filter['equality'] !== false} onChange={on => feature({ filter: { ...filter, equality: on } })} />
+              <Switch label="Comparison" checked={filter['comparison'] === true} onChange={on => feature({ filter: { ...filter, comparison: on } })} />
+              <Switch label="Facet search" checked={features['facetSearch'] === true} onChange={on => feature({ facetSearch: on })} />
             </div>
           </div>
         );
@@ -177,9 +177,9 @@ const bm25: Control = props => {
   const { all, set } = part(props);
   return (
     <div class="stack tight">
-      <Slider label="How much repeated words add (k1)" min={0} max={3} step={0.05} value={Math.min(3, numberOf(all['k1'], 1.2))} show={now => now.toFixed(2)} low="once is enough" high="the more the better" onInput={now => set('k1', now)} />
-      <Slider label="How much less long texts count (b)" min={0} max={1} step={0.05} value={numberOf(all['b'], 0.75)} show={now => now.toFixed(2)} low="length means nothing" high="by their length" onInput={now => set('b', now)} />
-      <p class="hint">They count where any words are enough (strategy any).</p>
+      <Slider label="Weight of repeated words (k1)" min={0} max={3} step={0.05} value={Math.min(3, numberOf(all['k1'], 1.2))} show={now => now.toFixed(2)} low="count once" high="count each" onInput={now => set('k1', now)} />
+      <Slider label="Length normalization (b)" min={0} max={1} step={0.05} value={numberOf(all['b'], 0.75)} show={now => now.toFixed(2)} low="none" high="full" onInput={now => set('b', now)} />
+      <p class="hint">Applies to searches with the matching strategy “any”.</p>
       {props.error && <Wrong text={props.error} />}
     </div>
   );
@@ -189,8 +189,8 @@ const completions: Control = props => {
   const { all, set } = part(props);
   return (
     <div class="stack">
-      <Switch label="Suggest what others have searched for" checked={all['fromQueries'] === true} onChange={on => set('fromQueries', on)} />
-      {all['fromQueries'] === true && <Figure label="Only if it was sent so often" min={1} value={numberOf(all['minCount'], 3)} onChange={now => set('minCount', now)} />}
+      <Switch label="Suggest queries that others have sent" checked={all['fromQueries'] === true} onChange={on => set('fromQueries', on)} />
+      {all['fromQueries'] === true && <Figure label="Sent at least so many times" min={1} value={numberOf(all['minCount'], 3)} onChange={now => set('minCount', now)} />}
       {props.error && <Wrong text={props.error} />}
     </div>
   );
@@ -198,22 +198,22 @@ const completions: Control = props => {
 
 const size = (value: unknown) => Array.isArray(value) ? value.length : isObject(value) ? Object.keys(value).length : 0;
 const elsewhere = (tab: string, say: (value: Json | undefined) => string): Control => ({ value, error }) => (
-  <div class="stack tight"><div class="row spread"><span>{say(value)}</span><Button icon="synonyms" onClick={() => go({ view: 'synonyms', params: { tab } })}>Open the table</Button></div>{error && <Wrong text={error} />}</div>
+  <div class="stack tight"><div class="row spread"><span>{say(value)}</span><Button icon="synonyms" onClick={() => go({ view: 'synonyms', params: { tab } })}>Open Synonyms</Button></div>{error && <Wrong text={error} />}</div>
 );
 
-export const STRATEGIES = [{ id: 'last', title: 'Last ones' }, { id: 'frequency', title: 'Frequent ones' }, { id: 'all', title: 'None' }, { id: 'any', title: 'Any' }] as const;
-export const STRATEGY_HINTS = { last: 'Words at the end of the query may be missing.', frequency: 'Frequent words may be missing.', all: 'Every word must match.', any: 'One word is enough, and a score of all words ranks: for questions.' };
+export const STRATEGIES = [{ id: 'last', title: 'Last optional' }, { id: 'frequency', title: 'Frequent optional' }, { id: 'all', title: 'All words' }, { id: 'any', title: 'Any word' }] as const;
+export const STRATEGY_HINTS = { last: 'Words at the end of the query may be missing.', frequency: 'The most frequent words may be missing.', all: 'Every word must match.', any: 'One word is enough; BM25 ranks by all of them. For questions.' };
 
 const CONTROLS: Record<string, Control> = {
   searchableAttributes: searchable, searchableAttributesWeights: props => <Weights {...props} />, matchingStrategy: choice(STRATEGIES, 'last', STRATEGY_HINTS),
-  prefixSearch: choice([{ id: 'indexingTime', title: 'Match' }, { id: 'disabled', title: 'Do not match' }], 'indexingTime', { indexingTime: '“ali” finds alien.', disabled: 'The last word must be whole.' }),
-  proximityPrecision: choice([{ id: 'byWord', title: 'By words' }, { id: 'byAttribute', title: 'By fields' }], 'byWord', { byWord: 'The words in between are counted.', byAttribute: 'Only whether they are in the same field.' }),
+  prefixSearch: choice([{ id: 'indexingTime', title: 'On' }, { id: 'disabled', title: 'Off' }], 'indexingTime', { indexingTime: '“ali” finds “alien”.', disabled: 'The last word must be complete.' }),
+  proximityPrecision: choice([{ id: 'byWord', title: 'By word' }, { id: 'byAttribute', title: 'By field' }], 'byWord', { byWord: 'Counts the words in between.', byAttribute: 'Checks only whether the words are in the same field.' }),
   typoTolerance: typos, rankingRules: props => <Ranking {...props} />, distinctAttribute: oneField, expiryAttribute: oneField, bm25, filterableAttributes: props => <Filterable {...props} />, sortableAttributes: fields, faceting,
-  facetSearch: ({ value, onChange, error }) => <><Switch label="People may search in the values of a facet" checked={value !== false} onChange={onChange} />{error && <Wrong text={error} />}</>,
-  synonyms: elsewhere('synonyms', value => `${size(value)} words with synonyms`), stopWords: elsewhere('stop', value => `${size(value)} stop words`), wordForms: elsewhere('forms', value => isObject(value) ? (value['enabled'] === true ? 'On' : value['enabled'] === false ? 'Off' : 'With any words only') : 'With any words only'),
-  dictionary: words('Such as J. R. R.'), separatorTokens: words('Such as &hellip;'), nonSeparatorTokens: words('Such as #'), displayedAttributes: fields,
-  pagination: props => { const { all, set } = part(props); return <Figure label="Hits that paging reaches" hideLabel min={1} value={numberOf(all['maxTotalHits'], 1000)} onChange={now => set('maxTotalHits', now)} error={props.error} />; },
-  searchCutoffMs: ({ value, onChange, error }) => <Figure label="Milliseconds" hideLabel value={value} usual="1500" hint="Milliseconds; then a search answers with the best hits so far." onChange={onChange} error={error} />,
+  facetSearch: ({ value, onChange, error }) => <><Switch label="Allow searches in facet values" checked={value !== false} onChange={onChange} />{error && <Wrong text={error} />}</>,
+  synonyms: elsewhere('synonyms', value => `${size(value)} words with synonyms`), stopWords: elsewhere('stop', value => `${size(value)} stop words`), wordForms: elsewhere('forms', value => isObject(value) ? (value['enabled'] === true ? 'On' : value['enabled'] === false ? 'Off' : 'With the strategy “any” only') : 'With the strategy “any” only'),
+  dictionary: words('For example J. R. R.'), separatorTokens: words('For example &hellip;'), nonSeparatorTokens: words('For example #'), displayedAttributes: fields,
+  pagination: props => { const { all, set } = part(props); return <Figure label="Maximum number of hits" hideLabel min={1} value={numberOf(all['maxTotalHits'], 1000)} onChange={now => set('maxTotalHits', now)} error={props.error} />; },
+  searchCutoffMs: ({ value, onChange, error }) => <Figure label="Milliseconds" hideLabel value={value} usual="1500" hint="In milliseconds. After that, a search returns the best hits found so far." onChange={onChange} error={error} />,
   completions, embedders: props => <Embedders {...props} />,
 };
 /** Those for which JSON says more than the control. */
@@ -229,7 +229,7 @@ export function SettingControl({ asJson, label, ...props }: ControlProps & { lab
 function AsJson({ label, name, value, onChange, error }: ControlProps & { label: string }) {
   const now = value === undefined ? 'null' : JSON.stringify(value, null, 2), [text, setText] = useState<{ text: string; for: string } | null>(null);
   const shown = text?.for === now ? text.text : now;
-  const example = Object.hasOwn(EXAMPLES, name) ? <>Such as <code>{EXAMPLES[name]}</code></> : undefined;
+  const example = Object.hasOwn(EXAMPLES, name) ? <>For example <code>{EXAMPLES[name]}</code></> : undefined;
   return <JsonEditor label={label} hideLabel text={shown} rows={Math.min(14, Math.max(3, shown.split('\n').length + 1))} error={error} hint={example} onInput={written => {
     const parsed = parseJson(written);
     if (parsed.fault) setText({ text: written, for: now });

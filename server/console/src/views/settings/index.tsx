@@ -24,7 +24,7 @@ function SettingsView() {
   useEffect(() => { void loadMeta(); }, []);
   return (
     <>
-      <PageHead title="Settings" about={<>How <strong dir="auto">{index}</strong> is searched. Nothing changes before you apply it.</>} actions={<>
+      <PageHead title="Settings" about={<>How <strong dir="auto">{index}</strong> is searched. Changes take effect when you apply them.</>} actions={<>
         <div class="settings-find"><TextField label="Find a setting" hideLabel type="search" isSearch placeholder="Find a setting" value={words} onInput={now => setParams({ s: now })} /></div>
         <Button icon="clock" onClick={() => setParams({ history: '1' })}>History</Button></>} />
       <Loaded of={found} lines={12}>{settings => <All index={index} settings={settings} />}</Loaded>
@@ -46,7 +46,7 @@ function All({ index, settings }: { index: string; settings: Settings }) {
   const hits = words ? groups.flatMap(one => one.names).filter(name => Math.max(fits(titleOfSetting(name), words), fits(name, words)) > 0 || (meta.value[name]?.about ?? '').toLowerCase().includes(words.toLowerCase())) : [];
   return (
     <>
-      {words ? (hits.length ? <div class="settings">{hits.map(row)}</div> : <Empty title={`No setting is about “${words}”.`} actions={<Button onClick={() => setParams({ s: null })}>Show all</Button>} />) : (
+      {words ? (hits.length ? <div class="settings">{hits.map(row)}</div> : <Empty title={`No setting matches “${words}”`} actions={<Button onClick={() => setParams({ s: null })}>Show all</Button>} />) : (
         <Tabs label="Groups of settings" value={group?.id ?? ''} options={groups.map(one => { const changed = one.names.filter(name => name in draft).length; return { id: one.id, title: one.title, ...(changed ? { count: changed } : {}) }; })} onChange={id => setParams({ group: id })}>
           <div class="settings">{group?.names.map(row)}</div>
         </Tabs>
@@ -66,7 +66,7 @@ function Row({ index, name, settings }: { index: string; name: string; settings:
         <div class="row"><h2>{title}</h2>{isChanged && <Badge tone="accent">changed</Badge>}</div>
         <p class="muted">{known?.about}</p>
         <p class="row"><code>{name}</code>
-          {isChanged && <IconButton size="s" icon="undo" label={`Leave ${title} as it is`} onClick={() => leaveOut(index, name)} />}
+          {isChanged && <IconButton size="s" icon="undo" label={`Revert ${title}`} onClick={() => leaveOut(index, name)} />}
           {hasJson(name) && <IconButton size="s" icon="braces" label={asJson ? `${title} as a form` : `${title} as JSON`} aria-pressed={asJson} onClick={() => setAsJson(!asJson)} />}</p>
       </header>
       <div><SettingControl index={index} name={name} label={title} value={all[name] as Json | undefined} settings={all} error={error} asJson={asJson} onChange={value => change(index, settings, name, value)} /></div>

@@ -26,16 +26,16 @@ export const GROUPS: readonly Group[] = [
   { id: 'ranking', title: 'Ranking', names: ['rankingRules', 'distinctAttribute', 'bm25'] },
   { id: 'facets', title: 'Filters and facets', names: ['filterableAttributes', 'sortableAttributes', 'faceting', 'facetSearch'] },
   { id: 'words', title: 'Words', names: ['synonyms', 'stopWords', 'wordForms', 'dictionary', 'separatorTokens', 'nonSeparatorTokens', 'localizedAttributes'] },
-  { id: 'meaning', title: 'Meaning', names: ['embedders', 'rerankers'] },
-  { id: 'answers', title: 'Answers', names: ['displayedAttributes', 'pagination', 'searchCutoffMs', 'completions'] },
+  { id: 'meaning', title: 'Embedders', names: ['embedders', 'rerankers'] },
+  { id: 'answers', title: 'Results', names: ['displayedAttributes', 'pagination', 'searchCutoffMs', 'completions'] },
   { id: 'more', title: 'More', names: ['expiryAttribute', 'foreignKeys', 'chat'] },
 ];
 const TITLES: Record<string, string> = {
-  searchableAttributes: 'Searched fields', searchableAttributesWeights: 'Weights of fields', matchingStrategy: 'Words that may be missing', prefixSearch: 'Beginnings of words', typoTolerance: 'Typos',
-  proximityPrecision: 'Nearness of words', rankingRules: 'Order of hits', distinctAttribute: 'One hit for each', bm25: 'Scores of words', filterableAttributes: 'Filters and facets', sortableAttributes: 'Sorting',
-  faceting: 'Values of facets', facetSearch: 'Search in facets', synonyms: 'Synonyms', stopWords: 'Stop words', wordForms: 'Word forms', dictionary: 'Texts that are one word', separatorTokens: 'What separates words',
-  nonSeparatorTokens: 'What is part of words', localizedAttributes: 'Languages', embedders: 'Embedders', rerankers: 'Rerankers', displayedAttributes: 'Shown fields', pagination: 'Last hit', searchCutoffMs: 'Time limit',
-  completions: 'Completions', expiryAttribute: 'Expiry', foreignKeys: 'Joins', chat: 'Conversations',
+  searchableAttributes: 'Searchable fields', searchableAttributesWeights: 'Field weights', matchingStrategy: 'Matching strategy', prefixSearch: 'Prefix search', typoTolerance: 'Typo tolerance',
+  proximityPrecision: 'Proximity precision', rankingRules: 'Ranking rules', distinctAttribute: 'Distinct field', bm25: 'BM25', filterableAttributes: 'Filterable fields', sortableAttributes: 'Sortable fields',
+  faceting: 'Facet values', facetSearch: 'Facet search', synonyms: 'Synonyms', stopWords: 'Stop words', wordForms: 'Word forms', dictionary: 'Dictionary', separatorTokens: 'Separators',
+  nonSeparatorTokens: 'Characters within words', localizedAttributes: 'Languages', embedders: 'Embedders', rerankers: 'Rerankers', displayedAttributes: 'Displayed fields', pagination: 'Pagination', searchCutoffMs: 'Time limit',
+  completions: 'Completions', expiryAttribute: 'Expiry', foreignKeys: 'Foreign keys', chat: 'Conversations',
 };
 /** What people call it; the name that programs use where there is no other. */
 export const titleOfSetting = (name: string) => Object.hasOwn(TITLES, name) ? TITLES[name] ?? name : name;

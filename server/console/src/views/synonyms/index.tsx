@@ -26,7 +26,7 @@ function Words() {
   useEffect(() => { void loadMeta(); }, []);
   return (
     <>
-      <PageHead title="Synonyms" about="Words that find what other words say, words that queries can do without, and forms of words. Nothing is indexed anew." />
+      <PageHead title="Synonyms" about="Synonyms, stop words and word forms. Changes apply without reindexing." />
       <Loaded of={found} lines={8}>{settings => {
         const all = over(settings, draftOf(index)), synonyms = pairsOf(all.synonyms);
         const counts = { synonyms: Object.keys(synonyms).length, stop: texts(all.stopWords).length, forms: undefined };
@@ -67,7 +67,7 @@ function SynonymTable({ all, onChange }: { all: Synonyms; onChange: (all: Synony
   return (
     <>
       <div class="row"><div class="grow"><Find label="Find a word" /></div><Button kind="primary" icon="plus" onClick={() => setEdited({ word: '', finds: [], isBoth: true })}>Add synonyms</Button></div>
-      {rows.length === 0 ? <Empty icon="synonyms" title={words ? `No synonym has “${words}”.` : 'There are no synonyms yet.'}>{!words && '“movie” could find “film”, and “tv” “television”.'}</Empty> : (
+      {rows.length === 0 ? <Empty icon="synonyms" title={words ? `No synonym matches “${words}”` : 'There are no synonyms yet.'}>{!words && 'For example, let “movie” also find “film”.'}</Empty> : (
         <Table label="Synonyms" rows={rows.slice(0, most)} keyOf={row => row.word} onPick={setEdited} columns={[
           { id: 'word', title: 'Word', cell: row => <strong dir="auto">{row.word}</strong> },
           { id: 'way', title: 'Way', hideTitle: true, cell: row => <span class="way" title={row.isBoth ? 'Both find each other' : 'One way'}><span aria-hidden="true">{row.isBoth ? '↔' : '→'}</span><span class="unseen">{row.isBoth ? 'both ways' : 'one way'}</span></span> },
@@ -89,9 +89,9 @@ function Edit({ row, all, onClose, onDone }: { row: Row; all: Synonyms; onClose:
       const name = word.trim(), base = !isNew && name !== row.word ? withoutRow(all, row) : all;
       onDone(withRow(base, { word: name, finds: there ? [...(all[name] ?? []), ...finds] : finds, isBoth }));
     }}>{isNew ? 'Add' : 'Change'}</Button></>}>
-      <TextField label="A search for" value={word} onInput={setWord} placeholder="film" autoFocus={isNew} hint={there ? 'It has synonyms already; these come on top.' : undefined} />
-      <Chips label="Also finds" values={finds} options={[]} free placeholder="movie, motion picture" onChange={setFinds} hint="Enter or a comma ends a word. Phrases are fine." />
-      <Switch label="Both ways" checked={isBoth} onChange={setBoth} hint="These words then also find the first." />
+      <TextField label="A search for" value={word} onInput={setWord} placeholder="film" autoFocus={isNew} hint={there ? 'It has synonyms already; these are added.' : undefined} />
+      <Chips label="Also finds" values={finds} options={[]} free placeholder="movie, motion picture" onChange={setFinds} hint="Press Enter or type a comma after each word or phrase." />
+      <Switch label="Both ways" checked={isBoth} onChange={setBoth} hint="These words also find the first one." />
     </Dialog>
   );
 }
@@ -106,7 +106,7 @@ function StopWords({ words, onChange }: { words: string[]; onChange: (words: str
         <div class="grow"><TextField label="Add stop words" hideLabel placeholder="Add stop words: the, of, a" value={typed} onInput={setTyped} onEnter={() => { add(wordsOf(typed)); setTyped(''); }} /></div>
         <Button off={!typed.trim() && 'Enter a word first.'} onClick={() => { add(wordsOf(typed)); setTyped(''); }}>Add</Button><Button icon="copy" onClick={() => setPaste(true)}>Paste a list</Button>
       </div>
-      {words.length === 0 ? <Empty icon="synonyms" title="There are no stop words.">Queries can do without the words listed here: “the matrix” then also finds what has no “the”.</Empty> : <>
+      {words.length === 0 ? <Empty icon="synonyms" title="There are no stop words.">Queries ignore stop words: with “the” as one, “the matrix” finds the same as “matrix”.</Empty> : <>
         {words.length > 30 && <Find label="Find a stop word" />}
         <Card title={find ? `${count(shown.length)} of ${plural(words.length, 'stop word')}` : plural(words.length, 'stop word')} actions={<Button size="s" kind="quiet" onClick={() => onChange([])}>Remove all</Button>}>
           <div class="chips">{shown.slice(0, most).map(one => <Chip key={one} label={one} onRemove={() => onChange(words.filter(other => other !== one))}>{one}</Chip>)}</div>
@@ -114,7 +114,7 @@ function StopWords({ words, onChange }: { words: string[]; onChange: (words: str
         </Card>
       </>}
       {isPaste && <Dialog title="Paste stop words" onClose={() => setPaste(false)} actions={<><Button onClick={() => setPaste(false)}>Cancel</Button><Button kind="primary" off={!wordsOf(text).length && 'Paste words first.'} onClick={() => { add(wordsOf(text)); setText(''); setPaste(false); }}>Add {plural(wordsOf(text).length, 'word')}</Button></>}>
-        <TextArea label="Words" rows={10} value={text} onInput={setText} hint="One a line, or between commas." />
+        <TextArea label="Words" rows={10} value={text} onInput={setText} hint="One per line, or separated by commas." />
       </Dialog>}
     </>
   );
@@ -127,20 +127,20 @@ function Forms({ value, onChange }: { value: JsonObject; onChange: (value: JsonO
   const state = value['enabled'] === true ? 'on' : value['enabled'] === false ? 'off' : 'any';
   return (
     <>
-      <Card title="Other forms of a word, such as plurals">
+      <Card title="Plurals and other word forms">
         <div class="stack">
-          <div><Segments label="Word forms" value={state} options={[{ id: 'any', title: 'Any words' }, { id: 'on', title: 'Always' }, { id: 'off', title: 'Never' }]} onChange={now => set('enabled', now === 'any' ? null : now === 'on')} />
-            <p class="hint">{{ any: 'They match where any words are enough (strategy any).', on: '“libraries” finds “library”, behind the word itself.', off: 'Words match as they are written.' }[state]}</p></div>
+          <div><Segments label="Word forms" value={state} options={[{ id: 'any', title: 'Strategy “any”' }, { id: 'on', title: 'Always' }, { id: 'off', title: 'Never' }]} onChange={now => set('enabled', now === 'any' ? null : now === 'on')} />
+            <p class="hint">{{ any: 'Word forms match only in searches with the matching strategy “any”.', on: '“libraries” also finds “library”, ranked below exact matches.', off: 'Words match only as written.' }[state]}</p></div>
           {state !== 'off' && <>
-            <Chips label="Languages" values={texts(value['languages'])} options={LANGUAGES.map(value => ({ value, title: inEnglish.of(value), about: value }))} placeholder="As the texts are" onChange={now => set('languages', now)} />
+            <Chips label="Languages" values={texts(value['languages'])} options={LANGUAGES.map(value => ({ value, title: inEnglish.of(value), about: value }))} placeholder="Detect automatically" onChange={now => set('languages', now)} />
             <Chips label="Words without forms" values={texts(value['exceptions'])} options={[]} free placeholder="Such as news" onChange={now => set('exceptions', now)} />
-            <Chips label="Only as written in these fields" values={texts(value['disableOnAttributes'])} options={fieldOptions()} free placeholder="Add a field" onChange={now => set('disableOnAttributes', now)} />
-            <Checkbox label="In phrases as well" checked={value['inPhrases'] === true} onChange={on => set('inPhrases', on)} />
+            <Chips label="Exact words only in these fields" values={texts(value['disableOnAttributes'])} options={fieldOptions()} free placeholder="Add a field" onChange={now => set('disableOnAttributes', now)} />
+            <Checkbox label="Also in phrases" checked={value['inPhrases'] === true} onChange={on => set('inPhrases', on)} />
           </>}
         </div>
       </Card>
-      {state !== 'off' && <Card title="Forms that no rule knows" actions={<Button size="s" icon="plus" onClick={() => setEdited({ word: '', finds: [], isBoth: false })}>Add forms</Button>} flush={Object.keys(forms).length > 0}>
-        {Object.keys(forms).length === 0 ? <p class="muted">“mouse” could have “mice”.</p> : <Table label="Forms" rows={rowsOf(forms).slice(0, 1000)} keyOf={row => row.word} onPick={setEdited} columns={[
+      {state !== 'off' && <Card title="Irregular forms" actions={<Button size="s" icon="plus" onClick={() => setEdited({ word: '', finds: [], isBoth: false })}>Add forms</Button>} flush={Object.keys(forms).length > 0}>
+        {Object.keys(forms).length === 0 ? <p class="muted">For example, “mice” for “mouse”.</p> : <Table label="Forms" rows={rowsOf(forms).slice(0, 1000)} keyOf={row => row.word} onPick={setEdited} columns={[
           { id: 'word', title: 'Word', cell: row => <strong dir="auto">{row.word}</strong> },
           { id: 'forms', title: 'Its forms', grow: true, cell: row => <span class="chips">{row.finds.map(one => <Chip key={one}>{one}</Chip>)}</span> },
           { id: 'do', title: 'Actions', hideTitle: true, cell: row => <IconButton size="s" icon="trash" label={`Remove the forms of ${row.word}`} onClick={() => { const { [row.word]: _, ...rest } = forms; set('dictionary', rest); }} /> },
@@ -155,9 +155,9 @@ function EditForms({ row, onClose, onDone }: { row: Row; onClose: () => void; on
   const [word, setWord] = useState(row.word), [finds, setFinds] = useState(row.finds);
   const off = !word.trim() || /\s/.test(word.trim()) ? 'Enter one word.' : !finds.length ? 'Enter its forms.' : false;
   return (
-    <Dialog title="Forms of a word" onClose={onClose} actions={<><Button onClick={onClose}>Cancel</Button><Button kind="primary" off={off} onClick={() => onDone({ word: word.trim(), finds, isBoth: false })}>{row.word ? 'Change' : 'Add'}</Button></>}>
+    <Dialog title="Irregular forms" onClose={onClose} actions={<><Button onClick={onClose}>Cancel</Button><Button kind="primary" off={off} onClick={() => onDone({ word: word.trim(), finds, isBoth: false })}>{row.word ? 'Change' : 'Add'}</Button></>}>
       <TextField label="Word" value={word} placeholder="mouse" onInput={setWord} autoFocus />
-      <Chips label="Its forms" values={finds} options={[]} free placeholder="mice" onChange={setFinds} hint="All of them are then forms of each other." />
+      <Chips label="Its forms" values={finds} options={[]} free placeholder="mice" onChange={setFinds} hint="All of them match each other." />
     </Dialog>
   );
 }

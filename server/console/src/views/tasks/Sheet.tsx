@@ -50,12 +50,12 @@ function Inside({ task, batch }: { task: Task; batch: Batch | null }) {
         ['Status', <span class="row"><StatusBadge status={task.status} />{task.canceledBy !== null && task.canceledBy !== undefined && <Link href={hrefOf({ params: { task: String(task.canceledBy) } })} onGo={() => setParams({ task: String(task.canceledBy) })}>by task {task.canceledBy}</Link>}</span>],
         ['Task', <span class="row">{task.uid}<CopyButton text={String(task.uid)} /></span>],
         ['Index', index ? <Link href={hrefOf({ view: 'documents', index })} onGo={() => go({ view: 'documents', index })}>{index}</Link> : '–'],
-        ['Asked for', when(task.enqueuedAt)],
+        ['Enqueued', when(task.enqueuedAt)],
         ['Waited', wait === null ? '–' : span(wait)],
-        ['Worked', ms === null ? '–' : span(ms)],
-        ['Together with', batch ? (batch.stats.totalNbTasks > 1 ? plural(batch.stats.totalNbTasks - 1, 'other task') : 'no other task') : '–'],
+        ['Ran', ms === null ? '–' : span(ms)],
+        ['Batch', batch ? (batch.stats.totalNbTasks > 1 ? `with ${plural(batch.stats.totalNbTasks - 1, 'other task')}` : 'on its own') : '–'],
       ]} />
-      {wait !== null && ms !== null && wait > 4 * ms && wait > 5000 && <p class="tasks-todo"><Icon name="clock" /><span>It waited far longer than it worked: tasks before it were in its way. Tasks of one index run one after the other.</span></p>}
+      {wait !== null && ms !== null && wait > 4 * ms && wait > 5000 && <p class="tasks-todo"><Icon name="clock" /><span>It waited far longer than it ran, for earlier tasks: the tasks of an index run one after the other.</span></p>}
       {steps.length > 0 && <section class="stack tight"><h3>Where the time went</h3>{slow && <p class="muted">{slow}</p>}<Bars label="Steps" bars={steps.slice(0, 8).map(one => ({ name: one.name, value: one.ms }))} show={span} /></section>}
       {task.details && Object.keys(task.details).length > 0 && <section class="stack tight"><h3>Details</h3><JsonView value={task.details} /></section>}
     </>

@@ -3,7 +3,7 @@ import type { Batch } from '../../api/types';
 import { adviceFor, heldUp, msOfTrace, stepsOf, verdict } from './advice';
 
 describe('an error', () => {
-  test.each([['index_primary_key_no_candidate_found', 'choose the id'], ['index_already_exists', 'name is taken'], ['vector_embedding_error', 'embedder']])('%s has advice', (code, words) => { expect(adviceFor(code)).toContain(words); });
+  test.each([['index_primary_key_no_candidate_found', 'choose the primary key'], ['index_already_exists', 'name is taken'], ['vector_embedding_error', 'embedder']])('%s has advice', (code, words) => { expect(adviceFor(code)).toContain(words); });
   test('that is not known has none', () => { expect(adviceFor('something_else')).toBeNull(); });
 });
 

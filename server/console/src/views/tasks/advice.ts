@@ -3,17 +3,17 @@ import type { Batch, Task } from '../../api/types';
 import { msOf } from '../../lib/text';
 
 const ADVICE: [RegExp, string][] = [
-  [/^index_primary_key_no_candidate_found$/, 'No field of the documents looks like an id. Load them again under Documents, and choose the id there.'],
-  [/^index_primary_key_multiple_candidates_found$/, 'Several fields could be the id. Load them again under Documents, and choose the id there.'],
-  [/^(missing|invalid)_document_id$/, 'One document stopped the whole task, and nothing of it was loaded. Documents loads the file without the lines that are wrong, and lists those.'],
-  [/^invalid_document_geo_field$/, '_geo is { "lat": …, "lng": … }: correct the documents, or leave the field out.'],
-  [/^invalid_document_(csv|fields)|^malformed_payload$/, 'Documents loads the file without the lines that are wrong, and lists those.'],
+  [/^index_primary_key_no_candidate_found$/, 'No field looks like an id. Load the file under Documents and choose the primary key there.'],
+  [/^index_primary_key_multiple_candidates_found$/, 'Several fields could be the id. Load the file under Documents and choose the primary key there.'],
+  [/^(missing|invalid)_document_id$/, 'One invalid document failed the whole task. Load the file under Documents: it skips invalid lines and lists them.'],
+  [/^invalid_document_geo_field$/, '_geo is { "lat": …, "lng": … }: correct the documents, or remove the field.'],
+  [/^invalid_document_(csv|fields)|^malformed_payload$/, 'Load the file under Documents: it skips invalid lines and lists them.'],
   [/^index_not_found$/, 'The index was deleted or renamed before the task ran. Create it, or write to its new name.'],
-  [/^(index_already_exists|alias_already_exists|index_uid_is_alias)$/, 'The name is taken: choose another one, or delete what has it.'],
+  [/^(index_already_exists|alias_already_exists|index_uid_is_alias)$/, 'The name is taken: choose another one, or delete what uses it.'],
   [/^(alias_not_found)$/, 'The alias was removed before the task ran.'],
-  [/^(no_space_left_on_device|.*out_of_space.*)$/, 'The disk is full. What was acknowledged is kept: make room, and what waits is tried again.'],
-  [/embed|vector/, 'The embedder gave no vectors. Look at its address and key under Settings, and whether this server may reach it.'],
-  [/^(invalid_settings|invalid_index_)/, 'The setting was not taken, and the index is as it was. Settings shows what it may be.'],
+  [/^(no_space_left_on_device|.*out_of_space.*)$/, 'The disk is full. Acknowledged writes are kept: free some space, and the server tries again.'],
+  [/embed|vector/, 'The embedder returned no vectors. Check its address and key under Settings, and that this server may reach it.'],
+  [/^(invalid_settings|invalid_index_)/, 'The setting was rejected, and the index has not changed. Settings shows the allowed values.'],
 ];
 
 export const adviceFor = (code: string): string | null => ADVICE.find(([codes]) => codes.test(code))?.[1] ?? null;
@@ -55,7 +55,7 @@ export function verdict(steps: readonly Step[]): string | null {
   const why = /waiting for other/.test(first.name) ? 'waiting for work on other indexes: more cores help, or fewer loads at once.'
     : /embed|vectors/.test(first.name) ? 'vectors: the embedder makes them, and its speed is the limit. A faster model, or one nearer to the server, helps.'
     : /writing|commit|disk/.test(first.name) ? 'commits to disk: fewer and larger writes need fewer of them.'
-    : /starting|preparing|reading/.test(first.name) ? 'preparing documents: send them as a document a line, in requests of 10 to 20 MB.'
+    : /starting|preparing|reading/.test(first.name) ? 'preparing documents: send them as NDJSON, in requests of 10 to 20 MB.'
     : /column/.test(first.name) ? 'columns of fields for filters and sorts: fewer such fields make it faster.'
     : /segment|merg|rewrit/.test(first.name) ? 'rewriting what is there: a change of settings over all documents, or many deletions.'
     : /index/.test(first.name) ? 'indexing words: list the text fields in searchableAttributes, and nothing else is split into words.'
@@ -69,7 +69,7 @@ export function heldUp(batch: Batch, now = Date.now()): string | null {
   const step = batch.progress?.steps.at(-1);
   if (!step || now - Date.parse(batch.startedAt) < LONG_MS) return null;
   // The server calls it so as well while documents wait for their vectors.
-  if (step.currentStep === LAST) return 'It waits, for the disk or for vectors. Of an index with an embedder it is vectors: the embedder makes them, and its speed is the limit.';
+  if (step.currentStep === LAST) return 'It waits for the disk, or, in an index with an embedder, for vectors: the embedder makes them, and its speed is the limit.';
   if (!/embed/.test(step.currentStep)) return null;
   return `It waits for vectors: the embedder makes them, and its speed is the limit (${step.finished} of ${step.total} so far).`;
 }

@@ -25,27 +25,27 @@ function Tasks() {
   const isFiltered = statuses.length > 0 || type !== '' || index !== '';
   return (
     <>
-      <PageHead title="Tasks" about="Every write is a task: what waits, what runs, and how it ended." actions={<More />} />
+      <PageHead title="Tasks" about="Every write is a task: waiting, running or finished." actions={<More />} />
       <div class="stack">
         <Now />
         <Filters />
         <Loaded of={found} isEmpty={all => all.results.length === 0} empty={isFiltered
-          ? <Empty icon="tasks" title="No task is like that." actions={<Button onClick={() => setParams({ status: null, type: null, of: null, from: null })}>Show all tasks</Button>} />
-          : <Empty icon="tasks" title="Nothing was written yet." />}>
+          ? <Empty icon="tasks" title="No task matches these filters" actions={<Button onClick={() => setParams({ status: null, type: null, of: null, from: null })}>Show all tasks</Button>} />
+          : <Empty icon="tasks" title="There are no tasks yet" />}>
           {all => <>
             <Table label="Tasks" rows={all.results} keyOf={task => String(task.uid)} picked={param('task')} onPick={task => setParams({ task: String(task.uid) }, { replace: false })} columns={[
               { id: 'uid', title: 'Task', cell: task => task.uid },
               { id: 'status', title: 'Status', cell: task => <StatusBadge status={task.status} /> },
-              { id: 'type', title: 'What', cell: task => <span class="tasks-what">{titleOfType(task.type)}</span> },
+              { id: 'type', title: 'Type', cell: task => <span class="tasks-what">{titleOfType(task.type)}</span> },
               { id: 'index', title: 'Index', grow: true, cell: task => <span dir="auto">{task.indexUid ?? '–'}</span> },
-              { id: 'took', title: 'Took', number: true, cell: took },
-              { id: 'when', title: 'When', number: true, cell: task => <span title={task.enqueuedAt}>{ago(task.enqueuedAt)}</span> },
+              { id: 'took', title: 'Duration', number: true, cell: took },
+              { id: 'when', title: 'Enqueued', number: true, cell: task => <span title={task.enqueuedAt}>{ago(task.enqueuedAt)}</span> },
               { id: 'cancel', title: 'Cancel', hideTitle: true, cell: task => isOpen(task) ? <Button size="s" onClick={() => cancel(task.uid)} aria-label={`Cancel task ${task.uid}`}>Cancel</Button> : null },
             ]} />
             <div class="row spread">
               <span class="muted">{all.total === undefined ? '' : plural(all.total, 'task')}</span>
               <span class="row">{from !== '' && <Button icon="left" onClick={() => setParams({ from: null })}>Newest</Button>}
-                <Button off={all.next === null || all.next === undefined ? 'This is the end.' : null} onClick={() => setParams({ from: String(all.next) })}>Older</Button></span>
+                <Button off={all.next === null || all.next === undefined ? 'These are the oldest tasks.' : null} onClick={() => setParams({ from: String(all.next) })}>Older</Button></span>
             </div>
           </>}
         </Loaded>
@@ -63,8 +63,8 @@ function Filters() {
         <label key={id}><input type="checkbox" checked={chosen.includes(id)} onChange={event => setParams({ status: event.currentTarget.checked ? [...chosen, id] : chosen.filter(one => one !== id), from: null })} />
           <span><i class={'tasks-dot ' + tone} aria-hidden="true" />{id}</span></label>
       ))}</div>
-      <Select label="What" hideLabel value={type} options={[{ value: '', title: 'Whatever was done' }, ...Object.entries(TYPES).map(([value, title]) => ({ value, title }))]} onChange={now => setParams({ type: now, from: null })} />
-      <Combobox label="Index" hideLabel free placeholder="Of any index" value={index} options={known.value.list.map(one => ({ value: one.uid }))} onChange={now => setParams({ of: now, from: null })} />
+      <Select label="Type" hideLabel value={type} options={[{ value: '', title: 'All types' }, ...Object.entries(TYPES).map(([value, title]) => ({ value, title }))]} onChange={now => setParams({ type: now, from: null })} />
+      <Combobox label="Index" hideLabel free placeholder="All indexes" value={index} options={known.value.list.map(one => ({ value: one.uid }))} onChange={now => setParams({ of: now, from: null })} />
       {(chosen.length > 0 || type || index) && <Button size="s" kind="quiet" icon="close" onClick={() => setParams({ status: null, type: null, of: null, from: null })}>Remove the filters</Button>}
     </div>
   );
@@ -87,8 +87,8 @@ function Now() {
   return (
     <div class="tasks-now">
       {(under.length > 0 || oldest) && (
-        <Card title="Now" actions={oldest && <small>{plural(waiting.total ?? 1, 'task')} {(waiting.total ?? 1) === 1 ? 'waits' : 'wait'}, the oldest since {ago(oldest.enqueuedAt)}</small>}>
-          <div class="stack tight">{under.map(one => <Running key={one.uid} batch={one} />)}{under.length === 0 && <p class="muted">Nothing runs at this moment.</p>}</div>
+        <Card title="Now" actions={oldest && <small>{plural(waiting.total ?? 1, 'task')} waiting, the oldest enqueued {ago(oldest.enqueuedAt)}</small>}>
+          <div class="stack tight">{under.map(one => <Running key={one.uid} batch={one} />)}{under.length === 0 && <p class="muted">No batch is running.</p>}</div>
         </Card>
       )}
       {sum > 0 && (
@@ -104,7 +104,7 @@ export function Running({ batch }: { batch: Batch }) {
   const share = batch.progress?.percentage ?? 0, index = Object.keys(batch.stats.indexUids)[0];
   return (
     <div class="tasks-batch">
-      <header><strong dir="auto">{index ?? 'The server'}</strong><span class="muted">{Object.entries(batch.stats.types).map(([type, number]) => titleOfType(type) + (number > 1 ? ` × ${count(number)}` : '')).join(', ')}</span><span class="count">{share.toFixed(0)} %, began {ago(batch.startedAt)}</span></header>
+      <header><strong dir="auto">{index ?? 'The server'}</strong><span class="muted">{Object.entries(batch.stats.types).map(([type, number]) => titleOfType(type) + (number > 1 ? ` × ${count(number)}` : '')).join(', ')}</span><span class="count">{share.toFixed(0)} %, started {ago(batch.startedAt)}</span></header>
       <div class="tasks-bar" role="progressbar" aria-label={`Batch ${batch.uid}`} aria-valuenow={Math.round(share)} aria-valuemin={0} aria-valuemax={100}><span style={{ width: share + '%' }} /></div>
       <ul class="tasks-steps">{batch.progress?.steps.map(step => <li key={step.currentStep}>{step.currentStep}{step.total > 1 && ` ${count(step.finished)} of ${count(step.total)}`}</li>)}</ul>
       {heldUp(batch) && <p class="tasks-todo"><Icon name="clock" /><span>{heldUp(batch)}</span></p>}
@@ -113,18 +113,18 @@ export function Running({ batch }: { batch: Batch }) {
 }
 
 async function cancelWaiting() {
-  if (!await confirm({ title: 'Cancel all that waits and runs?', text: 'What is canceled is not written, and has to be sent again.', action: 'Cancel the tasks', danger: true })) return;
-  await said(write('POST', '/tasks/cancel?statuses=enqueued,processing', { title: 'Cancel what waits and runs', done: 'What waited and ran is canceled' }));
+  if (!await confirm({ title: 'Cancel all open tasks?', text: 'Waiting and running tasks are not carried out; their writes must be sent again.', action: 'Cancel the tasks', danger: true })) return;
+  await said(write('POST', '/tasks/cancel?statuses=enqueued,processing', { title: 'Cancel all open tasks', done: 'All open tasks are canceled' }));
 }
 async function deleteFinished() {
   const before = new Date(Date.now() - 7 * 86_400_000).toISOString();
-  if (!await confirm({ title: 'Delete the records of finished tasks?', text: 'Those that ended more than a week ago. Documents are not touched.', action: 'Delete the records', danger: true })) return;
+  if (!await confirm({ title: 'Delete the records of finished tasks?', text: 'Deletes those that finished more than a week ago. Documents are not affected.', action: 'Delete the records', danger: true })) return;
   await said(write('DELETE', `/tasks?statuses=succeeded,failed,canceled&beforeFinishedAt=${encodeURIComponent(before)}`, { title: 'Delete the records of finished tasks' }));
 }
-const said = (work: Promise<unknown>) => work.catch(error => { toast({ tone: 'bad', title: 'That was refused', text: error instanceof Error ? error.message : String(error), link: error instanceof Refused ? error.link : undefined }); });
+const said = (work: Promise<unknown>) => work.catch(error => { toast({ tone: 'bad', title: 'The server refused it', text: error instanceof Error ? error.message : String(error), link: error instanceof Refused ? error.link : undefined }); });
 
-const More = () => <Menu label="More to do with tasks" items={[
-  { title: 'Cancel all that waits …', icon: 'close', off: openTasks.value === 0 && 'Nothing waits.', onPick: cancelWaiting },
+const More = () => <Menu label="More actions for tasks" items={[
+  { title: 'Cancel all open tasks …', icon: 'close', off: openTasks.value === 0 && 'No task is open.', onPick: cancelWaiting },
   { title: 'Delete old records …', icon: 'trash', danger: true, onPick: deleteFinished },
 ]} />;
 

@@ -32,8 +32,8 @@ export function Chat() {
       {error !== null && <Failure error={error} />}
       <Loaded of={found} lines={6}>{all => {
         if (all === null) return <Empty icon="try" title="Conversations are turned off." actions={<Button kind="primary" onClick={turnOn}>Turn them on</Button>}>
-          They are the experimental feature <code>chatCompletions</code> of this server. With it, and a provider with an interface like OpenAI’s, a language model answers from these documents.</Empty>;
-        if (all.results.length === 0) return <Empty icon="try" title="No provider is connected yet." actions={<Button kind="primary" icon="plus" onClick={() => setAdding(true)}>Connect a provider</Button>}>The model may run on this machine or elsewhere: the server has to be allowed to reach it.</Empty>;
+          They are the experimental feature <code>chatCompletions</code> of this server. With a provider, a language model answers from your documents.</Empty>;
+        if (all.results.length === 0) return <Empty icon="try" title="No provider is connected yet." actions={<Button kind="primary" icon="plus" onClick={() => setAdding(true)}>Connect a provider</Button>}>The model may run on this machine or elsewhere; the server must be allowed to reach it.</Empty>;
         const uid = all.results.find(one => one.uid === workspace.value)?.uid ?? all.results[0]?.uid ?? '';
         return <Talk uid={uid} all={all.results.map(one => one.uid)} onAdd={() => setAdding(true)} />;
       }}</Loaded>
@@ -56,15 +56,15 @@ function Talk({ uid, all, onAdd }: { uid: string; all: string[]; onAdd: () => vo
   };
   const again = () => { talk.value = []; history.value = []; setError(null); };
   return (
-    <Card title="Conversation" actions={<><Button size="s" icon="plus" onClick={onAdd}>Provider</Button><Button size="s" off={talk.value.length === 0 && 'It is empty.'} onClick={again}>Begin again</Button></>}>
+    <Card title="Conversation" actions={<><Button size="s" icon="plus" onClick={onAdd}>Provider</Button><Button size="s" off={talk.value.length === 0 && 'The conversation is empty.'} onClick={again}>New conversation</Button></>}>
       <div class="stack">
         <div class="row">{all.length > 1 && <Select label="Workspace" value={uid} options={all.map(one => ({ value: one, title: one }))} onChange={now => { workspace.value = now; again(); }} />}
-          <TextField label="Model" value={model.value} onInput={now => { model.value = now; }} placeholder="as the provider calls it" /></div>
-        <div class="try-talk" aria-live="polite">{talk.value.length === 0 ? <p class="muted">Ask something that these documents can answer.</p> : talk.value.map((one, place) => <One key={place} said={one} isUnderWay={control !== null && place === talk.value.length - 1} />)}</div>
+          <TextField label="Model" value={model.value} onInput={now => { model.value = now; }} placeholder="Name of the model" /></div>
+        <div class="try-talk" aria-live="polite">{talk.value.length === 0 ? <p class="muted">Ask a question that your documents can answer.</p> : talk.value.map((one, place) => <One key={place} said={one} isUnderWay={control !== null && place === talk.value.length - 1} />)}</div>
         {error !== null && <Failure error={error} />}
         <form class="try-ask" onSubmit={event => { event.preventDefault(); void ask(); }}>
           <TextField label="Question" isSearch value={text} onInput={setText} />
-          {control ? <Button onClick={() => control.abort()}>Stop</Button> : <Button type="submit" kind="primary" off={!model.value ? 'Name the model first.' : !text.trim() && 'Ask something first.'}>Ask</Button>}
+          {control ? <Button onClick={() => control.abort()}>Stop</Button> : <Button type="submit" kind="primary" off={!model.value ? 'Enter the model first.' : !text.trim() && 'Enter a question first.'}>Ask</Button>}
         </form>
       </div>
     </Card>
@@ -74,7 +74,7 @@ function Talk({ uid, all, onAdd }: { uid: string; all: string[]; onAdd: () => vo
 function One({ said, isUnderWay }: { said: Said; isUnderWay: boolean }) {
   return <>
     {said.searches.map((one, place) => <p key={place} class="try-search"><Icon name="search" /><span dir="auto">{one}</span></p>)}
-    {(said.text || isUnderWay) && <div class={'try-said ' + said.role} dir="auto">{said.text || <span class="spinner" role="status" aria-label="It thinks" />}</div>}
+    {(said.text || isUnderWay) && <div class={'try-said ' + said.role} dir="auto">{said.text || <span class="spinner" role="status" aria-label="Waiting for the answer" />}</div>}
     {said.sources.length > 0 && <details><summary>{plural(said.sources.length, 'source')}</summary><JsonView value={said.sources} open={false} /></details>}
   </>;
 }
@@ -123,7 +123,7 @@ function take(call: Call, calls: Map<number, { name: string; text: string }>) {
   } else if (one.name === '_meiliAppendConversationMessage') history.value = [...history.peek(), value];
 }
 
-const SOURCES = [{ value: 'vLlm', title: 'Like OpenAI, at an address' }, { value: 'openAi', title: 'OpenAI' }, { value: 'mistral', title: 'Mistral' }, { value: 'azureOpenAi', title: 'Azure OpenAI' }] as const;
+const SOURCES = [{ value: 'vLlm', title: 'OpenAI-compatible server' }, { value: 'openAi', title: 'OpenAI' }, { value: 'mistral', title: 'Mistral' }, { value: 'azureOpenAi', title: 'Azure OpenAI' }] as const;
 type Source = typeof SOURCES[number]['value'];
 
 function Connect({ onClose }: { onClose: () => void }) {
@@ -146,15 +146,15 @@ function Connect({ onClose }: { onClose: () => void }) {
     }
   };
   const needsAddress = source === 'vLlm' || isAzure, needsKey = source !== 'vLlm';
-  const off = !name ? 'Name it first.' : needsAddress && !address ? 'Enter the address first.' : needsKey && !secret ? 'Enter the key first.' : isAzure && (!deployment || !version) ? 'Enter the deployment and its version first.' : null;
+  const off = !name ? 'Enter a name first.' : needsAddress && !address ? 'Enter the address first.' : needsKey && !secret ? 'Enter the key first.' : isAzure && (!deployment || !version) ? 'Enter the deployment and its version first.' : null;
   return (
     <Dialog title="Connect a provider" onClose={onClose} actions={<><Button onClick={onClose}>Cancel</Button><Button kind="primary" busy={busy} off={off} onClick={connect}>Connect</Button></>}>
       <TextField label="Name of the workspace" value={name} onInput={setName} />
       <Select label="Provider" value={source} options={SOURCES} onChange={setSource} />
-      {needsAddress && <TextField label="Address" type="url" value={address} onInput={setAddress} placeholder="the part before /chat/completions" />}
-      {isAzure && <><TextField label="Deployment" value={deployment} onInput={setDeployment} /><TextField label="Version of the interface" value={version} onInput={setVersion} /></>}
+      {needsAddress && <TextField label="Address" type="url" value={address} onInput={setAddress} placeholder="The part before /chat/completions" />}
+      {isAzure && <><TextField label="Deployment" value={deployment} onInput={setDeployment} /><TextField label="API version" value={version} onInput={setVersion} /></>}
       <TextField label={needsKey ? 'Key' : 'Key (optional)'} type="password" value={secret} onInput={setSecret} />
-      <TextArea label="What the model is told (optional)" value={prompt} onInput={setPrompt} rows={3} placeholder="You sell films. Be brief." />
+      <TextArea label="System prompt (optional)" value={prompt} onInput={setPrompt} rows={3} placeholder="You sell films. Be brief." />
       <CodeBlock label="A provider on this machine needs" code="lamina serve --experimental-allowed-ip-networks 127.0.0.0/8" />
       {error !== null && <Failure error={error} />}
     </Dialog>

@@ -28,11 +28,11 @@ export function Mcp() {
   const local = { mcpServers: { [index || 'lamina']: { command: 'lamina', args: ['mcp', '--url', location.origin, ...(index ? ['--index', index] : [])], ...(key.value ? { env: { SVC_API_KEY: '…' } } : {}) } } };
   return (
     <div class="stack">
-      <Loaded of={found} lines={8} isEmpty={all => all.tools.length === 0} empty={<Empty icon="try" title="This key admits no tool.">Agents need the rights to search, to read documents and settings, and to see indexes.</Empty>}>
+      <Loaded of={found} lines={8} isEmpty={all => all.tools.length === 0} empty={<Empty icon="try" title="This key permits no tool">Agents need permission to search and to read documents, settings and indexes.</Empty>}>
         {({ tools }) => { const tool = tools.find(one => one.name === chosen) ?? tools[0]; return tool && <Tools key={index + ' ' + tool.name} index={index} tools={tools} chosen={tool} onChoose={setChosen} />; }}
       </Loaded>
-      <CodeBlock label="For clients that speak MCP over HTTP" code={JSON.stringify(http, null, 2)} />
-      <CodeBlock label="For clients that start their tools themselves" code={JSON.stringify(local, null, 2)} />
+      <CodeBlock label="Configuration for MCP over HTTP" code={JSON.stringify(http, null, 2)} />
+      <CodeBlock label="Configuration for MCP over stdio" code={JSON.stringify(local, null, 2)} />
     </div>
   );
 }
@@ -61,14 +61,14 @@ function Tools({ index, tools, chosen, onChoose }: { index: string; tools: reado
           {chosen.description && <p class="try-about" tabIndex={0} aria-label={`What ${chosen.name} does`}>{chosen.description}</p>}
           <form class="stack" onSubmit={event => { event.preventDefault(); if (!fault && !missing && !busy) void call(); }}>
             {all.map(one => <One key={chosen.name + one.name} of={one} value={written[one.name]} onChange={now => setWritten({ ...written, [one.name]: now })} error={fault?.name === one.name ? fault.message : null} />)}
-            <div class="row end"><Button type="submit" kind="primary" busy={busy} off={fault ? `${fault.name} is no JSON.` : missing && `${missing.name} is missing.`}>Call {chosen.name}</Button></div>
+            <div class="row end"><Button type="submit" kind="primary" busy={busy} off={fault ? `${fault.name} is not valid JSON.` : missing && `${missing.name} is missing.`}>Call {chosen.name}</Button></div>
           </form>
         </div>
       </Card>
       <div class="stack">
         {error !== null && <Failure error={error} />}
-        {answer ? <Answer {...answer} /> : error === null && <Card><Empty icon="try" title="The answer stands here.">Agents get the same text, and pay for each word of it.</Empty></Card>}
-        <CodeBlock label="The message" code={JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: chosen.name, arguments: value } }, null, 2)} />
+        {answer ? <Answer {...answer} /> : error === null && <Card><Empty icon="try" title="No answer yet">Call a tool to see the text that agents receive.</Empty></Card>}
+        <CodeBlock label="Request" code={JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: chosen.name, arguments: value } }, null, 2)} />
       </div>
     </div>
   );
@@ -77,7 +77,7 @@ function Tools({ index, tools, chosen, onChoose }: { index: string; tools: reado
 function Answer({ called, ms }: { called: Called; ms: number }) {
   const text = called.content.map(one => one.text ?? '').join('\n'), { value, fault } = parseJson(text);
   return (
-    <Card title={called.isError ? 'The tool says what is wrong' : 'Answer'} actions={<>{called.isError && <Badge tone="bad">error</Badge>}<small>{bytes(text.length)}, about {count(Math.ceil(text.length / 4))} tokens, {Math.round(ms)} ms</small></>}>
+    <Card title={called.isError ? 'Error of the tool' : 'Answer'} actions={<>{called.isError && <Badge tone="bad">error</Badge>}<small>{bytes(text.length)}, about {count(Math.ceil(text.length / 4))} tokens, {Math.round(ms)} ms</small></>}>
       <div class="try-result" tabIndex={0} aria-label="The answer">{fault ? <p dir="auto" style={{ whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' }}>{text}</p> : <JsonView value={value} />}</div>
     </Card>
   );
@@ -87,7 +87,7 @@ function One({ of: { name, form, about, isRequired }, value, onChange, error }: 
   const label = isRequired ? name : `${name} (optional)`, hint = about.length > 140 ? about.slice(0, 140) + '…' : about || undefined, text = typeof value === 'string' ? value : '';
   switch (form.kind) {
     case 'switch': return <Checkbox label={label} checked={value === true} onChange={onChange} />;
-    case 'choice': return <Select label={label} hint={hint} value={text} options={[{ value: '', title: 'as usual' }, ...form.choices.map(one => ({ value: one, title: one }))]} onChange={onChange} />;
+    case 'choice': return <Select label={label} hint={hint} value={text} options={[{ value: '', title: 'default' }, ...form.choices.map(one => ({ value: one, title: one }))]} onChange={onChange} />;
     case 'texts': return <Chips label={label} hint={hint} free options={[]} values={Array.isArray(value) ? value : []} onChange={onChange} />;
     case 'number': return <TextField label={label} hint={hint} type="number" step="any" value={text} onInput={onChange} />;
     default: return <TextField label={label} hint={hint} mono={form.kind === 'json'} value={text} onInput={onChange} error={error} />;

@@ -9,12 +9,12 @@ function Try() {
   const tab = param('tab') === 'chat' ? 'chat' : 'mcp';
   return (
     <>
-      <PageHead title="Try" about="What agents see through MCP, and how a language model answers from these documents." />
-      <Tabs label="What is tried" value={tab} onChange={now => setParams({ tab: now === 'mcp' ? null : now })} options={[{ id: 'mcp', title: 'MCP' }, { id: 'chat', title: 'Chat' }]}>
+      <PageHead title="MCP and chat" about="Call the tools that agents get, and let a language model answer from your documents." />
+      <Tabs label="MCP or chat" value={tab} onChange={now => setParams({ tab: now === 'mcp' ? null : now })} options={[{ id: 'mcp', title: 'MCP' }, { id: 'chat', title: 'Chat' }]}>
         {tab === 'mcp' ? <Mcp /> : <Chat />}
       </Tabs>
     </>
   );
 }
 
-export const view: View = { id: 'try', title: 'Try: MCP & chat', group: 'Operate', icon: 'try', words: 'agents assistants tools model context protocol conversation', component: Try };
+export const view: View = { id: 'try', title: 'MCP and chat', group: 'Operate', icon: 'try', words: 'agents assistants tools model context protocol conversation', component: Try };
