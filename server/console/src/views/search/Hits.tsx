@@ -1,6 +1,6 @@
 // Hits as cards, as a table, and as JSON. What is a title, a picture and a price is found in the document, or chosen once.
 import { signal } from '@preact/signals';
-import { useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Hit, Json, JsonObject, Settings } from '../../api/types';
 import { isLink, pictureField, titleField } from '../../lib/documents';
 import { plural } from '../../lib/text';
@@ -59,10 +59,14 @@ export interface HitsProps {
 export const keyOf = (hit: Hit, place: number, primaryKey: string | null) => primaryKey && Object.hasOwn(hit, primaryKey) ? String(hit[primaryKey]) : 'place ' + place;
 
 export function Hits(props: HitsProps) {
-  const { hits, primaryKey } = props;
+  const { hits, primaryKey } = props, list = useRef<HTMLOListElement>(null), at = useRef(-1);
+  const all = () => [...list.current?.querySelectorAll<HTMLElement>('.hit') ?? []];
+  // Another answer takes the hit away that has the focus: the one in its place gets it.
+  useLayoutEffect(() => { if (at.current >= 0 && document.activeElement === document.body) all()[Math.min(at.current, hits.length - 1)]?.focus(); }, [hits]);
   if (look.value === 'table') return <HitTable {...props} />;
   return (
-    <ol class={look.value === 'json' ? 'hits as-json' : 'hits'} onKeyDown={onArrows}>
+    <ol ref={list} class={look.value === 'json' ? 'hits as-json' : 'hits'} onKeyDown={onArrows} onFocusIn={event => { at.current = all().indexOf(event.target as HTMLElement); }}
+      onFocusOut={event => { const left = event.target as HTMLElement; queueMicrotask(() => { if (left.isConnected && left !== document.activeElement && !all().includes(document.activeElement as HTMLElement)) at.current = -1; }); }}>
       {hits.map((hit, place) => <li key={keyOf(hit, place, primaryKey)}>{look.value === 'json' ? <AsJson {...props} hit={hit} /> : <Card {...props} hit={hit} />}</li>)}
     </ol>
   );
