@@ -4,7 +4,7 @@
 # usage: scripts/test-page.sh [PART…]      (files of tests/page; default: those that CI runs)
 set -euo pipefail
 cd "$(dirname "$0")/.."
-(($#)) || set -- console-relevance console-hostile console-search console-data console console-tasks docs
+(($#)) || set -- console docs
 
 scripts/console.sh --check
 

@@ -72,7 +72,7 @@ function Rail({ isInside }: { isInside?: boolean }) {
         {groups.map(group => [<h2 key={group}>{group}</h2>, ...views.filter(one => one.group === group).map(one => <ViewLink key={one.id} view={one} />)])}
       </nav>
       <div class="rail-foot">
-        <span><Link href="/docs" external>API reference</Link></span>
+        <span><Link href="/docs" external>Manual</Link></span>
         <IconButton size="s" icon={isDark() ? 'sun' : 'moon'} label={isDark() ? 'Light colours' : 'Dark colours'} onClick={switchTheme} />
         {key.value && <IconButton size="s" icon="out" label="Sign out" onClick={signOut} />}
       </div>

@@ -23,7 +23,8 @@ function entries(): Entry[] {
   }
   all.push({ id: 'theme', title: 'Switch between light and dark', about: 'Console', icon: 'moon', words: 'theme colours', run: switchTheme });
   all.push({ id: 'system', title: 'Use the colours of the system', about: 'Console', icon: 'sun', words: 'theme', run: () => { theme.value = 'system'; } });
-  all.push({ id: 'docs', title: 'API reference', about: 'Console', icon: 'book', words: 'docs reference http', run: () => { window.open('/docs', '_blank', 'noopener'); } });
+  all.push({ id: 'docs', title: 'Manual', about: 'Console', icon: 'book', words: 'docs help', run: () => { window.open('/docs', '_blank', 'noopener'); } });
+  all.push({ id: 'api', title: 'API reference', about: 'Console', icon: 'book', words: 'docs reference http', run: () => { window.open('/docs/api', '_blank', 'noopener'); } });
   if (key.value) all.push({ id: 'out', title: 'Sign out', about: 'Console', icon: 'out', words: 'key leave', run: signOut });
   return all;
 }
