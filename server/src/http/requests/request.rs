@@ -109,7 +109,7 @@ impl Request {
     }
 
     /// The path, still encoded.
-    pub(crate) fn path(&self) -> &str {
+    fn path(&self) -> &str {
         match &self.path {
             Target::Sent(path) => path.as_str(),
             Target::Inner(path) => path,
