@@ -353,7 +353,7 @@ mod tests {
             assert!(message.starts_with(expected), "{message}");
         }
         let none = json!({"kind": "inlineDocumentTemplate", "inline": "a", "documentTemplateMaxBytes": 0});
-        assert!(refused(&json!({"template": none})).1.ends_with("the least is `1`"));
+        assert!(refused(&json!({"template": none})).1.ends_with("expected at least `1`"));
         assert_eq!(refused(&json!({"template": {"kind": "inlineFragment", "inline": 1}, "x": 1})).0, Code::BadRequest);
     }
 }
