@@ -28,6 +28,8 @@ mode=${1-all}
 [[ $mode == all || $mode == quick ]] || { echo "usage: scripts/test.sh [quick]" >&2; exit 2; }
 [[ $mode == all ]] || BUDGET=$QUICK_BUDGET
 if [[ $mode == all ]]; then
+  # What is built once needs neither the files of the next build nor lines in backtraces: a panic names its own.
+  export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=false
   step "Tools"
   scripts/setup.sh test
 fi

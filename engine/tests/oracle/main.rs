@@ -298,7 +298,7 @@ fn vector_of(details: &[ScoreDetail]) -> (Vector, u32) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
     fn search_agrees_with_the_oracle(
@@ -313,7 +313,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
 
     /// Large groups are cut by neighbours, bounds and stored unions, filtered by lengths, and shared out to threads.
     #[test]
