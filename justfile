@@ -35,7 +35,7 @@ properties rounds="5":
 kills rounds="100":
     LAMINA_KILL_ROUNDS={{rounds}} cargo test --workspace --test e2e -- kills restart
 
-# Schedules of servers that publish, follow and take over, e.g. `just schedules 100000`, or `just schedules 50000 100000` for those from number 100,000: CI runs the first 5,000.
+# Schedules of servers that publish, follow and take over, e.g. `just schedules 100000`, or `just schedules 50000 100000` for those from number 100,000: CI runs the first 4,000.
 schedules count="20000" from="0":
     LAMINA_SCHEDULES={{count}} LAMINA_SCHEDULES_FROM={{from}} cargo test --release -p lamina-replication --lib -- tests::simulated --nocapture
 
@@ -104,8 +104,8 @@ contract examples="30":
 page:
     scripts/test-page.sh
 
-# The tests of the console in a headless Chromium, as CI runs them; or some: `just console-tests console-relevance`.
-console-tests *parts="":
+# All tests of the console in a headless Chromium, which take longer than CI has time for; or some: `just console-tests console-relevance`.
+console-tests *parts="console-relevance console-hostile console-search console-data console console-tasks":
     scripts/test-page.sh {{parts}}
 
 # A picture of every view of the page, in light and dark, at 390, 1280 and 2560 pixels, in target/page/views.

@@ -4,7 +4,7 @@
 # usage: scripts/test-page.sh [PART…]      (files of tests/page; default: those that CI runs)
 set -euo pipefail
 cd "$(dirname "$0")/.."
-(($#)) || set -- console docs
+(($#)) || set -- docs
 
 scripts/console.sh --check
 

@@ -135,6 +135,13 @@ impl<'a> Schemas<'a> {
         std::iter::once(schema).chain(others.flat_map(|other| self.alternatives(other))).collect()
     }
 
+    /// Bodies for `schema`, as JSON: all of a small one, every third of a large one, whose neighbours differ in one value.
+    fn bodies(&self, schema: &'a Value, shown: &Value) -> Vec<String> {
+        let all: BTreeSet<String> = self.values(schema, 0).iter().chain([shown]).map(Value::to_string).collect();
+        let step = if all.len() > 200 { 3 } else { 1 };
+        all.into_iter().step_by(step).collect()
+    }
+
     /// Values for the place of `schema`, which is `depth` levels below the body: the candidates, and the right values
     /// with something wrong inside.
     fn values(&self, schema: &'a Value, depth: usize) -> Vec<Value> {
@@ -253,10 +260,7 @@ fn bodies_are_checked_as_they_are_described() {
                 .replace("{uuid}", webhook["uuid"].as_str().expect("a uuid"));
             let shown = &operation["requestBody"]["content"]["application/json"]["example"];
             assert!(shown.is_null() || schemas.admits(schema, shown), "the example of {method} {path}: {shown}");
-            let bodies: BTreeSet<_> = schemas.values(schema, 0).iter().chain([shown]).map(Value::to_string).collect();
-            // Small descriptions whole, of large ones every third body: neighbours differ in one value.
-            let step = if bodies.len() > 200 { 3 } else { 1 };
-            for text in bodies.into_iter().step_by(step) {
+            for text in schemas.bodies(schema, shown) {
                 let body: Value = serde_json::from_str(&text).unwrap();
                 let request = server.request(method.clone(), &place).header("DryRun", "true");
                 let answer = server.send(request.json(&body));

@@ -272,7 +272,7 @@ fn measures_that_are_refused() {
     refused(json!([{"facet": "n", "histogram": {"interval": 1}}]), "more than 1000 buckets");
     refused(json!([{"facet": "_geo", "origin": {"lat": 0, "lng": 0}, "statistics": true}]), "`_geo` is not filterable");
     refused(json!([{"facet": "n"}]), "Request `ranges`");
-    refused(json!(vec![price.clone(); 51]), "there may be 50 at most");
+    refused(json!(vec![price.clone(); 51]), "at most 50 are allowed");
     let federated = json!({"federation": {}, "queries": [{"indexUid": "many", "facets": [price]}]});
     let answer = server.post("/multi-search", federated);
     answer.refused(400, "invalid_multi_search_query_facets");

@@ -409,7 +409,7 @@ proptest! {
 const SHIPPED_DOCS: std::ops::Range<usize> = 20_000..40_000;
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 5, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 3, ..ProptestConfig::default() })]
 
     #[test]
     fn many_documents_are_ranked_like_few_by_what_ships(

@@ -217,13 +217,13 @@ fn settings_that_cannot_be_used_are_refused() {
     let (server, _provider) = with_provider(Vec::new());
     for (body, code, says) in [
         (json!({"apiKey": "two\nlines"}), "invalid_chat_completion_api_key", "no HTTP header can hold"),
-        (json!({"apiKey": "k".repeat(5000)}), "invalid_chat_completion_api_key", "there may be 4096 at most"),
+        (json!({"apiKey": "k".repeat(5000)}), "invalid_chat_completion_api_key", "at most 4096 are allowed"),
         (json!({"orgId": "a\u{1}"}), "invalid_chat_completion_org_id", "no HTTP header can hold"),
         (json!({"baseUrl": "file:///etc/passwd"}), "invalid_chat_completion_base_api", "neither `http` nor `https`"),
         (
             json!({"prompts": {"searchQParam": "x".repeat(20_001)}}),
             "invalid_chat_completion_search_query_param_prompt",
-            "there may be 20000 at most",
+            "at most 20000 are allowed",
         ),
     ] {
         let answer = server.patch("/chats/talk/settings", body);

@@ -54,14 +54,14 @@ proptest! {
 
 #[test]
 fn large_segments_merge() {
-    let docs = many_docs(8_000);
-    let parts: Vec<Vec<Doc>> = docs.chunks(3_000).map(<[Doc]>::to_vec).collect();
+    let docs = many_docs(5_000);
+    let parts: Vec<Vec<Doc>> = docs.chunks(2_000).map(<[Doc]>::to_vec).collect();
     check_merge(&parts, |_| false);
     check_merge(&parts, |doc| doc.id % 10 == 0);
     // Interleaved in chunks, as threads that share one payload leave them.
     let mut parts = vec![Vec::new(); 3];
     docs.chunks(500).enumerate().for_each(|(i, chunk)| parts[i % 3].extend_from_slice(chunk));
-    check_merge(&parts, |doc| doc.id == 4_000);
+    check_merge(&parts, |doc| doc.id == 2_500);
 }
 
 #[test]

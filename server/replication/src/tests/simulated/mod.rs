@@ -29,7 +29,7 @@ const SERVERS: usize = 3;
 const STEPS: usize = 380;
 const STEPS_OF_LONG: usize = 1_200;
 /// Schedules that CI has time for.
-const SCHEDULES: u64 = 5_000;
+const SCHEDULES: u64 = 4_000;
 /// Schedules whose numbers differ by this are of the same kind.
 const KINDS: usize = 32;
 
