@@ -93,7 +93,7 @@
     links.forEach((_, id) => { const heading = document.getElementById(id); if (heading) seen.observe(heading); });
   }
 
-  const dialog = document.getElementById('search'), input = dialog.querySelector('input'), list = dialog.querySelector('ol');
+  const dialog = document.querySelector('dialog.search'), input = dialog.querySelector('input'), list = dialog.querySelector('ol');
   const load = name => new Promise((done, failed) => {
     const script = Object.assign(document.createElement('script'), { src: root + name, onload: done, onerror: failed });
     document.head.append(script);
