@@ -35,6 +35,10 @@ properties rounds="5":
 kills rounds="100":
     LAMINA_KILL_ROUNDS={{rounds}} cargo test --workspace --test e2e -- kills restart
 
+# Random searches against the definition, e.g. `just oracle 2560`: ten times as many as CI has time for.
+oracle cases="2560":
+    PROPTEST_CASES={{cases}} cargo test --release --workspace --test oracle --test questions
+
 # Schedules of servers that publish, follow and take over, e.g. `just schedules 100000`, or `just schedules 50000 100000` for those from number 100,000: CI runs the first 4,000.
 schedules count="20000" from="0":
     LAMINA_SCHEDULES={{count}} LAMINA_SCHEDULES_FROM={{from}} cargo test --release -p lamina-replication --lib -- tests::simulated --nocapture

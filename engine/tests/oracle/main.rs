@@ -298,7 +298,7 @@ fn vector_of(details: &[ScoreDetail]) -> (Vector, u32) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases * 3 / 8, ..ProptestConfig::default() })]
 
     #[test]
     fn search_agrees_with_the_oracle(
@@ -313,7 +313,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 16, ..ProptestConfig::default() })]
 
     /// Large groups are cut by neighbours, bounds and stored unions, filtered by lengths, and shared out to threads.
     #[test]
@@ -409,7 +409,7 @@ proptest! {
 const SHIPPED_DOCS: std::ops::Range<usize> = 20_000..40_000;
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 80, ..ProptestConfig::default() })]
 
     #[test]
     fn many_documents_are_ranked_like_few_by_what_ships(

@@ -437,7 +437,7 @@ fn question() -> impl Strategy<Value = Question> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases * 3 / 8, ..ProptestConfig::default() })]
 
     #[test]
     fn questions_agree_with_the_oracle(
@@ -450,7 +450,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 6, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 40, ..ProptestConfig::default() })]
 
     /// Enough documents for bounds in bytes, early ends and dense lists.
     #[test]

@@ -25,7 +25,7 @@ enum Action {
     Ls(Place),
     /// Read every object of the newest state, and compare it with its length and its checksum.
     Verify(Place),
-    /// Print the objects that the newest state does not refer to and files of interrupted uploads more than a day ago, or
+    /// Print the objects that the newest state does not refer to and the files of uploads that were interrupted more than a day ago, or
     /// remove them.
     Gc {
         #[command(flatten)]

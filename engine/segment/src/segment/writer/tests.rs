@@ -58,8 +58,10 @@ fn large_writers_are_joined() {
         let words = (0..60).map(|i| format!("word{:03}", (number * 7919 + i * i * 31) % 997));
         doc.json = format!("{{\"id\":{number},\"text\":\"{}\"}}", words.collect::<Vec<_>>().join(" "));
     }
-    // Enough for a dictionary in the first only, in the second only, and in both together.
-    for (run_length, count, is_swapped) in [(6_000, 8_000, false), (6_000, 8_000, true), (1_500, 3_000, false)] {
+    // Enough for a dictionary in each of the two, in the first only, in the second only, and in both together.
+    for (run_length, count, is_swapped) in
+        [(256, 8_000, false), (6_000, 8_000, false), (6_000, 8_000, true), (1_500, 3_000, false)]
+    {
         let (directory, docs) = (MemoryDirectory::new(), &docs[..count]);
         let meta = write_joined(&directory, 1, docs, run_length, is_swapped);
         let segment = SegmentReader::open(&directory, &meta).unwrap();
