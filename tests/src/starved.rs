@@ -165,7 +165,7 @@ fn a_view_stays_while_its_index_is_closed_and_written() {
 fn connections_leave_descriptors_for_files() {
     let server = Server::with_options(&["OPEN_FILES=96"]);
     assert_eq!(limits_of_files(&server), ["96", "96"]);
-    server.wait_for_log("few files may be open at once");
+    server.wait_for_log("the limit of open files is low");
     server.add("films", json!([{"id": 1}]));
     let address = server.url.trim_start_matches("http://").to_owned();
     let ask = |stream: &mut TcpStream| stream.write_all(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
