@@ -68,25 +68,37 @@ tests_of --lib --test fuzz --test oracle --test questions --test repair
 step "End-to-end tests"
 # More at once than there are cores: many of them wait, for a takeover or the pause before another attempt.
 RUST_TEST_THREADS=$((2 * $(nproc))) cargo test --workspace --quiet --test e2e
-step "Examples in documentation"
-cargo test --workspace --quiet --doc
-step "Labelled sets"
-scripts/labelled.sh
-step "What the system refuses for a moment"
-scripts/starve.py --rounds 1
-step "Client libraries"
+# Most of these wait for a browser, a package or a server of their own: as many run side by side as there are cores, the longest first. What one says is shown when it ends.
+step "What needs the binary"
+beside() {
+  local name=$1 began=$SECONDS log status=0
+  log=$(mktemp)
+  bash -euo pipefail -c "$2" >"$log" 2>&1 </dev/null || status=$?
+  printf '\n== %s: %d s\n%s\n' "$name" "$((SECONDS - began))" "$(cat "$log")"
+  rm "$log"
+  ((status == 0)) || printf '== %s failed, with status %d\n' "$name" "$status"
+  return $status
+}
+export -f beside
+xargs -r -P "$(nproc)" -d '\n' -n 2 bash -c 'beside "$0" "$1"' <<'END'
+The pages
+scripts/test-page.sh; scripts/test-search-page.sh
+Client libraries
 scripts/test-clients.sh
-step "The conformance suite of MCP"
-scripts/test-mcp.sh
-step "Object store"
+Object store
 scripts/test-object-storage.sh
-step "Packaging"
-scripts/test-packaging.sh
-step "The page"
-scripts/test-page.sh
-step "The search page of the manual"
-scripts/test-search-page.sh
-step "The site"
+What the system refuses for a moment
+scripts/starve.py --rounds 1
+Examples in documentation
+cargo test --workspace --quiet --doc
+Labelled sets
+scripts/labelled.sh
+The conformance suite of MCP
+scripts/test-mcp.sh
+The site
 if command -v mdbook target/mdbook/bin/mdbook >/dev/null; then scripts/docs.sh; else echo "SKIPPED: there is no mdbook, and pip has none for this system"; fi
+Packaging
+scripts/test-packaging.sh
+END
 report
 echo "All passed"

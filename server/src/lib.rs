@@ -7,6 +7,7 @@
 //! ```no_run
 //! use clap::Parser;
 //! use lamina_base::options::Options;
+//! use lamina_server::run::{Ready, serve};
 //!
 //! #[derive(Parser)]
 //! struct Line {
@@ -16,7 +17,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let line = Line::parse_from(["lamina", "--db-path", "data.lamina", "--no-analytics"]);
-//! lamina_server::run::serve(line.options, run::Ready::Banner(None))?;
+//! serve(line.options, Ready::Banner(None))?;
 //! # Ok(())
 //! # }
 //! ```

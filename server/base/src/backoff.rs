@@ -44,7 +44,7 @@ const NO_MAX: u64 = u64::MAX;
 #[derive(Clone, Debug)]
 pub struct Backoff {
     pause: Duration,
-    factor: f32,
+    factor: f64,
     max: Duration,
     /// Attempts to follow; `u32::MAX` where there is no last one.
     left: u32,
@@ -52,7 +52,7 @@ pub struct Backoff {
 
 impl Backoff {
     /// Pauses of so many milliseconds: the first, and the longest that it grows to.
-    pub const fn new(first_ms: u64, factor: f32, max_ms: u64) -> Backoff {
+    pub const fn new(first_ms: u64, factor: f64, max_ms: u64) -> Backoff {
         Backoff { pause: Duration::from_millis(first_ms), factor, max: Duration::from_millis(max_ms), left: u32::MAX }
     }
 
@@ -69,7 +69,7 @@ impl Backoff {
     /// The next pause of a caller that has a limit of its own.
     pub fn next_pause(&mut self) -> Duration {
         let pause = self.pause;
-        self.pause = Duration::try_from_secs_f32(pause.as_secs_f32() * self.factor).unwrap_or(self.max).min(self.max);
+        self.pause = Duration::try_from_secs_f64(pause.as_secs_f64() * self.factor).unwrap_or(self.max).min(self.max);
         pause
     }
 }
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn pauses_grow_to_their_maximum_and_end_with_the_last_attempt() {
-        let pauses = |backoff: Backoff| backoff.map(|pause| (pause.as_secs_f32() * 1000.0) as u64).collect::<Vec<_>>();
+        let pauses = |backoff: Backoff| backoff.map(|pause| (pause.as_secs_f64() * 1000.0) as u64).collect::<Vec<_>>();
         assert_eq!(pauses(WEBHOOK), [500, 1_500, 4_500, 13_500]);
         assert_eq!(pauses(BATCH), [100, 300, 900, 2_700, 6_000]);
         assert_eq!(pauses(DOWNLOAD), [1_000, 1_000]);

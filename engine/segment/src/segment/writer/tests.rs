@@ -58,16 +58,18 @@ fn large_writers_are_joined() {
         let words = (0..60).map(|i| format!("word{:03}", (number * 7919 + i * i * 31) % 997));
         doc.json = format!("{{\"id\":{number},\"text\":\"{}\"}}", words.collect::<Vec<_>>().join(" "));
     }
+    let directory = MemoryDirectory::new();
+    let alone = [3_000, 8_000].map(|count| (count, write_segment(&directory, 2, &docs[..count])));
     // Enough for a dictionary in each of the two, in the first only, in the second only, and in both together.
     for (run_length, count, is_swapped) in
         [(256, 8_000, false), (6_000, 8_000, false), (6_000, 8_000, true), (1_500, 3_000, false)]
     {
-        let (directory, docs) = (MemoryDirectory::new(), &docs[..count]);
+        let docs = &docs[..count];
         let meta = write_joined(&directory, 1, docs, run_length, is_swapped);
         let segment = SegmentReader::open(&directory, &meta).unwrap();
         check_segment(&segment, &docs.iter().collect::<Vec<_>>());
         assert!(segment.store().has_dictionary());
-        let alone = write_segment(&directory, 2, docs);
+        let (_, alone) = alone.iter().find(|(of, _)| *of == count).expect("both counts are there");
         assert_eq!((meta.term_count, meta.token_count), (alone.term_count, alone.token_count));
         assert_eq!(meta.raw_bytes, alone.raw_bytes);
         assert!(meta.file.bytes <= alone.file.bytes * 102 / 100, "{} {}", meta.file.bytes, alone.file.bytes);
