@@ -47,6 +47,10 @@ if command -v dpkg-deb >/dev/null && compgen -G "$files/*.deb" >/dev/null; then
   dpkg-deb -x "$files"/*.deb "$work/deb"
   try deb "$work/deb/usr/bin/lamina"
 else echo "SKIPPED: there is no .deb"; fi
+if command -v rpm2cpio cpio >/dev/null && compgen -G "$files/*.rpm" >/dev/null; then
+  mkdir "$work/rpm" && rpm2cpio "$files"/*.rpm | (cd "$work/rpm" && cpio --quiet -idm)
+  try rpm "$work/rpm/usr/bin/lamina"
+else echo "SKIPPED: there is no .rpm, or no cpio to unpack it with"; fi
 
 python3 -m venv "$work/venv"
 "$work/venv/bin/pip" install --quiet --disable-pip-version-check --no-index "$files"/*.whl

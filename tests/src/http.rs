@@ -210,6 +210,11 @@ fn the_manual_needs_no_key() {
         assert!(policy.starts_with("default-src 'none'; connect-src 'self';"), "{policy}");
         assert!(page.text().unwrap().contains(text), "{path}");
     }
+    // Links of a page count from its address.
+    for (path, address) in [("/docs/", "/docs"), ("/docs/how-to/synonyms//", "/docs/how-to/synonyms")] {
+        let page = server.request(Method::GET, path).send().expect("an answer");
+        assert_eq!((page.status().as_u16(), page.url().path()), (200, address));
+    }
     assert_eq!(server.get("/docs/search?q=synonim").ok()["hits"][0]["path"], "how-to/synonyms");
     let link = server.get("/indexes").body["link"].as_str().expect("a link").to_owned();
     assert!(link.starts_with("http://127.0.0.1:"), "{link}");

@@ -79,6 +79,20 @@ pub(crate) struct Wanted {
     pub(crate) scores: bool,
 }
 
+/// The entries of a segment, best last. Their keys are compared as they are: those of different segments need the values.
+fn run<'a>(order: &EntryOrder<'_>, segment: usize, entries: &'a [Entry]) -> Vec<(usize, &'a Entry)> {
+    let mut run: Vec<_> = entries.iter().map(|entry| (segment, entry)).collect();
+    run.sort_unstable_by(|a, b| order.compare(*b, *a));
+    run
+}
+
+/// Takes the best entry of all runs. Cost: a comparison a segment.
+fn next<'a>(order: &EntryOrder<'_>, runs: &mut [Vec<(usize, &'a Entry)>]) -> Option<(usize, &'a Entry)> {
+    let ends = runs.iter().filter_map(|run| run.last());
+    let &(segment, _) = ends.min_by(|a, b| order.compare(**a, **b))?;
+    runs[segment].pop()
+}
+
 /// The window `offset..offset + limit` of all segments, best first, and the hits of each segment when every document was
 /// ranked (`distinct`, which counts its groups then, or a threshold).
 pub(crate) fn merge(
@@ -88,19 +102,13 @@ pub(crate) fn merge(
 ) -> (Vec<RankedHit>, Option<Vec<Vec<DocId>>>) {
     let Wanted { offset, limit, score_threshold: threshold, scores } = wanted;
     let order = ranked.order();
-    let mut all: Vec<(usize, &Entry)> =
-        ranked.entries().iter().enumerate().flat_map(|(s, entries)| entries.iter().map(move |e| (s, e))).collect();
     let window = offset.saturating_add(limit);
     let rank_all = distinct.is_some() || threshold.is_some();
-    if !rank_all && window < all.len() && window > 0 {
-        all.select_nth_unstable_by(window - 1, |a, b| order.compare(*a, *b));
-        all.truncate(window);
-    }
-    all.sort_unstable_by(|a, b| order.compare(*a, *b));
+    let mut runs: Vec<_> = (0..).zip(ranked.entries()).map(|(segment, entries)| run(order, segment, entries)).collect();
     let mut kept = rank_all.then(|| vec![Vec::new(); ranked.entries().len()]);
     let mut hits = Vec::new();
     let mut position = 0;
-    for (segment, entry) in all {
+    while let Some((segment, entry)) = (rank_all || position < window).then(|| next(order, &mut runs)).flatten() {
         let mut details = None;
         if let Some(threshold) = threshold {
             let d = ranked.details(segment, entry);

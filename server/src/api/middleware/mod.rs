@@ -44,7 +44,7 @@ impl<S> Front<S> {
         Front { routes, table, state, origins: Arc::new(origins), has_warned: Arc::default() }
     }
 
-    /// The answer to what never reaches a route: a page that may not ask, a target that no route can have. Otherwise, what the
+    /// The answer to what never reaches a route: a page that may not ask, a target that no route can have or that has another name. Otherwise, what the
     /// headers of the answer say of pages.
     fn stopped(&self, request: &Request<Incoming>) -> Result<Verdict, Box<Response>> {
         // The name of a host alone, as a proxy is asked for a tunnel.
@@ -65,6 +65,15 @@ impl<S> Front<S> {
         if is_preflight(request) {
             let mut response = preflight(request.headers());
             name_reader(response.headers_mut(), &verdict);
+            return Err(Box::new(response));
+        }
+        // Links of a page count from its address.
+        let page = request.uri().path().trim_end_matches('/');
+        if let Some(location) = without_slash(request.uri())
+            && self.table.find(request.method().as_str(), page).is_some_and(Route::answers_page)
+        {
+            let mut response = StatusCode::PERMANENT_REDIRECT.into_response();
+            response.headers_mut().insert(header::LOCATION, location);
             return Err(Box::new(response));
         }
         Ok(verdict)
@@ -276,6 +285,17 @@ fn normalized(uri: &Uri) -> Option<Uri> {
     clean.parse().ok()
 }
 
+/// The address of the same page without slashes at its end, relative to the one with them; `None` when it has none.
+///
+/// Relative, because a proxy may have taken the beginning of the path away.
+fn without_slash(uri: &Uri) -> Option<HeaderValue> {
+    let path = uri.path().trim_end_matches('/');
+    let slashes = uri.path().len() - path.len();
+    let name = path.rsplit('/').next().filter(|name| !name.is_empty() && slashes > 0)?;
+    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    HeaderValue::from_str(&format!("{}{name}{query}", "../".repeat(slashes))).ok()
+}
+
 fn is_preflight<B>(request: &Request<B>) -> bool {
     request.method() == Method::OPTIONS
         && request.headers().contains_key(header::ORIGIN)
@@ -327,6 +347,15 @@ mod tests {
         assert_eq!(of("/indexes/"), Some("/indexes".into()));
         assert_eq!(of("//indexes//a//?limit=1"), Some("/indexes/a?limit=1".into()));
         assert_eq!(of("//"), Some("/".into()));
+    }
+
+    #[test]
+    fn a_page_has_one_address() {
+        let of = |text: &str| without_slash(&text.parse().unwrap()).map(|at| at.to_str().unwrap().to_owned());
+        assert_eq!(["/", "//", "/docs", "/docs?q=/"].map(of), [None, None, None, None]);
+        assert_eq!(of("/docs/").as_deref(), Some("../docs"));
+        assert_eq!(of("/docs//?q=a").as_deref(), Some("../../docs?q=a"));
+        assert_eq!(of("/docs/start/first/").as_deref(), Some("../first"));
     }
 
     #[test]

@@ -187,6 +187,11 @@ impl Route {
         self.summary.is_some()
     }
 
+    /// Reports whether the answer is a page of the manual, with links that count from its address.
+    pub(crate) fn answers_page(&self) -> bool {
+        self.answer == Answer::Html
+    }
+
     /// Reports whether a path with these parts is of the pattern.
     pub(super) fn matches(&self, parts: &Parts<'_>) -> bool {
         let is_of = |(wanted, part): (&&str, &&str)| wanted == part || (is_name(wanted) && !part.is_empty());

@@ -58,13 +58,12 @@ fn large_writers_are_joined() {
         let words = (0..60).map(|i| format!("word{:03}", (number * 7919 + i * i * 31) % 997));
         doc.json = format!("{{\"id\":{number},\"text\":\"{}\"}}", words.collect::<Vec<_>>().join(" "));
     }
-    let directory = MemoryDirectory::new();
-    let alone = [3_000, 8_000].map(|count| (count, write_segment(&directory, 2, &docs[..count])));
+    let alone = [3_000, 8_000].map(|count| (count, write_segment(&MemoryDirectory::new(), 2, &docs[..count])));
     // Enough for a dictionary in each of the two, in the first only, in the second only, and in both together.
     for (run_length, count, is_swapped) in
         [(256, 8_000, false), (6_000, 8_000, false), (6_000, 8_000, true), (1_500, 3_000, false)]
     {
-        let docs = &docs[..count];
+        let (directory, docs) = (MemoryDirectory::new(), &docs[..count]);
         let meta = write_joined(&directory, 1, docs, run_length, is_swapped);
         let segment = SegmentReader::open(&directory, &meta).unwrap();
         check_segment(&segment, &docs.iter().collect::<Vec<_>>());
