@@ -16,6 +16,7 @@ try() {
   local began=$SECONDS
   mkdir -p "$work/$way"
   printf '{"id": 1, "title": "Alien"}\n{"id": 2, "title": "Heat"}\n' >"$work/$way/films.ndjson"
+  : >"$work/$way/log"
   "$@" serve --db-path "$work/$way/db" --http-addr 127.0.0.1:0 >"$work/$way/log" 2>&1 &
   server=$!
   for _ in {1..300}; do
