@@ -4,10 +4,10 @@ use half::f16;
 use half::slice::HalfFloatSliceExt;
 use lamina_engine::index::embedding::{EmbedFailure, cut};
 use lamina_engine::index::settings::DIMENSIONS_MAX;
-use tokenizers::Tokenizer;
 
 use super::folder::StaticFiles;
 use super::tensors::{Number, Tensor, Tensors};
+use super::words::Words;
 use crate::embedders::store::SAFETENSORS;
 
 /// The matrix as model2vec names it, and as sentence-transformers does.
@@ -22,7 +22,7 @@ const PIECE_BYTES: usize = 16 << 10;
 /// A model in memory.
 pub(in crate::embedders) struct StaticModel {
     pub(super) name: String,
-    tokenizer: Tokenizer,
+    words: Words,
     /// The token of what the tokenizer does not know.
     unknown: Option<u32>,
     rows: Rows,
@@ -75,29 +75,17 @@ impl StaticModel {
         if named > token_count {
             return Err(of_weights(format!("it has {token_count} tokens, and the tokenizer {named}")));
         }
-        Ok(StaticModel { name: name.to_owned(), tokenizer, unknown, rows, dimensions, mapping, weights, normalizes })
+        let words = Words::new(tokenizer);
+        Ok(StaticModel { name: name.to_owned(), words, unknown, rows, dimensions, mapping, weights, normalizes })
     }
 
     /// The vector of a text: the mean of those of its tokens. A text without a token that the model knows has none.
     pub(in crate::embedders) fn vector(&self, text: &str) -> Option<Vec<f32>> {
         let mut sum = Sum::new(self.dimensions as usize);
         for piece in pieces(text) {
-            self.add(piece, &mut sum);
+            self.words.each_token(piece, |token| self.add_token(token, &mut sum));
         }
         sum.mean(self.normalizes)
-    }
-
-    /// Adds the tokens of a piece of text. What the tokenizer refuses as a whole is taken word by word.
-    fn add(&self, text: &str, sum: &mut Sum) {
-        if let Ok(encoding) = self.tokenizer.encode_fast(text, false) {
-            encoding.get_ids().iter().for_each(|token| self.add_token(*token, sum));
-            return;
-        }
-        for word in text.split_whitespace() {
-            if let Ok(encoding) = self.tokenizer.encode_fast(word, false) {
-                encoding.get_ids().iter().for_each(|token| self.add_token(*token, sum));
-            }
-        }
     }
 
     fn add_token(&self, token: u32, sum: &mut Sum) {

@@ -7,6 +7,7 @@
 mod folder;
 mod matrix;
 mod tensors;
+mod words;
 
 use std::collections::HashMap;
 use std::sync::Arc;

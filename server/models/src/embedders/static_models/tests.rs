@@ -14,7 +14,7 @@ const DIMENSIONS: usize = 3;
 const ROWS: [[f32; DIMENSIONS]; 6] =
     [[0.0; 3], [64.0, 64.0, 64.0], [1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 2.0], [0.0, 1.0, 0.0]];
 
-fn tokenizer() -> Value {
+pub(super) fn tokenizer() -> Value {
     let vocabulary: Map<String, Value> =
         WORDS.iter().zip(0..).map(|(word, id)| ((*word).to_owned(), json!(id))).collect();
     json!({
