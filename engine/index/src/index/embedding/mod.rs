@@ -68,7 +68,7 @@ pub trait EmbedderProvider: Send + Sync + fmt::Debug {
     fn open(&self, settings: &EmbedderSettings, asking: Option<Asking<'_>>) -> Result<Arc<dyn Embedder>, EmbedFailure>;
 
     /// The embedder of this configuration, if its model is on this machine and makes vectors [at once](Embedder::at_once). Reads files
-    /// at the first call, and asks nobody.
+    /// at the first call, and sends no request.
     fn at_hand(&self, _: &EmbedderSettings) -> Option<Arc<dyn Embedder>> {
         None
     }

@@ -464,7 +464,7 @@ impl Embedder for Nearby {
     }
 
     fn embed(&self, _: &[String], _: Asking<'_>) -> Vec<Result<Vec<f32>, EmbedFailure>> {
-        panic!("nobody waits for what is made at once")
+        panic!("vectors are made at once")
     }
 
     fn at_once(&self, texts: &[&str]) -> Option<Vec<Option<Vec<f32>>>> {

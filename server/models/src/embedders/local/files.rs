@@ -27,7 +27,7 @@ pub(super) enum Weights {
     Pickle(PathBuf),
 }
 
-/// How the files of a network lie.
+/// Places of the files of a network.
 struct NetworkLayout {
     /// The vectors of its tokens become one, so how has to be known.
     pools: bool,

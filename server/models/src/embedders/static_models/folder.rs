@@ -29,7 +29,7 @@ pub(super) struct StaticFiles {
     modules: Option<PathBuf>,
 }
 
-/// How the files of a static model lie: beside each other, or the two large ones in a folder of their own.
+/// Places of the files of a static model: beside each other, or the two large ones in a folder of their own.
 pub(super) struct StaticLayout;
 
 impl Layout for StaticLayout {
@@ -93,7 +93,7 @@ impl StaticFiles {
         Ok(config.normalize || modules.iter().any(|module| module.r#type.ends_with("Normalize")))
     }
 
-    /// The tokenizer, which cuts and pads nothing, and the token that it has for what it does not know.
+    /// The tokenizer, without cutting and padding, and its token for unknown words.
     ///
     /// # Errors
     /// What is wrong with it.

@@ -2,6 +2,7 @@
 
 use half::f16;
 use half::slice::HalfFloatSliceExt;
+use lamina_base::plural::counted;
 use lamina_engine::index::embedding::{EmbedFailure, cut};
 use lamina_engine::index::settings::DIMENSIONS_MAX;
 
@@ -12,7 +13,7 @@ use crate::embedders::store::SAFETENSORS;
 
 /// The matrix as model2vec names it, and as sentence-transformers does.
 const MATRIX: [&str; 2] = ["embeddings", "embedding.weight"];
-/// How much each token counts.
+/// Weight of each token.
 const WEIGHTS: &str = "weights";
 /// The row of each token, where several share one.
 const MAPPING: &str = "mapping";
@@ -73,7 +74,7 @@ impl StaticModel {
         let token_count = of_rows.into_iter().chain(weights.as_ref().map(|weights| weights.len() as u64)).min();
         let (token_count, named) = (token_count.unwrap_or(0), tokenizer.get_vocab_size(false) as u64);
         if named > token_count {
-            return Err(of_weights(format!("it has {token_count} tokens, and the tokenizer {named}")));
+            return Err(of_weights(format!("it has {}, and the tokenizer {named}", counted(token_count, "token"))));
         }
         let words = Words::new(tokenizer);
         Ok(StaticModel { name: name.to_owned(), words, unknown, rows, dimensions, mapping, weights, normalizes })
@@ -121,8 +122,10 @@ fn matrix(tensors: &mut Tensors) -> Result<(Rows, u64, u32), String> {
     let size = u32::try_from(dimensions).ok().filter(|size| (1..=DIMENSIONS_MAX).contains(size));
     let Some(size) = size.filter(|_| (1..=u64::from(u32::MAX)).contains(&row_count)) else {
         return Err(format!(
-            "tensor `{}` has {row_count} rows of {dimensions} dimensions, and may have 1 to {DIMENSIONS_MAX}",
-            tensor.name
+            "tensor `{}` has {} of {}, and may have 1 to {DIMENSIONS_MAX}",
+            tensor.name,
+            counted(row_count, "row"),
+            counted(dimensions, "dimension")
         ));
     };
     let rows = match tensor.number {

@@ -2,7 +2,7 @@
 //!
 //! There is no network to run: a model is a [matrix](matrix) and a tokenizer, in a [folder](folder) as model2vec or
 //! sentence-transformers write it. It is in memory once, whatever indexes use it, and makes a vector in some microseconds on
-//! the thread that asks. So nothing waits for it: documents get their vectors while they are written.
+//! the thread that asks. So no queue is before it: documents get their vectors while they are written.
 
 mod folder;
 mod matrix;
@@ -68,7 +68,7 @@ impl StaticModels {
         opening.try_lock()?.clone()
     }
 
-    /// The model, read if it is on this machine. Waits for nobody who downloads it.
+    /// The model, read if it is on this machine. Does not wait for a download.
     ///
     /// # Errors
     /// When it is not here, or cannot be used.

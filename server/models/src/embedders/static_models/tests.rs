@@ -96,7 +96,7 @@ impl Fixture {
         self.models.open(&wanted, &AtomicBool::default()).map_err(|failure| failure.to_string())
     }
 
-    /// Why the model cannot be used.
+    /// Returns why the model cannot be used.
     #[track_caller]
     fn refusal(&self) -> String {
         let refusal = self.open().unwrap_err();
@@ -241,7 +241,7 @@ fn files_that_lie_are_refused() {
         (described("F32", "[18]", "[0,72]"), "should have two sizes"),
         (described("F32", "[0,3]", "[0,0]"), "has 0 rows of 3 dimensions"),
         (described("F32", "[18,0]", "[0,0]"), "has 18 rows of 0 dimensions"),
-        (described("I8", "[1,72]", "[0,72]"), "it has 1 tokens, and the tokenizer 6"),
+        (described("I8", "[1,72]", "[0,72]"), "it has 1 token, and the tokenizer 6"),
         (described("U4", "[6,3]", "[0,72]"), "type `U4`"),
     ];
     for (file, expected) in files {
@@ -339,7 +339,7 @@ fn a_model_is_in_memory_once() {
     assert!(Arc::ptr_eq(&model, &fixture.models.opened(&wanted).unwrap()));
     let being_opened = fixture.models.opening(&wanted);
     let held = being_opened.lock();
-    assert!(fixture.models.opened(&wanted).is_none(), "nobody waits for it");
+    assert!(fixture.models.opened(&wanted).is_none(), "a search does not wait for it");
     drop(held);
     fixture.open().unwrap();
 }

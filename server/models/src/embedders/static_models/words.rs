@@ -27,7 +27,7 @@ pub(super) struct Words {
     tokenizer: Tokenizer,
     /// `None` if the tokenizer takes texts as a whole.
     known: Option<RwLock<Known>>,
-    /// What stands between words.
+    /// Characters between words.
     spaces: &'static [char],
 }
 
