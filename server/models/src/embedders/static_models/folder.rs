@@ -93,7 +93,7 @@ impl StaticFiles {
         Ok(config.normalize || modules.iter().any(|module| module.r#type.ends_with("Normalize")))
     }
 
-    /// The tokenizer, without cutting and padding, and its token for unknown words.
+    /// Returns the tokenizer, without cutting and padding, and its token for unknown words.
     ///
     /// # Errors
     /// What is wrong with it.

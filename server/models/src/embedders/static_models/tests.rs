@@ -68,13 +68,17 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Fixture {
+        Fixture::with_hub("http://127.0.0.1:1")
+    }
+
+    fn with_hub(hub: &str) -> Fixture {
         let folder = tempfile::tempdir().unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let outbound = {
             let _guard = runtime.enter();
             Outbound::new("any".parse().unwrap()).unwrap()
         };
-        let store = ModelStore::new(folder.path().join("models"), Vec::new(), "http://127.0.0.1:1", None, outbound);
+        let store = ModelStore::new(folder.path().join("models"), Vec::new(), hub, None, outbound);
         Fixture { folder, _runtime: runtime, models: StaticModels::new(Arc::new(store)) }
     }
 
@@ -354,4 +358,50 @@ fn many_texts_in_their_order() {
     let one_by_one: Vec<Option<Vec<f32>>> = texts.iter().map(|text| model.vector(text)).collect();
     assert_eq!(model.at_once(&texts).unwrap(), one_by_one);
     assert_eq!(model.at_once(&[]), Some(Vec::new()));
+}
+
+/// Serves the files of a folder as a hub does, until the process ends; the address.
+fn hub(folder: std::path::PathBuf) -> String {
+    use std::io::{BufRead, BufReader, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            let first = lines.next().unwrap().unwrap();
+            lines.map_while(Result::ok).take_while(|line| !line.is_empty()).for_each(drop);
+            let path = first.split(' ').nth(1).unwrap().trim_start_matches("/tiny/model/resolve/main/");
+            let (status, body) = fs::read(folder.join(path)).map_or((404, Vec::new()), |body| (200, body));
+            let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+            stream.write_all(&[head.as_bytes(), &body].concat()).unwrap();
+        }
+    });
+    url
+}
+
+#[test]
+fn models_are_downloaded_in_both_layouts() {
+    for (settings, folder, matrix_name) in
+        [("config.json", "", "embeddings"), ("modules.json", "0_StaticEmbedding/", "embedding.weight")]
+    {
+        let source = tempfile::tempdir().unwrap();
+        let write = |name: &str, content: &[u8]| {
+            let path = source.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        };
+        let fixture = Fixture::with_hub(&hub(source.path().to_owned()));
+        let refusal = fixture.open().unwrap_err();
+        assert!(refusal.contains("it has no `config.json` in revision `main`"), "{refusal}");
+        write(settings, if folder.is_empty() { b"{}" } else { b"[]" });
+        write(&format!("{folder}tokenizer.json"), tokenizer().to_string().as_bytes());
+        let refusal = fixture.open().unwrap_err();
+        assert!(refusal.contains(&format!("it has no `{folder}model.safetensors`")), "{refusal}");
+        write(&format!("{folder}model.safetensors"), &safetensors(&[matrix(matrix_name)]));
+        check(&fixture.open().unwrap(), "cat", Some([1.0, 0.0, 0.0]));
+        drop(source);
+        let wanted = StaticName { model: "tiny/model".to_owned(), revision: "main".to_owned() };
+        fixture.models.opened.lock().clear();
+        check(&fixture.models.at_hand(&wanted).unwrap(), "cat", Some([1.0, 0.0, 0.0]));
+    }
 }
