@@ -61,7 +61,7 @@ impl Layout for StaticLayout {
     }
 }
 
-/// What is of interest in `config.json`.
+/// The settings of interest in `config.json`.
 #[derive(Default, Deserialize)]
 struct Config {
     #[serde(default)]
