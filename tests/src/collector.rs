@@ -149,7 +149,7 @@ const EVENTS: [&str; 24] = [
 ];
 
 /// Texts that may occur in an event, besides languages and rules.
-const WORDS: [&str; 28] = [
+const WORDS: [&str; 29] = [
     "estimated",
     "exhaustive",
     "last",
@@ -168,6 +168,7 @@ const WORDS: [&str; 28] = [
     "rest",
     "ollama",
     "composite",
+    "static",
     "production",
     "development",
     "human",

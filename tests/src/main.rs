@@ -84,6 +84,7 @@ mod search;
 mod secrets;
 mod settings;
 mod starved;
+mod static_models;
 mod stopping;
 mod store_away;
 mod stores;

@@ -33,11 +33,11 @@ pub struct SemanticQuery {
 }
 
 impl SemanticQuery {
-    /// By one vector.
+    /// By one vector. Nothing is near to an empty one.
     pub fn new(embedder: &str, vector: Vec<f32>) -> SemanticQuery {
         SemanticQuery {
             embedder: embedder.to_owned(),
-            vectors: vec![vector],
+            vectors: Some(vector).filter(|vector| !vector.is_empty()).into_iter().collect(),
             pairing: Pairing::All,
             except: None,
             excludes_words: false,
@@ -126,6 +126,9 @@ impl Candidates {
         let count = snapshot.segments.len();
         let (mut docs, elements) =
             in_time.unwrap_or_else(|| (vec![DocSet::empty(); count], vec![ElementColumns::new(); count]));
+        if semantic.vectors.is_empty() {
+            docs = vec![DocSet::empty(); count];
+        }
         if let Some(except) = semantic.except {
             docs[except.segment as usize].retain(|doc| doc != except.doc);
         }

@@ -1,5 +1,5 @@
-//! Embedders: those that are asked over HTTP (`openAi`, `ollama`, `rest`), models that run here (`huggingFace`), and
-//! pairs of them.
+//! Embedders: those that are asked over HTTP (`openAi`, `ollama`, `rest`), models that run here (`huggingFace`, `static`),
+//! and pairs of them.
 //!
 //! All providers are the same machinery: a JSON request made from a template, sent, retried, and an answer that
 //! another template finds the vectors in. What is special about a provider is a template of its own.
@@ -18,6 +18,8 @@ mod provider;
 mod remembering;
 mod remote;
 mod side;
+mod static_models;
+mod store;
 mod template;
 mod tokens;
 
@@ -45,6 +47,8 @@ use remote::RemoteEmbedder;
 use side::Side;
 #[cfg(feature = "local-models")]
 use side::side_of;
+use static_models::{StaticModel, StaticModels, StaticName};
+use store::ModelStore;
 
 /// Opened embedders kept for later batches and queries, at most.
 const OPENED_MAX: usize = 256;
@@ -57,6 +61,7 @@ pub struct Embedders {
     queries: VectorCache,
     budgets: Budgets,
     kept: Arc<KeptVectors>,
+    static_models: Arc<StaticModels>,
     #[cfg(feature = "local-models")]
     models: Arc<local::LocalModels>,
     #[cfg(feature = "local-models")]
@@ -88,9 +93,9 @@ impl std::fmt::Debug for Embedders {
 impl Embedders {
     /// Embedders that send their requests through `outbound`.
     pub fn new(outbound: Outbound, options: EmbedderOptions) -> Embedders {
-        #[cfg(feature = "local-models")]
-        let store = Arc::new(local::ModelStore::from_environment(options.models_folder, outbound.clone()));
+        let store = Arc::new(ModelStore::from_environment(options.models_folder, outbound.clone()));
         Embedders {
+            static_models: Arc::new(StaticModels::new(Arc::clone(&store))),
             #[cfg(feature = "local-models")]
             models: Arc::new(local::LocalModels::new(Arc::clone(&store))),
             #[cfg(feature = "local-models")]
@@ -103,7 +108,8 @@ impl Embedders {
         }
     }
 
-    /// The vector of a query, by `deadline`. `dimensions`: those that it must have, where they are known.
+    /// The vector of a query, by `deadline`; an empty one if the model knows no word of it. `dimensions`: those that it must have,
+    /// where they are known.
     ///
     /// # Errors
     /// When the embedder does not take such a query, or the provider gives no such vector in time.
@@ -115,6 +121,15 @@ impl Embedders {
         deadline: Instant,
     ) -> Result<Arc<[f32]>, EmbedFailure> {
         let text = &*input.text(&settings.configuration)?;
+        if let Some(wanted) = StaticName::of(&settings.configuration) {
+            let vector = self.embed_query_at_once(wanted, text, deadline).await?.unwrap_or_default();
+            return match dimensions {
+                Some(expected) if !vector.is_empty() && vector.len() != expected as usize => {
+                    Err(EmbedFailure::other_dimensions(expected as usize, vector.len()))
+                }
+                _ => Ok(vector.into()),
+            };
+        }
         let key = key(&settings.configuration, Side::Search);
         let expected = dimensions.map(|dimensions| dimensions as usize);
         let fits = |vector: &[f32]| expected.is_none_or(|expected| expected == vector.len());
@@ -135,7 +150,33 @@ impl Embedders {
     }
 }
 
+/// Longest text that becomes tokens without a thread of its own, in bytes: some 50 us.
+const AT_ONCE_BYTES_MAX: usize = 2048;
+
 impl Embedders {
+    /// The vector that a static model makes. One that is not in memory by the deadline serves a later query.
+    async fn embed_query_at_once(
+        &self,
+        wanted: StaticName,
+        text: &str,
+        deadline: Instant,
+    ) -> Result<Option<Vec<f32>>, EmbedFailure> {
+        let opened = self.static_models.opened(&wanted);
+        if let Some(model) = opened.as_ref().filter(|_| text.len() <= AT_ONCE_BYTES_MAX) {
+            return Ok(model.vector(text));
+        }
+        let (models, text) = (Arc::clone(&self.static_models), text.to_owned());
+        let work = tokio::task::spawn_blocking(move || {
+            let model = opened.map_or_else(|| models.open(&wanted, &AtomicBool::new(false)), Ok)?;
+            Ok(StaticModel::vector(&model, &text))
+        });
+        match tokio::time::timeout_at(deadline.into(), work).await {
+            Ok(Ok(vector)) => vector,
+            Ok(Err(panic)) => Err(EmbedFailure::runtime(format!("the model failed: {panic}"))),
+            Err(_) => Err(EmbedFailure::runtime("the model did not answer in time")),
+        }
+    }
+
     async fn ask(
         &self,
         settings: &EmbedderSettings,
@@ -231,6 +272,13 @@ impl Embedders {
 
 impl EmbedderProvider for Embedders {
     fn open(&self, settings: &EmbedderSettings, asking: Option<Asking<'_>>) -> Result<Arc<dyn Embedder>, EmbedFailure> {
+        if let Some(wanted) = StaticName::of(&settings.configuration) {
+            let model = match asking {
+                Some(asking) => self.static_models.open(&wanted, asking.cancelled)?,
+                None => self.static_models.at_hand(&wanted)?,
+            };
+            return Ok(model);
+        }
         let key = key(&settings.configuration, Side::Indexing);
         if let Some(opened) = self.opened.lock().get(&key) {
             return Ok(Arc::clone(opened));
@@ -248,6 +296,12 @@ impl EmbedderProvider for Embedders {
         }
         all.insert(key, Arc::clone(&opened));
         Ok(opened)
+    }
+
+    fn at_hand(&self, settings: &EmbedderSettings) -> Option<Arc<dyn Embedder>> {
+        let wanted = StaticName::of(&settings.configuration)?;
+        let model = self.static_models.at_hand(&wanted).ok()?;
+        Some(model)
     }
 
     fn committed(&self) {

@@ -89,6 +89,8 @@ fn search_by_requested_kind(
         SearchKind::Hybrid(hybrid) => {
             let (mut used, mut is_let_down) = (None, false);
             let near = || match vector(target, query, context, hybrid) {
+                // The words are left, where the embedder knows none of them.
+                Ok(vector) if vector.is_empty() => None,
                 Ok(vector) => {
                     used = Some(vector.clone());
                     Some(SemanticQuery::new(&hybrid.embedder, vector))

@@ -50,6 +50,12 @@ pub trait Embedder: Send + Sync + fmt::Debug {
     fn known(&self, texts: &[String]) -> Vec<Option<Vec<f32>>> {
         vec![None; texts.len()]
     }
+
+    /// For each text, in order, its vector, made at once by a model at hand. A text that says nothing to the model has none,
+    /// which is no failure. `None`: vectors of this embedder take time, and are asked for with [`Embedder::embed`].
+    fn at_once(&self, _: &[&str]) -> Option<Vec<Option<Vec<f32>>>> {
+        None
+    }
 }
 
 /// Opens the embedders that settings name.
@@ -60,6 +66,12 @@ pub trait EmbedderProvider: Send + Sync + fmt::Debug {
     /// # Errors
     /// When the configuration can't work, it gave up, or no provider may be asked and it would have to.
     fn open(&self, settings: &EmbedderSettings, asking: Option<Asking<'_>>) -> Result<Arc<dyn Embedder>, EmbedFailure>;
+
+    /// The embedder of this configuration, if its model is on this machine and makes vectors [at once](Embedder::at_once). Reads files
+    /// at the first call, and sends no request.
+    fn at_hand(&self, _: &EmbedderSettings) -> Option<Arc<dyn Embedder>> {
+        None
+    }
 
     /// An index has committed all vectors that it asked for until now: what was kept in case that it has to ask again
     /// may go.

@@ -10,6 +10,9 @@ pub const DEFAULT_TEMPLATE: &str = "{% for field in fields %}{% if field.is_sear
 /// Longest rendered text when the settings name no other, in bytes.
 pub const DEFAULT_TEMPLATE_BYTES_MAX: usize = 400;
 
+/// The same of static models, which take texts of any length: a document as a whole, unless it is a book.
+pub const STATIC_TEMPLATE_BYTES_MAX: usize = 1 << 20;
+
 pub use lamina_segment::segment::DIMENSIONS_MAX;
 
 /// Key of the fragments that represent documents to the model, in place of a template.
@@ -72,6 +75,8 @@ impl EmbedderSettings {
         let indexing = field("indexingEmbedder").and_then(Value::as_object).unwrap_or(configuration);
         let template = indexing.get("documentTemplate").and_then(Value::as_str).unwrap_or(DEFAULT_TEMPLATE);
         let template_bytes_max = indexing.get("documentTemplateMaxBytes").and_then(Value::as_u64);
+        let is_static = field("source").and_then(Value::as_str) == Some("static");
+        let template_bytes_usual = if is_static { STATIC_TEMPLATE_BYTES_MAX } else { DEFAULT_TEMPLATE_BYTES_MAX };
         EmbedderSettings {
             name: name.to_owned(),
             user_provided: field("source").and_then(Value::as_str) == Some("userProvided"),
@@ -80,7 +85,7 @@ impl EmbedderSettings {
             distribution: distribution(configuration),
             template: template.to_owned(),
             template_bytes_max: template_bytes_max
-                .map_or(DEFAULT_TEMPLATE_BYTES_MAX, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+                .map_or(template_bytes_usual, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
             fragments: fragments_of(indexing, INDEXING_FRAGMENTS),
             configuration: configuration.clone(),
         }

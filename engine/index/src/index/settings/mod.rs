@@ -49,7 +49,7 @@ pub use choices::{MatchingStrategy, PrefixSearch, ProximityPrecision};
 pub use completions::{Completions, CompletionsPatch};
 pub use embedder::{
     DEFAULT_TEMPLATE, DEFAULT_TEMPLATE_BYTES_MAX, DIMENSIONS_MAX, Distribution, EmbedderSettings, FRAGMENTS_MAX,
-    INDEXING_FRAGMENTS, SEARCH_FRAGMENTS, fragments_of,
+    INDEXING_FRAGMENTS, SEARCH_FRAGMENTS, STATIC_TEMPLATE_BYTES_MAX, fragments_of,
 };
 pub use embedders::Embedders;
 pub use faceting::{FacetOrder, Faceting, FacetingPatch};

@@ -440,3 +440,78 @@ fn settings_that_are_prepared_ask_no_provider_when_they_take_effect() {
     assert_eq!(embedded_ids(&index.snapshot()), ["1", "2"], "what was written meanwhile waits");
     assert!(!index.needs_embedders(&patch));
 }
+
+/// Has its model at hand: the vector of a text is its length, and a text without letters has none.
+#[derive(Clone, Debug)]
+struct Nearby {
+    dimensions: u32,
+    made: Arc<AtomicUsize>,
+}
+
+impl EmbedderProvider for Nearby {
+    fn open(&self, _: &EmbedderSettings, _: Option<Asking<'_>>) -> Result<Arc<dyn Embedder>, EmbedFailure> {
+        Ok(Arc::new(self.clone()))
+    }
+
+    fn at_hand(&self, _: &EmbedderSettings) -> Option<Arc<dyn Embedder>> {
+        Some(Arc::new(self.clone()))
+    }
+}
+
+impl Embedder for Nearby {
+    fn dimensions(&self) -> u32 {
+        self.dimensions
+    }
+
+    fn embed(&self, _: &[String], _: Asking<'_>) -> Vec<Result<Vec<f32>, EmbedFailure>> {
+        panic!("vectors are made at once")
+    }
+
+    fn at_once(&self, texts: &[&str]) -> Option<Vec<Option<Vec<f32>>>> {
+        self.made.fetch_add(texts.len(), Ordering::Relaxed);
+        let vector = |text: &&str| {
+            let has_letters = text.contains(char::is_alphabetic);
+            has_letters.then(|| vec![text.len() as f32; self.dimensions as usize])
+        };
+        Some(texts.iter().map(vector).collect())
+    }
+}
+
+#[test]
+fn vectors_of_a_model_at_hand_come_with_the_words() {
+    let model = Nearby { dimensions: 1, made: Arc::default() };
+    let made = || model.made.swap(0, Ordering::Relaxed);
+    let directory = MemoryDirectory::default();
+    let options = IndexOptions { embedders: Arc::new(model.clone()), ..options() };
+    let index = Index::create_in(Arc::new(directory.clone()), options).unwrap();
+    let embedder = json!({"source": "static", "model": "m", "documentTemplate": "{{ doc.t }}"});
+    apply_one(&index, settings(json!({"embedders": {"m": embedder}}))).unwrap();
+    apply_first(&index, &[json!({"id": 1, "t": "one"}), json!({"id": 2, "t": "..."}), json!({"id": 3, "t": "two"})]);
+    let written = index.snapshot();
+    assert_eq!((embedded_ids(&written), written.waits_for_vectors()), (vec!["1".into(), "3".into()], false));
+    assert_eq!(made(), 3);
+    // What says nothing is looked at once, too.
+    apply_first(&index, &[json!({"id": 1, "t": "one"}), json!({"id": 2, "t": "..."})]);
+    assert_eq!(made(), 0);
+    // A change of settings makes each vector once, not beforehand.
+    let change = settings(json!({"embedders": {"m": {"model": "other"}}}));
+    let Operation::Settings(patch) = &change else { panic!("settings are settings") };
+    assert!(index.prepare(patch, &Progress::new(), &AtomicBool::new(false)).unwrap().unwrap().is_empty());
+    assert_eq!(made(), 0);
+    let note = CommitNote::new(100, |_| Vec::new());
+    let results = index.apply_and_embed_later(&[change], note, &Progress::new(), &AtomicBool::new(false)).unwrap();
+    assert!(results.iter().all(Result::is_ok));
+    assert_eq!((made(), embedded_ids(&index.snapshot())), (3, vec!["1".into(), "3".into()]));
+    drop(index);
+
+    // Another model of the same name: its vectors do not go beside those of another size.
+    let other = Nearby { dimensions: 2, ..model.clone() };
+    let options = IndexOptions { embedders: Arc::new(other), ..super::options() };
+    let index = Index::open_in(Arc::new(directory), options).unwrap();
+    apply_first(&index, &[json!({"id": 4, "t": "four"})]);
+    assert_eq!(ids_with_word(&index.snapshot(), "four"), ["4"]);
+    assert!(index.snapshot().waits_for_vectors());
+    let embedded = embed(&index);
+    assert_eq!((embedded.made, embedded.failed), (0, 1));
+    assert!(embedded.lasting["m"].message.contains("dimension"), "{embedded:?}");
+}

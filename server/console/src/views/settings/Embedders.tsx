@@ -12,12 +12,15 @@ import { fieldOptions, Figure, isObject, texts, type ControlProps } from './cont
 
 interface Source { id: string; title: string; about: string; model?: string }
 const SOURCES: readonly Source[] = [
+  { id: 'static', title: 'Fast, inside this server', about: 'A static model from the Hugging Face hub. Vectors are there with the documents; it knows nothing of the order of words.', model: 'minishlab/potion-base-8M' },
   { id: 'huggingFace', title: 'Inside this server', about: 'A model from the Hugging Face hub, on this machine. Nothing leaves it.', model: 'BAAI/bge-small-en-v1.5' },
   { id: 'openAi', title: 'OpenAI', about: 'Their models, or a service with a compatible API.', model: 'text-embedding-3-small' },
   { id: 'ollama', title: 'Ollama', about: 'Your own server of models.', model: 'nomic-embed-text' },
   { id: 'rest', title: 'Another service', about: 'Any HTTP service with JSON requests and responses.' },
   { id: 'userProvided', title: 'My own vectors', about: 'Your documents contain their vectors.' },
 ];
+/** Sources whose model decides the dimensions. */
+const OF_MODEL = ['static', 'huggingFace'];
 const sourceTitle = (id: unknown) => SOURCES.find(one => one.id === id)?.title ?? String(id);
 
 export function Embedders({ index, value, onChange, error }: ControlProps) {
@@ -62,7 +65,7 @@ export function embedderOf(form: Form, before?: JsonObject): JsonObject {
   if (source !== 'userProvided' && source !== 'rest') put('model', form.model.trim());
   if (['openAi', 'ollama', 'rest'].includes(source)) { put('url', form.url.trim()); if (form.apiKey) made['apiKey'] = form.apiKey; }
   if (source === 'rest') { put('request', parseJson(form.request).value); put('response', parseJson(form.response).value); }
-  if (source !== 'huggingFace') put('dimensions', form.dimensions);
+  if (!OF_MODEL.includes(source)) put('dimensions', form.dimensions);
   if (source !== 'userProvided') put('documentTemplate', form.template);
   if (form.binary || made['binaryQuantized'] !== undefined) made['binaryQuantized'] = form.binary;
   return made;
@@ -89,7 +92,7 @@ function Wizard({ index, all, name, onClose, onDone }: { index: string; all: Jso
             {source.model !== undefined && <TextField label="Model" value={form.model} placeholder={source.model} onInput={now => set({ model: now })} />}
             {['openAi', 'ollama', 'rest'].includes(form.source) && <TextField label="Address" type="url" value={form.url} placeholder={form.source === 'ollama' ? 'ends with /api/embed' : form.source === 'openAi' ? 'default: OpenAI' : ''} onInput={now => set({ url: now })} hint="Addresses in a private network must be allowed with --experimental-allowed-ip-networks." />}
             {['openAi', 'ollama', 'rest'].includes(form.source) && <TextField label="API key" type="password" value={form.apiKey} placeholder={before?.['apiKey'] ? 'unchanged' : ''} onInput={now => set({ apiKey: now })} />}
-            {form.source !== 'huggingFace' && <Figure label="Dimensions" min={1} value={form.dimensions} usual={form.source === 'userProvided' ? '' : 'as the model returns'} onChange={now => set({ dimensions: now })} />}
+            {!OF_MODEL.includes(form.source) && <Figure label="Dimensions" min={1} value={form.dimensions} usual={form.source === 'userProvided' ? '' : 'as the model returns'} onChange={now => set({ dimensions: now })} />}
           </div>
           {form.source === 'rest' && <><TextArea label="Request" mono rows={2} value={form.request} onInput={now => set({ request: now })} error={badJson[0]} /><TextArea label="Response" mono rows={2} value={form.response} onInput={now => set({ response: now })} error={badJson[1]} /></>}
           {form.source !== 'userProvided' && <>

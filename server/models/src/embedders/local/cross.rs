@@ -11,9 +11,9 @@ use parking_lot::Mutex;
 use tokenizers::Tokenizer;
 use tokio::sync::Semaphore;
 
-use super::files::ModelStore;
 use super::network::{Head, Network};
 use super::{OPENED_MAX, batches, device, tokenizer};
+use crate::embedders::store::ModelStore;
 
 /// A model that could not be loaded is not tried again for so long.
 const FAILED_TIME: Duration = Duration::from_secs(60);

@@ -1,38 +1,14 @@
-//! The files of a model: found in the data folder or in a cache of the hub's own tools, or downloaded.
-//!
-//! `models/<model>` holds a model that the operator put there, `models/<model>/<revision>` one revision of it, which is
-//! also where downloads go. Caches are laid out as the hub's tools do it (`models--<owner>--<name>` with `refs`,
-//! `snapshots` and `blobs`); `models` may be one, and the environment may name another. Nothing outside of these
-//! folders is read, whatever the name of a model says.
+//! The files of a network: configuration, tokens, weights and how to pool.
 
-use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use hf_hub::{Cache, Repo, RepoType};
-use lamina_base::outbound::Outbound;
 use lamina_engine::index::embedding::EmbedFailure;
-use parking_lot::Mutex;
 
-use super::download::{Hub, is_commit};
-use super::file_names::{CONFIG, PICKLE, POOLING, SAFETENSORS, TOKENIZER};
-use super::{MAIN_REVISION, lock_unless_cancelled};
+use crate::embedders::store::{CONFIG, Download, Layout, ModelStore, PICKLE, POOLING, SAFETENSORS, TOKENIZER};
 
-const HUB: &str = "https://huggingface.co";
 /// The hub puts it into every repository that it makes.
 const ATTRIBUTES: &str = ".gitattributes";
-
-/// Store and source of models.
-#[derive(Debug)]
-pub(crate) struct ModelStore {
-    folder: PathBuf,
-    /// In the order in which they are looked into.
-    caches: Vec<Cache>,
-    hub: Hub,
-    /// One download at a time: the second for the same model finds the first one's files.
-    downloading: Mutex<()>,
-}
 
 /// The files of a model that is there.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,8 +27,16 @@ pub(super) enum Weights {
     Pickle(PathBuf),
 }
 
-impl ModelFiles {
-    fn in_folder(folder: &Path) -> Option<ModelFiles> {
+/// Places of the files of a network.
+struct NetworkLayout {
+    /// The vectors of its tokens become one, so how has to be known.
+    pools: bool,
+}
+
+impl Layout for NetworkLayout {
+    type Files = ModelFiles;
+
+    fn in_folder(&self, folder: &Path) -> Option<ModelFiles> {
         let file = |name: &str| Some(folder.join(name)).filter(|file| file.is_file());
         let weights = file(SAFETENSORS).map(Weights::Safetensors).or_else(|| file(PICKLE).map(Weights::Pickle));
         Some(ModelFiles {
@@ -62,31 +46,24 @@ impl ModelFiles {
             pooling: file(POOLING),
         })
     }
+
+    fn in_snapshot(&self, folder: &Path) -> Option<ModelFiles> {
+        // Programs that only run the network do not fetch how to pool, and without it vectors are others, not missing. That a
+        // model has no such file is known where its whole repository was fetched.
+        let is_whole = |files: &ModelFiles| !self.pools || files.pooling.is_some() || folder.join(ATTRIBUTES).is_file();
+        self.in_folder(folder).filter(is_whole)
+    }
+
+    fn fetch(&self, download: &mut Download<'_>) -> Result<(), String> {
+        download.needs(CONFIG)?;
+        download.needs(TOKENIZER)?;
+        download.has(POOLING)?;
+        if download.has(SAFETENSORS)? || download.has(PICKLE)? { Ok(()) } else { Err(download.missing(SAFETENSORS)) }
+    }
 }
 
 impl ModelStore {
-    /// Keeps models in `folder`, which need not be there, and downloads them from `hub`. `folder` and `caches` are looked
-    /// into as caches of the hub's tools, in this order; nothing is written to `caches`.
-    pub(crate) fn new(
-        folder: PathBuf,
-        caches: Vec<PathBuf>,
-        hub: &str,
-        token: Option<String>,
-        outbound: Outbound,
-    ) -> ModelStore {
-        let caches = std::iter::once(folder.clone()).chain(caches).map(Cache::new).collect();
-        ModelStore { folder, caches, hub: Hub::new(hub, token, outbound), downloading: Mutex::new(()) }
-    }
-
-    /// Keeps models in `folder`. `HF_ENDPOINT` names another hub than the usual one, `HF_TOKEN` is shown to it;
-    /// `HF_HUB_CACHE`, or else `HF_HOME`, names a cache.
-    pub(crate) fn from_environment(folder: PathBuf, outbound: Outbound) -> ModelStore {
-        let hub = std::env::var("HF_ENDPOINT").unwrap_or_else(|_| HUB.to_owned());
-        let caches = named_cache(|name| std::env::var_os(name)).into_iter().collect();
-        ModelStore::new(folder, caches, &hub, std::env::var("HF_TOKEN").ok(), outbound)
-    }
-
-    /// The files of a model. `pools`: the vectors of its tokens become one, so how has to be known.
+    /// The files of a network. `pools`: the vectors of its tokens become one, so how has to be known.
     ///
     /// # Errors
     /// When they are not there and can't be downloaded. The message says where to put them.
@@ -97,85 +74,22 @@ impl ModelStore {
         pools: bool,
         cancelled: &AtomicBool,
     ) -> Result<ModelFiles, EmbedFailure> {
-        if !is_name(model, 2) || !is_name(revision, 3) {
-            return Err(EmbedFailure::user(format!("`{model}` (revision `{revision}`) is not a valid model name")));
-        }
-        let of_model = self.folder.join(model);
-        let of_revision = of_model.join(revision.replace('/', "--"));
-        let found = || {
-            let own = ModelFiles::in_folder(&of_revision).or_else(|| ModelFiles::in_folder(&of_model));
-            own.or_else(|| self.caches.iter().find_map(|cache| in_cache(cache, model, revision, pools)))
-        };
-        if let Some(files) = found() {
-            return Ok(files);
-        }
-        let _one_at_a_time = lock_unless_cancelled(cancelled, &self.downloading).ok_or_else(EmbedFailure::cancelled)?;
-        if let Some(files) = found() {
-            return Ok(files);
-        }
-        self.hub.download(model, revision, &of_revision, cancelled).map_err(|reason| {
-            let option = if revision == MAIN_REVISION { String::new() } else { format!(" --revision {revision}") };
-            EmbedFailure::runtime(format!(
-                "model `{model}` is not on this server and could not be downloaded from {}: {reason}\n  - hint: put \
-                 `{CONFIG}`, `{TOKENIZER}` and `{SAFETENSORS}` into the folder `models/{model}` of the database, or run \
-                 `hf download {model}{option} --cache-dir DATABASE/models`",
-                self.hub.url()
-            ))
-        })?;
-        found().ok_or_else(|| EmbedFailure::runtime(format!("model `{model}` was downloaded and is gone")))
+        self.obtain(&NetworkLayout { pools }, model, revision, cancelled)
     }
-}
-
-/// The cache that the environment names. None is guessed: the home folder of a user is not the server's.
-fn named_cache(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let folder = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    folder("HF_HUB_CACHE").or_else(|| folder("HF_HOME").map(|home| home.join("hub")))
-}
-
-/// The files of a model in a cache, if it has all of them.
-fn in_cache(cache: &Cache, model: &str, revision: &str, pools: bool) -> Option<ModelFiles> {
-    let repo = Repo::with_revision(model.to_owned(), RepoType::Model, revision.to_owned());
-    let commit = if is_commit(revision) {
-        revision.to_owned()
-    } else {
-        // Not by `CacheRepo::get`, which goes wherever the text in there leads.
-        let reference = cache.path().join(repo.folder_name()).join("refs").join(revision);
-        fs::read_to_string(reference).ok()?.trim().to_owned()
-    };
-    let snapshot = is_commit(&commit).then(|| cache.repo(repo).pointer_path(&commit))?;
-    // Programs that only run the network do not fetch how to pool, and without it vectors are others, not missing. That a
-    // model has no such file is known where its whole repository was fetched.
-    let is_whole = |files: &ModelFiles| !pools || files.pooling.is_some() || snapshot.join(ATTRIBUTES).is_file();
-    ModelFiles::in_folder(&snapshot).filter(is_whole)
-}
-
-/// Reports whether a name consists of at most `parts_max` parts that are plain file names.
-fn is_name(name: &str, parts_max: usize) -> bool {
-    let is_plain = |part: &str| {
-        let is_known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        !part.is_empty() && !part.starts_with('.') && part.chars().all(is_known)
-    };
-    name.split('/').count() <= parts_max && name.split('/').all(is_plain)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use lamina_base::outbound::Outbound;
+
     use super::*;
 
     const MODEL: &str = "tiny/model";
     const COMMITS: [&str; 2] = ["0123456789abcdef0123456789abcdef01234567", "89abcdef0123456789abcdef0123456789abcdef"];
     /// Files of a complete model that also declares its pooling.
     const ALL: [&str; 4] = [CONFIG, TOKENIZER, SAFETENSORS, POOLING];
-
-    #[test]
-    fn names_stay_in_their_folder() {
-        for name in ["bge", "BAAI/bge-base-en-v1.5", "a/b_c"] {
-            assert!(is_name(name, 2), "{name}");
-        }
-        for name in ["", "..", "a/..", "../a", "/a", "a/b/c", "a b", "a/.git", "a\\b"] {
-            assert!(!is_name(name, 2), "{name}");
-        }
-    }
 
     /// A folder for models and two caches beside it.
     struct Fixture {
@@ -306,7 +220,7 @@ mod tests {
             fixture.write(&format!("elsewhere/{}/{name}", COMMITS[0]), name);
         }
         let outside = fixture.folder.path().join("elsewhere").join(COMMITS[0]);
-        assert!(ModelFiles::in_folder(&outside).is_some());
+        assert!(NetworkLayout { pools: true }.in_folder(&outside).is_some());
         for content in [
             &format!("../../../elsewhere/{}", COMMITS[0]),
             outside.to_str().unwrap(),
@@ -342,17 +256,5 @@ mod tests {
             }
             assert_eq!(fixture.find("main").unwrap(), own);
         }
-    }
-
-    #[test]
-    fn only_the_environment_names_a_cache_elsewhere() {
-        let named = |variables: &[(&str, &str)]| {
-            let value = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into());
-            named_cache(value)
-        };
-        assert_eq!(named(&[("HF_HUB_CACHE", "/cache"), ("HF_HOME", "/home")]), Some("/cache".into()));
-        assert_eq!(named(&[("HF_HUB_CACHE", ""), ("HF_HOME", "/home")]), Some("/home/hub".into()));
-        assert_eq!(named(&[("HF_HOME", "")]), None);
-        assert_eq!(named(&[("HOME", "/root")]), None);
     }
 }

@@ -1,12 +1,10 @@
 //! Models that run inside the server: the source `huggingFace` of embedders and rerankers.
 //!
-//! A model is a folder of files, [found](files) or [downloaded](download); its tokens go through a [network](network), and the
+//! A model is a folder of [files], found or downloaded by the [store](super::store); its tokens go through a [network](network), and the
 //! vectors of the tokens are [pooled](pooling) into one. Texts of the same number of tokens go through together, so
 //! nothing is padded and no text changes the vector of another. [Cross-encoders](cross) make a score of a query and a text.
 
 mod cross;
-mod download;
-mod file_names;
 mod files;
 mod network;
 mod pooling;
@@ -17,26 +15,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use candle_core::{Device, Tensor};
-use lamina_base::cancellation::CHECK_INTERVAL;
 use lamina_engine::index::embedding::{Asking, EmbedFailure};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokenizers::{Encoding, Tokenizer, TruncationParams};
 
 pub(super) use cross::{CrossEncoders, CrossModel};
-pub(super) use files::ModelStore;
 use network::Network;
 use pooling::Pooling;
 
 use super::remembering::{Answer, Answered, VectorMaker};
+use super::store::{MAIN_REVISION, ModelStore, lock_unless_cancelled};
 
 /// Tokens that go through the network together, at most; one text may have more.
 const BATCH_TOKENS: usize = 4096;
 
 const DEFAULT_MODEL: &str = "BAAI/bge-base-en-v1.5";
 const DEFAULT_REVISION: &str = "617ca489d9e86b49b8167676d8220688b99db36e";
-/// Revision of a model for which none is given.
-const MAIN_REVISION: &str = "main";
 
 /// Model to run, and its pooling.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -229,16 +224,6 @@ fn batches(encodings: &[Encoding]) -> Vec<Vec<usize>> {
         .flat_map(|places| places.chunks((BATCH_TOKENS / length(&places[0]).max(1)).max(1)))
         .map(<[usize]>::to_vec)
         .collect()
-}
-
-/// The lock; `None` if the flag is set before. Blocks.
-fn lock_unless_cancelled<'a, T>(cancelled: &AtomicBool, mutex: &'a Mutex<T>) -> Option<MutexGuard<'a, T>> {
-    while !cancelled.load(Ordering::Relaxed) {
-        if let Some(guard) = mutex.try_lock_for(CHECK_INTERVAL) {
-            return Some(guard);
-        }
-    }
-    None
 }
 
 /// The GPU, if the server was built for one and there is one.

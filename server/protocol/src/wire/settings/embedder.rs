@@ -10,6 +10,7 @@ use lamina_base::secret::shown_url;
 use lamina_engine::index::embedding::{check_fragments_limits, check_template_limits};
 use lamina_engine::index::settings::{
     DEFAULT_TEMPLATE, DEFAULT_TEMPLATE_BYTES_MAX, DIMENSIONS_MAX, INDEXING_FRAGMENTS, SEARCH_FRAGMENTS,
+    STATIC_TEMPLATE_BYTES_MAX,
 };
 use lamina_models::embedders::{check_fragments, check_templates};
 use serde_json::{Map, Value, json};
@@ -29,15 +30,17 @@ enum Source {
     UserProvided,
     Rest,
     Composite,
+    Static,
 }
 
-const SOURCES: [(&str, Source); 6] = [
+const SOURCES: [(&str, Source); 7] = [
     ("openAi", Source::OpenAi),
     ("huggingFace", Source::HuggingFace),
     ("ollama", Source::Ollama),
     ("userProvided", Source::UserProvided),
     ("rest", Source::Rest),
     ("composite", Source::Composite),
+    ("static", Source::Static),
 ];
 
 pub(super) const SOURCE_NAMES: [&str; SOURCES.len()] = words(&SOURCES);
@@ -90,14 +93,15 @@ fn names() -> [&'static str; FIELDS.len()] {
 }
 
 fn presence(field: &str, source: Source) -> Presence {
-    use Source::{Composite, HuggingFace, Ollama, OpenAi, Rest, UserProvided};
+    use Source::{Composite, HuggingFace, Ollama, OpenAi, Rest, Static, UserProvided};
     let (mandatory, optional): (&[Source], &[Source]) = match field {
         "source" | "distribution" | "binaryQuantized" => return Presence::Optional,
-        "model" => (&[Ollama], &[OpenAi, HuggingFace]),
-        "revision" | "pooling" => (&[], &[HuggingFace]),
+        "model" => (&[Ollama, Static], &[OpenAi, HuggingFace]),
+        "revision" => (&[], &[HuggingFace, Static]),
+        "pooling" => (&[], &[HuggingFace]),
         "apiKey" => (&[], &[OpenAi, Ollama, Rest]),
         "dimensions" => (&[UserProvided], &[OpenAi, Ollama, Rest]),
-        "documentTemplate" | "documentTemplateMaxBytes" => (&[], &[OpenAi, HuggingFace, Ollama, Rest]),
+        "documentTemplate" | "documentTemplateMaxBytes" => (&[], &[OpenAi, HuggingFace, Ollama, Rest, Static]),
         "url" => (&[Rest], &[OpenAi, Ollama]),
         "request" | "response" => (&[Rest], &[]),
         "headers" | "indexingFragments" | "searchFragments" => (&[], &[Rest]),
@@ -204,7 +208,7 @@ fn nested(side: &str, at: &At<'_>) -> ApiResult<Value> {
             place(at)
         )));
     };
-    if matches!(Source::of(sent), Source::UserProvided | Source::Composite) {
+    if matches!(Source::of(sent), Source::UserProvided | Source::Composite | Source::Static) {
         return Err(
             at.error(format!("`{}.source`: Source `{source}` is not available in a nested embedder", place(at)))
         );
@@ -425,6 +429,7 @@ fn default_of(field: &str, source: Source, stored: &Map<String, Value>) -> Optio
         }
         ("pooling", Source::HuggingFace) => Some(json!("useModel")),
         ("documentTemplate", _) => Some(json!(DEFAULT_TEMPLATE)),
+        ("documentTemplateMaxBytes", Source::Static) => Some(json!(STATIC_TEMPLATE_BYTES_MAX)),
         ("documentTemplateMaxBytes", _) => Some(json!(DEFAULT_TEMPLATE_BYTES_MAX)),
         ("headers", Source::Rest) => Some(json!({})),
         _ => None,

@@ -76,7 +76,7 @@ fn forget_one(
 /// Returns where a source is reached; `None` for one that asks no server. Without a `url`, it is the source's own.
 fn address(source: &str, url: Option<String>) -> Option<String> {
     match (source, url) {
-        ("huggingFace" | "userProvided" | "composite", _) => None,
+        ("huggingFace" | "static" | "userProvided" | "composite", _) => None,
         (_, Some(url)) => Some(url),
         ("openAi", None) => Some("https://api.openai.com/".to_owned()),
         // Only the same source has the same.

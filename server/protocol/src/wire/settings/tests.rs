@@ -309,7 +309,7 @@ fn embedders() {
         (
             json!({"source": "openAi", "revision": "x"}),
             "`.embedders.e`: Field `revision` unavailable for source `openAi`.\n  - note: `revision` is available for \
-             sources: `huggingFace`\n  - note: available fields for source `openAi`: `source`, `model`, `apiKey`, ",
+             sources: `huggingFace`, `static`\n  - note: available fields for source `openAi`: `source`, `model`, `apiKey`, ",
         ),
         (json!({"dimensions": 0}), "`.embedders.e.dimensions`: `dimensions` cannot be zero"),
         (json!({"url": "kefir"}), "`.embedders.e.url`: could not parse `kefir`: relative URL without a base"),

@@ -91,10 +91,15 @@ impl ActiveEmbedder {
                     let embedder = open()?;
                     (embedder.dimensions(), Some(embedder))
                 }
-                When::Later { known_dimensions: Some(known) } => (known, None),
-                When::Later { known_dimensions: None } => {
-                    let opened = open();
-                    (opened.map_or(UNKNOWN_DIMENSIONS, |embedder| embedder.dimensions()), None)
+                When::Later { known_dimensions } => {
+                    match (at_hand(&settings, resources, known_dimensions), known_dimensions) {
+                        (Some(embedder), _) => (embedder.dimensions(), Some(embedder)),
+                        (None, Some(known)) => (known, None),
+                        (None, None) => {
+                            let opened = open();
+                            (opened.map_or(UNKNOWN_DIMENSIONS, |embedder| embedder.dimensions()), None)
+                        }
+                    }
                 }
             };
             (Some(dimensions), Some(Maker { name: settings.name.clone(), embedder, template }))
@@ -154,6 +159,23 @@ impl ActiveEmbedder {
     pub(super) fn name(&self) -> &str {
         &self.settings.name
     }
+
+    /// Reports whether vectors are made while documents are written: none of them is asked for beforehand.
+    pub(super) fn makes_at_once(&self) -> bool {
+        let embedder = self.maker.as_ref().and_then(|maker| maker.embedder.as_ref());
+        embedder.is_some_and(|embedder| embedder.at_once(&[]).is_some())
+    }
+}
+
+/// An embedder whose model is here, if its vectors have the size of those that are stored. Otherwise documents wait, and making their
+/// vectors reports what is wrong.
+fn at_hand(
+    settings: &EmbedderSettings,
+    resources: &Resources<'_>,
+    known_dimensions: Option<u32>,
+) -> Option<Arc<dyn Embedder>> {
+    let embedder = resources.embedders.at_hand(settings)?;
+    known_dimensions.is_none_or(|known| known == embedder.dimensions()).then_some(embedder)
 }
 
 /// Placeholder for the dimensions of an embedder that has not reported them yet.

@@ -101,8 +101,9 @@ pub(in super::super) fn prepare_vectors(
     segments: &[SegmentView],
 ) -> Result<BTreeMap<String, EmbedFailure>, IndexError> {
     let changed = changed(resources, old, reading.settings, segments)?;
-    let (embedders, works): (Vec<_>, Vec<_>) = changed.into_iter().filter(|(_, work)| work.makes()).unzip();
-    if segments.is_empty() {
+    let is_asked = |(embedder, work): &(ActiveEmbedder, Work)| work.makes() && !embedder.makes_at_once();
+    let (embedders, works): (Vec<_>, Vec<_>) = changed.into_iter().filter(is_asked).unzip();
+    if embedders.is_empty() || segments.is_empty() {
         let unreached = embedders.iter().filter_map(|embedder: &ActiveEmbedder| {
             let maker = embedder.maker.as_ref()?.embedder.as_ref()?;
             Some((embedder.name().to_owned(), maker.reach(resources.asking()?).err()?))

@@ -305,6 +305,9 @@ impl<'a> DocumentVectors<'a> {
         for (embedder, pending) in self.embedders.iter().zip(&mut self.pending) {
             let maker = embedder.maker.as_ref().and_then(|maker| maker.embedder.as_deref());
             let (Some(maker), false) = (maker, pending.is_empty()) else { continue };
+            if made_at_once(maker, embedder, target, pending, self.log) {
+                continue;
+            }
             let Some(asking) = self.resources.asking() else {
                 remembered(maker, embedder, target, pending, self.log);
                 continue;
@@ -335,6 +338,26 @@ impl<'a> DocumentVectors<'a> {
         }
         Ok(())
     }
+}
+
+/// Sets the vectors of documents whose embedder makes them at once; `false` if it is another kind. A text may have none.
+fn made_at_once(
+    maker: &dyn Embedder,
+    embedder: &ActiveEmbedder,
+    target: &mut dyn VectorTarget,
+    pending: &mut Vec<Pending>,
+    log: &EmbeddingLog,
+) -> bool {
+    let texts: Vec<&str> = pending.iter().flat_map(|pending| &pending.texts).map(String::as_str).collect();
+    let Some(made) = maker.at_once(&texts) else { return false };
+    let mut made = made.into_iter();
+    let builder = target.vectors(embedder.name(), embedder.shape);
+    for Pending { doc, texts, hash, .. } in pending.drain(..) {
+        let vectors: Vec<Vec<f32>> = made.by_ref().take(texts.len()).flatten().collect();
+        builder.set(doc, VectorState::generated().hashed(), hash, &vectors);
+        log.made(embedder.name());
+    }
+    true
 }
 
 /// Sets the vectors that are known of documents; the others wait for theirs.

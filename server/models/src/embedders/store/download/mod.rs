@@ -19,10 +19,10 @@ use lamina_base::secret::shown_url;
 use reqwest::header::{CONTENT_RANGE, ETAG, HeaderMap, IF_RANGE, RANGE};
 use reqwest::{Method, Response};
 
-use super::file_names::{CONFIG, PICKLE, POOLING, SAFETENSORS, TOKENIZER};
-
-/// Longest file, in bytes. Small models have a tenth of a gigabyte, large ones two.
+/// Longest file of weights, in bytes. Small models have a tenth of a gigabyte, large ones two.
 const FILE_BYTES_MAX: u64 = 8 << 30;
+/// Longest file of JSON: tokenizers of many languages have 20 to 35 MB.
+const JSON_BYTES_MAX: u64 = 64 << 20;
 /// Maximum time of one try.
 const DOWNLOAD_TIME: Duration = Duration::from_secs(60 * 60);
 /// Names the commit that a revision stands for.
@@ -75,7 +75,7 @@ impl Hub {
         shown_url(&self.url)
     }
 
-    /// Puts the files of a model into `folder`. Blocks, for minutes when they are large.
+    /// Puts the files of a model into `folder`: those that `fetch` asks for. Blocks, for minutes when they are large.
     ///
     /// # Errors
     /// Why it can't be had, for people. What was downloaded until then stays for the next call.
@@ -84,42 +84,31 @@ impl Hub {
         model: &str,
         revision: &str,
         folder: &Path,
+        fetch: impl FnOnce(&mut Download<'_>) -> Result<(), String>,
         cancelled: &AtomicBool,
     ) -> Result<(), String> {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         // No model and no revision has a name that begins like this.
         let unfinished = folder.with_file_name(format!(".{name}"));
-        let mut source = format!("{}/{model}/resolve/{}", self.url, revision.replace('/', "%2F"));
-        let missing = |name: &str| format!("it has no `{name}` in revision `{revision}`");
-        match self.fetch(&format!("{source}/{CONFIG}"), &unfinished.join(CONFIG), cancelled)? {
-            Fetched::Found(Some(commit)) => source = format!("{}/{model}/resolve/{commit}", self.url),
-            Fetched::Found(None) => {}
-            Fetched::Missing => return Err(missing(CONFIG)),
-        }
-        let has = |name: &str| {
-            let fetched = self.fetch(&format!("{source}/{name}"), &unfinished.join(name), cancelled)?;
-            Ok::<bool, String>(matches!(fetched, Fetched::Found(_)))
+        let of_model = format!("{}/{model}/resolve", self.url);
+        let source = format!("{of_model}/{}", revision.replace('/', "%2F"));
+        let mut download = Download {
+            hub: self,
+            revision,
+            of_model,
+            source,
+            is_pinned: false,
+            unfinished: &unfinished,
+            found: Vec::new(),
+            cancelled,
         };
-        let mut found = vec![CONFIG];
-        for name in [TOKENIZER, POOLING] {
-            if has(name)? {
-                found.push(name);
-            } else if name == TOKENIZER {
-                return Err(missing(TOKENIZER));
-            }
-        }
-        let weights = [SAFETENSORS, PICKLE].into_iter().find_map(|name| match has(name) {
-            Ok(false) => None,
-            other => Some(other.map(|_| name)),
-        });
-        // The weights come last: a folder with them is a model.
-        found.push(weights.transpose()?.ok_or_else(|| missing(SAFETENSORS))?);
+        fetch(&mut download)?;
         let put = |name: &&str| {
             let to = folder.join(name);
             fs::create_dir_all(to.parent().unwrap_or(folder))?;
             fs::rename(unfinished.join(name), to)
         };
-        found.iter().try_for_each(put).map_err(|error| format!("{}: {error}", folder.display()))?;
+        download.found.iter().try_for_each(put).map_err(|error| format!("{}: {error}", folder.display()))?;
         // Nothing of worth is left in it.
         let _ = fs::remove_dir_all(&unfinished);
         Ok(())
@@ -180,10 +169,11 @@ impl Hub {
             }
         };
         let expected = answer.content_length().map(|rest| length + rest);
+        let bytes_max = bytes_max(to);
         while let Some(piece) = piece(&mut answer).await? {
             length += piece.len() as u64;
-            if length > FILE_BYTES_MAX {
-                return Err(Trouble::lasting(format!("a file has more than {FILE_BYTES_MAX} bytes")));
+            if length > bytes_max {
+                return Err(Trouble::lasting(format!("a file has more than {bytes_max} bytes")));
             }
             file.write_all(&piece).map_err(local)?;
         }
@@ -201,6 +191,57 @@ impl Hub {
         let commit = answer.headers().get(COMMIT_HEADER).and_then(|commit| commit.to_str().ok());
         Ok(Fetched::Found(commit.filter(|commit| is_commit(commit)).map(str::to_owned)))
     }
+}
+
+/// The files of one model on their way.
+pub(in crate::embedders) struct Download<'a> {
+    hub: &'a Hub,
+    revision: &'a str,
+    /// Without a slash at the end.
+    of_model: String,
+    source: String,
+    /// The source is one commit, or the hub names none.
+    is_pinned: bool,
+    unfinished: &'a Path,
+    found: Vec<&'static str>,
+    cancelled: &'a AtomicBool,
+}
+
+impl Download<'_> {
+    /// Fetches a file, if the model has it. The first one decides which commit the others are of.
+    ///
+    /// # Errors
+    /// Why it can't be had, for people.
+    pub(in crate::embedders) fn has(&mut self, name: &'static str) -> Result<bool, String> {
+        let url = format!("{}/{name}", self.source);
+        let Fetched::Found(commit) = self.hub.fetch(&url, &self.unfinished.join(name), self.cancelled)? else {
+            return Ok(false);
+        };
+        if let Some(commit) = commit.filter(|_| !self.is_pinned) {
+            self.source = format!("{}/{commit}", self.of_model);
+        }
+        self.is_pinned = true;
+        self.found.push(name);
+        Ok(true)
+    }
+
+    /// Works like [`Self::has`], for a file that every such model has.
+    ///
+    /// # Errors
+    /// Also that there is none.
+    pub(in crate::embedders) fn needs(&mut self, name: &'static str) -> Result<(), String> {
+        if self.has(name)? { Ok(()) } else { Err(self.missing(name)) }
+    }
+
+    /// Says that a file is missing.
+    pub(in crate::embedders) fn missing(&self, name: &str) -> String {
+        format!("it has no `{name}` in revision `{}`", self.revision)
+    }
+}
+
+/// The longest file that is taken: what is parsed has to fit the memory several times.
+fn bytes_max(file: &Path) -> u64 {
+    if file.extension().is_some_and(|extension| extension == "json") { JSON_BYTES_MAX } else { FILE_BYTES_MAX }
 }
 
 async fn piece(answer: &mut Response) -> Result<Option<bytes::Bytes>, Trouble> {

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
 
+use super::super::file_names::{CONFIG, PICKLE, POOLING, SAFETENSORS, TOKENIZER};
 use super::*;
 
 const COMMITS: [&str; 2] = ["0123456789abcdef0123456789abcdef01234567", "89abcdef0123456789abcdef0123456789abcdef"];
@@ -162,7 +163,13 @@ impl Fixture {
         };
         let mut hub = Hub::new(&self.hub.url, token.map(str::to_owned), outbound);
         hub.pauses = Backoff::new(10, 1.0, 10).of_attempts(DOWNLOAD.attempts());
-        hub.download("org/model", revision, &self.model(), &self.cancelled)
+        let fetch = |download: &mut Download<'_>| {
+            download.needs(CONFIG)?;
+            download.needs(TOKENIZER)?;
+            download.has(POOLING)?;
+            if download.has(SAFETENSORS)? || download.has(PICKLE)? { Ok(()) } else { Err("no weights".to_owned()) }
+        };
+        hub.download("org/model", revision, &self.model(), fetch, &self.cancelled)
     }
 
     fn download(&self) -> Result<(), String> {

@@ -1,0 +1,178 @@
+//! Static models: a small one, written to the data folder as its makers would.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use crate::server::Server;
+
+const WORDS: [&str; 7] = ["[UNK]", "cat", "kitten", "dog", "puppy", "car", "##s"];
+const DIMENSIONS: usize = 3;
+
+/// Returns the meaning of a word; other words have none.
+fn meaning(word: &str) -> [f32; DIMENSIONS] {
+    match word {
+        "cat" => [3.0, 0.0, 0.0],
+        "kitten" => [2.5, 0.5, 0.0],
+        "dog" => [0.0, 3.0, 0.0],
+        "puppy" => [-0.5, 2.5, 0.0],
+        "car" => [0.0, 0.0, 3.0],
+        _ => [0.0; DIMENSIONS],
+    }
+}
+
+/// Writes a model as model2vec does; `dimensions` of its numbers are kept.
+fn write_model(folder: &Path, dimensions: usize) {
+    fs::create_dir_all(folder).unwrap();
+    fs::write(folder.join("config.json"), json!({"model_type": "model2vec", "normalize": true}).to_string()).unwrap();
+    let vocabulary: Map<String, Value> =
+        WORDS.iter().zip(0..).map(|(word, id)| (word.to_string(), json!(id))).collect();
+    let tokenizer = json!({
+        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
+        "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
+                       "strip_accents": null, "lowercase": true},
+        "pre_tokenizer": {"type": "BertPreTokenizer"}, "post_processor": null, "decoder": null,
+        "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                  "max_input_chars_per_word": 100, "vocab": vocabulary}
+    });
+    fs::write(folder.join("tokenizer.json"), tokenizer.to_string()).unwrap();
+    let rows = WORDS.iter().flat_map(|word| meaning(word).into_iter().take(dimensions));
+    let data: Vec<u8> = rows.flat_map(f32::to_le_bytes).collect();
+    let header =
+        json!({"embeddings": {"dtype": "F32", "shape": [WORDS.len(), dimensions], "data_offsets": [0, data.len()]}});
+    let header = header.to_string().into_bytes();
+    fs::write(folder.join("model.safetensors"), [&(header.len() as u64).to_le_bytes()[..], &header, &data].concat())
+        .unwrap();
+}
+
+fn embedder(model: &str) -> Value {
+    json!({"source": "static", "model": model, "documentTemplate": "{{ doc.text }}"})
+}
+
+/// A server with the model `pets/tiny`.
+fn server() -> Server {
+    let server = Server::start();
+    write_model(&server.data_folder().join("models/pets/tiny"), DIMENSIONS);
+    server
+}
+
+/// The vector that an embedder `m` has made of a document; `null` if there is none.
+fn vector(server: &Server, id: u32) -> Value {
+    let document = server.get(&format!("/indexes/pets/documents/{id}?retrieveVectors=true")).body;
+    document["_vectors"]["m"]["embeddings"][0].clone()
+}
+
+fn near(text: &str) -> Value {
+    json!({"q": text, "hybrid": {"embedder": "m", "semanticRatio": 1.0}})
+}
+
+#[test]
+fn documents_get_their_vectors_with_their_words() {
+    let mut server = server();
+    server.done(&server.patch("/indexes/pets/settings/embedders", json!({"m": embedder("pets/tiny")})));
+    let shown = server.get("/indexes/pets/settings/embedders").body;
+    assert_eq!(shown["m"]["documentTemplateMaxBytes"], 1 << 20, "{shown}");
+    // What is behind the 400 bytes of other sources counts.
+    let late = format!("{} dog", "the ".repeat(1000));
+    let task = server.add(
+        "pets",
+        json!([{"id": 1, "text": "a cat sleeps"}, {"id": 2, "text": late}, {"id": 3, "text": "cars"}, {"id": 4, "text": "???"}]),
+    );
+    assert!(task["details"].get("embeddingFailures").is_none(), "{task}");
+    assert_eq!(server.ids("pets", near("the kitten")), [1, 2, 3, 4].map(Value::from));
+    assert_eq!(server.ids("pets", near("PUPPY"))[0], 2);
+    // A text without a word that the model knows has no vector, and waits for none.
+    assert_eq!(vector(&server, 4), Value::Null);
+    assert_eq!(server.ids("pets", json!({"filter": "_vectors.m NOT EXISTS"})), [4].map(Value::from));
+    // By words and by meaning.
+    let hybrid = server.search("pets", json!({"q": "kitten", "hybrid": {"embedder": "m"}, "limit": 1}));
+    assert_eq!((&hybrid["hits"][0]["id"], &hybrid["semanticHitCount"]), (&json!(1), &json!(1)));
+    let unknown = server.search("pets", json!({"q": "sleeps", "hybrid": {"embedder": "m"}}));
+    assert_eq!((&unknown["hits"][0]["id"], &unknown["semanticHitCount"]), (&json!(1), &json!(0)));
+    assert!(unknown.get("degraded").is_none(), "{unknown}");
+    assert_eq!(server.ids("pets", near("sleeps")), [Value::Null; 0]);
+    let similar = server.post("/indexes/pets/similar", json!({"id": 1, "embedder": "m"})).body;
+    assert_eq!(similar["hits"].as_array().unwrap().len(), 2, "{similar}");
+    // Read again when it is needed; the first batch after a start makes vectors too.
+    server.kill();
+    server.start_again();
+    server.add("pets", json!([{"id": 5, "text": "a puppy"}]));
+    assert_eq!(server.ids("pets", near("puppy"))[0], 5);
+}
+
+#[test]
+fn a_change_of_the_model_makes_new_vectors() {
+    let server = server();
+    write_model(&server.data_folder().join("models/pets/small"), 2);
+    server.add(
+        "pets",
+        json!([{"id": 1, "text": "cat", "_vectors": {}}, {"id": 2, "text": "dog"}, {"id": 3, "text": "car"}]),
+    );
+    server.done(&server.patch("/indexes/pets/settings/embedders", json!({"m": embedder("pets/tiny")})));
+    assert_eq!(vector(&server, 1), json!([1.0, 0.0, 0.0]));
+    server.done(&server.patch("/indexes/pets/settings/embedders", json!({"m": {"model": "pets/small"}})));
+    assert_eq!(vector(&server, 1), json!([1.0, 0.0]));
+    assert_eq!(vector(&server, 3), Value::Null, "the smaller model knows nothing of it");
+    let binary = json!({"m": {"binaryQuantized": true}});
+    server.done(&server.patch("/indexes/pets/settings/embedders", binary));
+    assert_eq!(server.ids("pets", near("puppy"))[0], 2);
+    let gone = json!({"m": {"model": "../gone"}});
+    server.fails(&server.patch("/indexes/pets/settings/embedders", gone), "vector_embedding_error");
+    assert_eq!(vector(&server, 2), json!([0.0, 1.0]), "a failed change has no effect");
+}
+
+#[test]
+fn models_that_are_none_are_refused() {
+    let server = server();
+    server.add("pets", json!([{"id": 1, "text": "cat"}]));
+    let folder = server.data_folder().join("models/pets/tiny");
+    let mut damaged = fs::read(folder.join("model.safetensors")).unwrap();
+    damaged.truncate(damaged.len() - 1);
+    let refused = |model: &str, expected: &str| {
+        let change = server.patch("/indexes/pets/settings/embedders", json!({"m": embedder(model)}));
+        let task = server.fails(&change, "vector_embedding_error");
+        let message = task["error"]["message"].as_str().unwrap();
+        assert!(message.contains(expected), "{message}");
+    };
+    refused("../pets/tiny", "is not a valid model name");
+    for (name, content, expected) in [
+        (
+            "bad-weights",
+            &damaged[..],
+            "static model `pets/bad-weights` can't be used: `model.safetensors`: tensor `embeddings`",
+        ),
+        ("no-weights", b"", "too short to have a header"),
+    ] {
+        let bad = server.data_folder().join("models/pets").join(name);
+        write_model(&bad, DIMENSIONS);
+        fs::write(bad.join("model.safetensors"), content).unwrap();
+        refused(&format!("pets/{name}"), expected);
+    }
+    let wrong = |embedder: Value| server.patch("/indexes/pets/settings/embedders", json!({ "m": embedder }));
+    for embedder in
+        [json!({"source": "static"}), json!({"source": "static", "model": "pets/tiny", "pooling": "forceMean"})]
+    {
+        wrong(embedder).refused(400, "invalid_settings_embedders");
+    }
+    // The server is as it was.
+    server.set("pets", json!({"embedders": {"m": embedder("pets/tiny")}}));
+    assert_eq!(vector(&server, 1), json!([1.0, 0.0, 0.0]));
+}
+
+#[test]
+fn documents_are_written_beside_a_model_that_is_damaged() {
+    let mut server = server();
+    server.done(&server.patch("/indexes/pets/settings/embedders", json!({"m": embedder("pets/tiny")})));
+    server.add("pets", json!([{"id": 1, "text": "cat"}]));
+    let folder = server.data_folder().join("models/pets/tiny");
+    server.kill();
+    fs::write(folder.join("model.safetensors"), "").unwrap();
+    server.start_again();
+    let added = server.post("/indexes/pets/documents", json!([{"id": 2, "text": "dog"}]));
+    server.fails(&added, "vector_embedding_error");
+    assert_eq!(server.ids("pets", json!({"q": "dog"})), [2].map(Value::from));
+    write_model(&folder, DIMENSIONS);
+    server.add("pets", json!([{"id": 3, "text": "puppy"}]));
+    assert_eq!(vector(&server, 2), json!([0.0, 1.0, 0.0]), "the next task makes up for it");
+}
