@@ -513,5 +513,5 @@ fn vectors_of_a_model_at_hand_come_with_the_words() {
     assert!(index.snapshot().waits_for_vectors());
     let embedded = embed(&index);
     assert_eq!((embedded.made, embedded.failed), (0, 1));
-    assert!(embedded.lasting["m"].message.contains("dimension"), "{embedded:?}");
+    assert!(embedded.lasting["m"].message.contains("stored vectors have"), "{embedded:?}");
 }
