@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
+use crate::replication::{Group, after};
 use crate::server::Server;
 
 const WORDS: [&str; 7] = ["[UNK]", "cat", "kitten", "dog", "puppy", "car", "##s"];
@@ -175,4 +176,21 @@ fn documents_are_written_beside_a_model_that_is_damaged() {
     write_model(&folder, DIMENSIONS);
     server.add("pets", json!([{"id": 3, "text": "puppy"}]));
     assert_eq!(vector(&server, 2), json!([0.0, 1.0, 0.0]), "the next task makes up for it");
+}
+
+#[test]
+fn vectors_go_to_replicas_and_queries_need_the_model_there() {
+    let group = Group::new();
+    let writer = group.writer();
+    write_model(&writer.data_folder().join("models/pets/tiny"), DIMENSIONS);
+    writer.done(&writer.patch("/indexes/pets/settings/embedders", json!({"m": embedder("pets/tiny")})));
+    let task = writer.add("pets", json!([{"id": 1, "text": "cat"}, {"id": 2, "text": "dog"}]));
+    let replica = group.replica();
+    after(&replica, &task, "/indexes/pets/documents");
+    assert_eq!(vector(&replica, 2), json!([0.0, 1.0, 0.0]));
+    assert_eq!(replica.ids("pets", json!({"q": "dog"})), [2].map(Value::from));
+    // Texts of queries become vectors on the server that is asked.
+    replica.post("/indexes/pets/search", near("kitten")).refused(400, "vector_embedding_error");
+    write_model(&replica.data_folder().join("models/pets/tiny"), DIMENSIONS);
+    assert_eq!(replica.ids("pets", near("kitten")), [1, 2].map(Value::from));
 }

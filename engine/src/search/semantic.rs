@@ -126,7 +126,8 @@ impl Candidates {
         let count = snapshot.segments.len();
         let (mut docs, elements) =
             in_time.unwrap_or_else(|| (vec![DocSet::empty(); count], vec![ElementColumns::new(); count]));
-        if semantic.vectors.is_empty() {
+        // Nothing is near to a text that says nothing to the model. All count that could be like a document.
+        if semantic.vectors.is_empty() && semantic.except.is_none() {
             docs = vec![DocSet::empty(); count];
         }
         if let Some(except) = semantic.except {

@@ -247,7 +247,7 @@ fn the_first_failure_is_seen_where_one_looks() {
     assert!(began.elapsed() < SHORT, "{:?}", began.elapsed());
     assert!(step.contains(" of 10 after: runtime error: received internal error HTTP 503"), "{step}");
     assert_eq!(status(&server, &waiting), "processing");
-    assert!(server.log().contains("an embedding server failed"), "{}", server.log());
+    server.wait_for_log("an embedding server failed");
     model.be(Manner::default());
     let task = server.done(&waiting);
     let stats = server.get(&format!("/batches/{}", task["batchUid"])).ok()["stats"].clone();

@@ -38,8 +38,8 @@ pub enum VectorsError {
         "vector {position} of document {document_id} for embedder `{embedder}` has {found} numbers, not {expected}"
     )]
     Dimensions { document_id: String, embedder: String, position: usize, found: usize, expected: usize },
-    /// The vectors that are stored have another size than the embedder has now.
-    #[error("stored vectors have {found} numbers, the embedder's {expected}")]
+    /// The vectors that are stored have another size (`expected`) than the embedder has now.
+    #[error("stored vectors have {expected} numbers, the embedder's {found}")]
     Stored { expected: usize, found: usize },
 }
 

@@ -155,7 +155,7 @@ fn refused(key: &ApiKey, action: Action) -> ApiError {
     let mut error = invalid_key();
     // The key would do, were it not for its indexes.
     if action == Action::MetricsGet && key.actions.iter().any(|held| held.grants(action)) {
-        error.message.push_str(" The API key for the `/metrics` route must allow access to all indexes.");
+        error.message.push_str(" This route shows all indexes: its API key must allow access to all of them.");
     }
     error
 }

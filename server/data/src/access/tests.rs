@@ -85,7 +85,7 @@ fn keys_may_touch_what_their_indexes_say() {
     assert_eq!(with(&access, Action::KeysCreate, None, &token).unwrap_err(), INVALID);
     assert_eq!(
         with(&access, Action::MetricsGet, None, &token).unwrap_err(),
-        format!("{INVALID} The API key for the `/metrics` route must allow access to all indexes.")
+        format!("{INVALID} This route shows all indexes: its API key must allow access to all of them.")
     );
 }
 
