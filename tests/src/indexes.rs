@@ -135,6 +135,23 @@ fn fields_report_what_settings_let_them_do() {
 }
 
 #[test]
+fn a_request_for_several_indexes_sees_no_half_of_a_swap() {
+    let server = Server::start();
+    server.add("a", json!([{"id": 1, "of": "a"}]));
+    server.add("b", json!([{"id": 1, "of": "b"}, {"id": 2, "of": "b"}]));
+    let swap = || server.post("/swap-indexes", json!([{"indexes": ["a", "b"]}]));
+    let queries = json!({"queries": [{"indexUid": "a", "q": ""}, {"indexUid": "b", "q": ""}]});
+    std::thread::scope(|scope| {
+        let swaps = scope.spawn(|| (0..60).for_each(|_| drop(server.done(&swap()))));
+        while !swaps.is_finished() {
+            let answer = server.post("/multi-search", queries.clone()).ok();
+            let of = |query: usize| answer["results"][query]["hits"][0]["of"].clone();
+            assert_ne!(of(0), of(1), "{answer}");
+        }
+    });
+}
+
+#[test]
 fn swaps_exchange_everything_that_names_lead_to() {
     let server = Server::start();
     let first = server.add("a", json!([{"id": 1, "from": "a"}]));

@@ -27,6 +27,7 @@ impl Index {
             contents: start,
             ancestors: Arc::default(),
             created_at_nanos: now,
+            updated_at_nanos: now,
             committed_at_nanos: now,
             last_batch: Some(batch),
             last_outcome: Arc::new([]),

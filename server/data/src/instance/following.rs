@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use lamina_base::aliases::Aliases;
 use lamina_base::error::{ApiError, Code};
@@ -9,6 +10,9 @@ use lamina_base::stored_names::FolderName;
 
 use super::Instance;
 use super::open_indexes::Entry;
+
+/// A swap takes milliseconds, and a look at names does not.
+const READ_AGAIN_MAX: usize = 16;
 
 /// Indexes that a replica has not fetched yet, since it began with nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -81,6 +85,19 @@ impl Instance {
         self.indexes.read().iter().find(|(_, entry)| entry.folder == *folder).map(|(uid, _)| uid.clone())
     }
 
+    /// Reads something of several indexes, again if names have changed meanwhile: during a swap, two names would lead to one index. Names that
+    /// change without end are not waited for.
+    pub fn at_one_moment<T>(&self, mut read: impl FnMut() -> T) -> T {
+        for _ in 0..READ_AGAIN_MAX {
+            let before = self.changes.load(Ordering::Acquire);
+            let seen = read();
+            if self.changes.load(Ordering::Acquire) == before {
+                return seen;
+            }
+        }
+        read()
+    }
+
     /// The indexes with their folders, and the aliases of the same moment.
     pub fn folders_and_aliases(&self) -> (Vec<(String, FolderName)>, Arc<Aliases>) {
         let indexes = self.indexes.read();
@@ -91,6 +108,7 @@ impl Instance {
     /// are as open as they were. Returns the folders that no index has any more.
     pub fn set_indexes(&self, names: Vec<(String, FolderName)>, aliases: Option<Aliases>) -> Vec<FolderName> {
         let mut indexes = self.indexes.write();
+        self.changes.fetch_add(1, Ordering::Release);
         let mut by_folder: BTreeMap<FolderName, Arc<Entry>> =
             std::mem::take(&mut *indexes).into_values().map(|entry| (entry.folder.clone(), entry)).collect();
         indexes.extend(names.into_iter().map(|(uid, folder)| {

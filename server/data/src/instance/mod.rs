@@ -37,6 +37,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use lamina_base::aliases::Aliases;
@@ -69,6 +70,8 @@ pub struct Instance {
     folder: PathBuf,
     uid: Uuid,
     indexes: RwLock<BTreeMap<String, Arc<Entry>>>,
+    /// Number of changes of names so far.
+    changes: AtomicU64,
     /// Never locked while `indexes` is waited for.
     aliases: RwLock<Arc<Aliases>>,
     open: OpenIndexes,
@@ -140,6 +143,7 @@ impl Instance {
             folder: folder.to_owned(),
             uid,
             indexes,
+            changes: AtomicU64::default(),
             aliases,
             open: OpenIndexes::new(open_indexes_max()),
             rules: Rules::open(&store)?,
@@ -190,6 +194,7 @@ impl Instance {
             folder: folder.to_owned(),
             uid: Uuid::nil(),
             indexes: closed(named),
+            changes: AtomicU64::default(),
             aliases: RwLock::default(),
             open: OpenIndexes::new(open_indexes_max()),
             rules: Rules::default(),
@@ -395,6 +400,7 @@ impl Instance {
     /// is to be removed once the change is durable.
     pub fn follow(&self, change: &IndexChange, created: &[(FolderName, Arc<Index>)]) -> Option<FolderName> {
         let mut indexes = self.indexes.write();
+        self.changes.fetch_add(1, Ordering::Release);
         self.change_aliases(change);
         match change {
             IndexChange::Created { uid, folder } => {

@@ -189,8 +189,13 @@ fn states(instance: &Instance, queries: &[IndexQuery], rights: &Rights) -> ApiRe
     Ok(states)
 }
 
-/// Returns the snapshots of the indexes that are there: each once, so that its queries see the same state, whatever names they use.
+/// Returns the snapshots of the indexes that are there, as they were named at one moment.
 fn snapshots(instance: &Instance, indexes: &[IndexName]) -> ApiResult<Snapshots> {
+    instance.at_one_moment(|| snapshots_one_by_one(instance, indexes))
+}
+
+/// Each index once, so that its queries see the same state, whatever names they use.
+fn snapshots_one_by_one(instance: &Instance, indexes: &[IndexName]) -> ApiResult<Snapshots> {
     let mut snapshots = Snapshots::new();
     for index in indexes {
         if snapshots.contains_key(&index.asked) {
