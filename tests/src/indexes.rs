@@ -142,7 +142,7 @@ fn a_request_for_several_indexes_sees_no_half_of_a_swap() {
     let swap = || server.post("/swap-indexes", json!([{"indexes": ["a", "b"]}]));
     let queries = json!({"queries": [{"indexUid": "a", "q": ""}, {"indexUid": "b", "q": ""}]});
     std::thread::scope(|scope| {
-        let swaps = scope.spawn(|| (0..60).for_each(|_| drop(server.done(&swap()))));
+        let swaps = scope.spawn(|| (0..200).for_each(|_| drop(server.done(&swap()))));
         while !swaps.is_finished() {
             let answer = server.post("/multi-search", queries.clone()).ok();
             let of = |query: usize| answer["results"][query]["hits"][0]["of"].clone();
