@@ -161,20 +161,16 @@ impl Embedders {
         text: &str,
         deadline: Instant,
     ) -> Result<Option<Vec<f32>>, EmbedFailure> {
-        let opened = self.static_models.opened(&wanted);
-        if let Some(model) = opened.as_ref().filter(|_| text.len() <= AT_ONCE_BYTES_MAX) {
+        let late = || EmbedFailure::runtime("the model did not answer in time");
+        let in_time = tokio::time::timeout_at(deadline.into(), self.static_models.loaded(&wanted));
+        let model = in_time.await.map_err(|_| late())??;
+        if text.len() <= AT_ONCE_BYTES_MAX {
             return Ok(model.vector(text));
         }
-        let (models, text) = (Arc::clone(&self.static_models), text.to_owned());
-        let work = tokio::task::spawn_blocking(move || {
-            let model = opened.map_or_else(|| models.open(&wanted, &AtomicBool::new(false)), Ok)?;
-            Ok(StaticModel::vector(&model, &text))
-        });
-        match tokio::time::timeout_at(deadline.into(), work).await {
-            Ok(Ok(vector)) => vector,
-            Ok(Err(panic)) => Err(EmbedFailure::runtime(format!("the model failed: {panic}"))),
-            Err(_) => Err(EmbedFailure::runtime("the model did not answer in time")),
-        }
+        let text = text.to_owned();
+        let work = tokio::task::spawn_blocking(move || StaticModel::vector(&model, &text));
+        let vector = tokio::time::timeout_at(deadline.into(), work).await.map_err(|_| late())?;
+        vector.map_err(|panic| EmbedFailure::runtime(format!("the model failed: {panic}")))
     }
 
     async fn ask(

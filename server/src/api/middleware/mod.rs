@@ -44,8 +44,8 @@ impl<S> Front<S> {
         Front { routes, table, state, origins: Arc::new(origins), has_warned: Arc::default() }
     }
 
-    /// The answer to what never reaches a route: a page that may not ask, a target that no route can have or that has another name. Otherwise, what the
-    /// headers of the answer say of pages.
+    /// The answer to what never reaches a route: a page that may not ask, a target that no route can have, another address of a page.
+    /// Otherwise, what the headers of the answer say of pages.
     fn stopped(&self, request: &Request<Incoming>) -> Result<Verdict, Box<Response>> {
         // The name of a host alone, as a proxy is asked for a tunnel.
         if request.method() == Method::CONNECT {
@@ -68,9 +68,9 @@ impl<S> Front<S> {
             return Err(Box::new(response));
         }
         // Links of a page count from its address.
-        let page = request.uri().path().trim_end_matches('/');
-        if let Some(location) = without_slash(request.uri())
-            && self.table.find(request.method().as_str(), page).is_some_and(Route::answers_page)
+        if let Some(uri) = normalized(request.uri())
+            && self.table.find(request.method().as_str(), uri.path()).is_some_and(Route::answers_page)
+            && let Some(location) = relative(request.uri(), &uri)
         {
             let mut response = StatusCode::PERMANENT_REDIRECT.into_response();
             response.headers_mut().insert(header::LOCATION, location);
@@ -285,15 +285,10 @@ fn normalized(uri: &Uri) -> Option<Uri> {
     clean.parse().ok()
 }
 
-/// The address of the same page without slashes at its end, relative to the one with them; `None` when it has none.
-///
-/// Relative, because a proxy may have taken the beginning of the path away.
-fn without_slash(uri: &Uri) -> Option<HeaderValue> {
-    let path = uri.path().trim_end_matches('/');
-    let slashes = uri.path().len() - path.len();
-    let name = path.rsplit('/').next().filter(|name| !name.is_empty() && slashes > 0)?;
-    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
-    HeaderValue::from_str(&format!("{}{name}{query}", "../".repeat(slashes))).ok()
+/// Returns the address `to` as seen from `from`: a proxy may have taken the beginning of the path away.
+fn relative(from: &Uri, to: &Uri) -> Option<HeaderValue> {
+    let up = "../".repeat(from.path().matches('/').count() - 1);
+    HeaderValue::from_str(&format!("{up}{}", to.to_string().trim_start_matches('/'))).ok()
 }
 
 fn is_preflight<B>(request: &Request<B>) -> bool {
@@ -351,11 +346,14 @@ mod tests {
 
     #[test]
     fn a_page_has_one_address() {
-        let of = |text: &str| without_slash(&text.parse().unwrap()).map(|at| at.to_str().unwrap().to_owned());
-        assert_eq!(["/", "//", "/docs", "/docs?q=/"].map(of), [None, None, None, None]);
+        let of = |text: &str| {
+            let from: Uri = text.parse().unwrap();
+            normalized(&from).map(|to| relative(&from, &to).unwrap().to_str().unwrap().to_owned())
+        };
+        assert_eq!(["/", "/docs", "/docs?q=/"].map(of), [None, None, None]);
         assert_eq!(of("/docs/").as_deref(), Some("../docs"));
         assert_eq!(of("/docs//?q=a").as_deref(), Some("../../docs?q=a"));
-        assert_eq!(of("/docs/start/first/").as_deref(), Some("../first"));
+        assert_eq!(of("/docs/start//first").as_deref(), Some("../../../docs/start/first"));
     }
 
     #[test]

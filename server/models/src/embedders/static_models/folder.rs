@@ -78,7 +78,7 @@ impl StaticFiles {
     /// Reports whether the model makes vectors of length 1.
     ///
     /// # Errors
-    /// What is wrong with the settings, also that they are those of a network.
+    /// The fault of the settings, also that they are those of a network.
     pub(super) fn normalizes(&self) -> Result<bool, String> {
         let config: Config =
             self.config.as_deref().map(|file| read_json(file, CONFIG)).transpose()?.unwrap_or_default();
@@ -96,7 +96,7 @@ impl StaticFiles {
     /// Returns the tokenizer, without cutting and padding, and its token for unknown words.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault of the file.
     pub(super) fn tokenizer(&self) -> Result<(Tokenizer, Option<u32>), String> {
         let of_tokenizer = |reason: String| format!("`{TOKENIZER}`: {reason}");
         let bytes = read(&self.tokenizer, TOKENIZER_BYTES_MAX).map_err(of_tokenizer)?;

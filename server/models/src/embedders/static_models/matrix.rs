@@ -52,7 +52,7 @@ impl StaticModel {
     /// Reads a model: the matrix once, in pieces.
     ///
     /// # Errors
-    /// What is wrong with the files.
+    /// The fault of the files.
     pub(super) fn read(name: &str, files: &StaticFiles) -> Result<StaticModel, EmbedFailure> {
         StaticModel::read_files(name, files)
             .map_err(|reason| EmbedFailure::user(format!("static model `{name}` can't be used: {reason}")))

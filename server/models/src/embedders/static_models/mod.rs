@@ -12,6 +12,7 @@ mod words;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use lamina_engine::index::embedding::{Asking, EmbedFailure, Embedder};
 use parking_lot::Mutex;
@@ -27,6 +28,8 @@ use super::store::{MAIN_REVISION, ModelStore, lock_unless_cancelled};
 const OPENED_MAX: usize = 8;
 /// Texts with fewer bytes are not worth another thread.
 const PARALLEL_BYTES_MIN: usize = 16 << 10;
+/// Pause between two looks at a model that another query opens.
+const WAIT: Duration = Duration::from_millis(10);
 
 /// Model, and its revision.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -62,8 +65,33 @@ impl StaticModels {
         StaticModels { store, opened: Mutex::default() }
     }
 
+    /// The model for a query, downloaded if it is not here. However many wait, one thread opens it, which goes on when they have given up.
+    ///
+    /// # Errors
+    /// The errors of [`Self::open`].
+    pub(super) async fn loaded(self: &Arc<Self>, wanted: &StaticName) -> Result<Arc<StaticModel>, EmbedFailure> {
+        loop {
+            if let Some(model) = self.opened(wanted) {
+                return Ok(model);
+            }
+            let (models, wanted) = (Arc::clone(self), wanted.clone());
+            let open = move || {
+                let opening = models.opening(&wanted);
+                let mut opening = opening.try_lock()?;
+                Some(models.open_in(&mut opening, &wanted, &AtomicBool::new(false)))
+            };
+            match tokio::task::spawn_blocking(open).await {
+                Ok(Some(opened)) => return opened,
+                // Another thread opens it.
+                Ok(None) => {}
+                Err(panic) => return Err(EmbedFailure::runtime(format!("the model failed: {panic}"))),
+            }
+            tokio::time::sleep(WAIT).await;
+        }
+    }
+
     /// The model if it is in memory. Returns at once.
-    pub(super) fn opened(&self, wanted: &StaticName) -> Option<Arc<StaticModel>> {
+    fn opened(&self, wanted: &StaticName) -> Option<Arc<StaticModel>> {
         let opening = Arc::clone(self.opened.lock().get(wanted)?);
         opening.try_lock()?.clone()
     }
@@ -91,6 +119,15 @@ impl StaticModels {
     pub(super) fn open(&self, wanted: &StaticName, cancelled: &AtomicBool) -> Result<Arc<StaticModel>, EmbedFailure> {
         let opening = self.opening(wanted);
         let mut opening = lock_unless_cancelled(cancelled, &opening).ok_or_else(EmbedFailure::cancelled)?;
+        self.open_in(&mut opening, wanted, cancelled)
+    }
+
+    fn open_in(
+        &self,
+        opening: &mut Option<Arc<StaticModel>>,
+        wanted: &StaticName,
+        cancelled: &AtomicBool,
+    ) -> Result<Arc<StaticModel>, EmbedFailure> {
         if let Some(open) = &*opening {
             return Ok(Arc::clone(open));
         }

@@ -94,7 +94,7 @@ impl Tensors {
     /// Reads the header.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault of the file.
     pub(super) fn open(path: &Path) -> Result<Tensors, String> {
         let damaged = |error: std::io::Error| error.to_string();
         let mut file = File::open(path).map_err(damaged)?;
@@ -118,7 +118,7 @@ impl Tensors {
     /// The tensor of this name, if there is one.
     ///
     /// # Errors
-    /// What is wrong with its description.
+    /// The fault of its description.
     pub(super) fn find(&self, name: &'static str) -> Result<Option<Tensor>, String> {
         let Some(described) = self.header.get(name) else { return Ok(None) };
         let described = Described::deserialize(described).map_err(|error| format!("tensor `{name}`: {error}"))?;

@@ -1,4 +1,4 @@
-//! How the files of a model are named, in folders, in caches and at the hub.
+//! Names of the files of a model, in folders, in caches and at the hub.
 
 pub(in crate::embedders) const CONFIG: &str = "config.json";
 pub(in crate::embedders) const TOKENIZER: &str = "tokenizer.json";
