@@ -107,7 +107,8 @@
     if (search) return;
     if (own) { search = askServer; return; }
     await Promise.all(['minisearch.js', 'find.js', 'search-index.js'].map(load));
-    search = manual(MiniSearch.loadJSON(self.manualIndex, SETUP));
+    const find = manual(MiniSearch.loadJSON(self.manualIndex, SETUP));
+    search = query => find(query).map(hit => ({ ...hit, page: hit.of }));
   };
   const show = async () => {
     if (!search) return;
