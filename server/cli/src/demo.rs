@@ -189,7 +189,7 @@ fn greeting(films: &str, url: &str, folder: &Path) -> String {
     format!(
         "\nLamina demo: {films}\n\n  Open         {url}/\n\nThree searches to try, there or in another terminal:\n\n  \
          Two typos    {}\n  Filter       {}\n  Cast + plot  {}\n\n\
-         Search by meaning: {models}. How: {url}/docs/start/semantic-search\nData: {}\nStop: Ctrl-C\n",
+         Semantic search: {models}. How: {url}/docs/start/semantic-search\nData: {}\nStop: Ctrl-C\n",
         search("wizrad of oz"),
         search("space --filter 'year > 1980' --facets genres"),
         search("harrison ford replicants"),
