@@ -32,9 +32,9 @@ pub struct DemoArgs {
     /// Port to listen on; 0 for any that is free.
     #[arg(long, value_name = "PORT", default_value_t = PORT)]
     port: u16,
-    /// Folder of the database; without it, one in the folder for temporary files.
+    /// Folder of the database; by default one in the folder for temporary files.
     ///
-    /// A later start finds in it what an earlier one has loaded.
+    /// A later start finds the films of an earlier one there.
     #[arg(long, value_name = "FOLDER")]
     db_path: Option<PathBuf>,
     /// Do not open the page in a browser.
