@@ -262,7 +262,7 @@ def finish(site_folder, folder):
         also = " ".join(re.findall(r"<!-- also: (.*?) -->", text))
         for anchor, title, level, words in parts:
             where = path.relative_to(site_folder).as_posix() + ("#" + anchor if anchor else "")
-            found.append({"url": where, "page": title_of(text) if not anchor else "", "title": title if anchor else title_of(text),
+            found.append({"url": where, "page": title_of(text) if not anchor else "", "of": title_of(text), "title": title if anchor else title_of(text),
                           "also": also if not anchor else "", "text": plain(words), "kind": kind, "lead": (plain(re.sub(r"```.*?```", " ", words, flags=re.DOTALL)) or lead_of(text))[:140]})
     (site_folder / "sections.json").write_text(json.dumps(found))
     write_llms(site_folder, pages, folder)

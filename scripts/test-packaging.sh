@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks what packages are made from: the systemd unit, completions, the manual page, the example of a configuration file.
+# Checks what packages are made from: the systemd unit, completions, the manual page, the example of a configuration file, the Helm chart.
 # usage: scripts/test-packaging.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -41,4 +41,5 @@ evaluate judged
 grep -q nDCG "$work/summary"
 printf '{"q": "alien", "relevant": ["2"]}\n' >"$work/wrong.ndjson"
 if evaluate wrong; then echo "the action does not fail" >&2; exit 1; fi
+scripts/test-helm.sh
 echo "packaging: passed"

@@ -9,7 +9,7 @@ project=$PWD/docs/start/search-page work=$PWD/target/search-page
 python3 - "$project" <<'END'
 import pathlib, re, sys
 text = pathlib.Path("docs/start/search-page.md").read_text()
-for language, name in (("html", "index.html"), ("javascript not-run", "main.js")):
+for language, name in (("html", "index.html"), ("javascript not-run", "main.js"), ("css", "style.css")):
     shown = re.search(rf"```{language}\n(.*?)```", text, re.DOTALL)[1]
     if shown != (pathlib.Path(sys.argv[1]) / name).read_text():
         sys.exit(f"docs/start/search-page.md shows another {name} than docs/start/search-page has")

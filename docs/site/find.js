@@ -12,7 +12,7 @@ const SAME = {
 const SETUP = {
   idField: 'url',
   fields: ['page', 'title', 'also', 'text'],
-  storeFields: ['page', 'title', 'kind', 'lead'],
+  storeFields: ['of', 'title', 'kind', 'lead'],
   tokenize: text => text.toLowerCase().split(/[^\p{L}\p{N}_]+/u).filter(word => word),
   searchOptions: {
     boost: { page: 5, title: 4, also: 4, text: 1 },

@@ -8,7 +8,7 @@
   if (own && stored('colours')) document.documentElement.dataset.colours = stored('colours');
   if (own) for (const code of all('pre code')) code.textContent = code.textContent.replaceAll('http://127.0.0.1:7700', location.origin);
 
-  const NAMES = { javascript: 'JavaScript', python: 'Python', json: 'JSON', sql: 'SQL', html: 'HTML', yaml: 'YAML', toml: 'TOML' };
+  const NAMES = { javascript: 'JavaScript', python: 'Python', json: 'JSON', sql: 'SQL', html: 'HTML', css: 'CSS', yaml: 'YAML', toml: 'TOML' };
   const nameOf = code => {
     const [, language = ''] = code.className.match(/language-(\w+)/) ?? [];
     if (language !== 'sh') return NAMES[language] ?? language;
@@ -107,7 +107,8 @@
     if (search) return;
     if (own) { search = askServer; return; }
     await Promise.all(['minisearch.js', 'find.js', 'search-index.js'].map(load));
-    search = manual(MiniSearch.loadJSON(self.manualIndex, SETUP));
+    const find = manual(MiniSearch.loadJSON(self.manualIndex, SETUP));
+    search = query => find(query).map(hit => ({ ...hit, page: hit.of }));
   };
   const show = async () => {
     if (!search) return;

@@ -1,10 +1,12 @@
 """Runs the examples of the manual, page after page, each page with a server of its own that has the films of the sample.
 
 Blocks of `sh`, `python` and `javascript` are run as they stand, but for the address; the word `not-run` after the language
-leaves a block out. A block of `json result` has to be a part of what the block before it printed: its fields, and the first
-elements of its lists.
+leaves a block out. A block of `json result` has to be a part of the last JSON that a block before it printed: its fields, and the
+first elements of its lists.
 
-usage: pages.py BINARY NODE_FOLDER PAGE…     (NODE_FOLDER has the packages of the JavaScript examples)
+usage: pages.py BINARY NODE_FOLDER MODEL PAGE…     (NODE_FOLDER has the packages of the JavaScript examples)
+
+MODEL is a folder with a static model. It stands in for the one that pages name and that a server would download.
 """
 
 import json
@@ -19,6 +21,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 ADDRESS = "http://127.0.0.1:7700"
+MODEL_NAME = "minishlab/potion-base-8M"
 # A refusal is a failure of the example, and how far a transfer is does not matter.
 SHELL = 'curl() { command curl --fail-with-body --silent --show-error --max-time "${PATIENCE:-30}" "$@"; }\n'
 LANGUAGES = {
@@ -72,15 +75,17 @@ def contains(actual, expected):
             return actual == expected
 
 
-def run(page, binary, node, sample):
+def run(page, binary, node, model, sample):
     text = page.read_text()
     blocks = [block for block in BLOCK.finditer(text) if block[2] in (*LANGUAGES, "json") and "not-run" not in block[3].split()]
     if not any(block[2] in LANGUAGES for block in blocks):
         return 0
-    count, printed = 0, ""
+    count, printed = 0, None
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         shutil.copytree(sample / "db", folder / "db")
+        if MODEL_NAME in text:
+            shutil.copytree(model, folder / "db/models" / MODEL_NAME)
         server = Server(binary, folder)
         (folder / "work").mkdir()
         environment = os.environ | {"SVC_URL": server.url, "PATH": f"{pathlib.Path(binary).parent}:{os.environ['PATH']}"}
@@ -91,7 +96,7 @@ def run(page, binary, node, sample):
                 code = "\n".join(line.removeprefix(indent) for line in code.split("\n"))
                 where = f"{page.relative_to(ROOT)}:{text[: block.start()].count(chr(10)) + 1}"
                 if language == "json":
-                    if "result" in words.split() and not contains(last_json(printed), json.loads(code)):
+                    if "result" in words.split() and not contains(printed, json.loads(code)):
                         sys.exit(f"{where}: the result is another one:\n{printed}")
                     continue
                 code = code.replace(ADDRESS, server.url)
@@ -107,7 +112,8 @@ def run(page, binary, node, sample):
                     continue
                 if ran.returncode != 0:
                     sys.exit(f"{where}: the example fails\n{ran.stdout}{ran.stderr}")
-                printed = ran.stdout
+                if (value := last_json(ran.stdout)) is not None:
+                    printed = value
                 count += 1
         finally:
             server.stop()
@@ -115,7 +121,7 @@ def run(page, binary, node, sample):
 
 
 def main():
-    binary, node, *pages = sys.argv[1:]
+    binary, node, model, *pages = sys.argv[1:]
     binary = str(pathlib.Path(binary).resolve())
     total = 0
     with tempfile.TemporaryDirectory() as sample:
@@ -126,7 +132,7 @@ def main():
             subprocess.run([binary, *command, "--url", server.url], check=True, capture_output=True)
         server.stop()
         for page in pages:
-            total += run(pathlib.Path(page).resolve(), binary, node, sample)
+            total += run(pathlib.Path(page).resolve(), binary, node, model, sample)
     assert total > 5, total
     print(f"manual: {total} examples of {len(pages)} pages passed")
 

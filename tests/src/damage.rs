@@ -343,7 +343,7 @@ fn the_scrubber_finds_what_no_request_compares() {
     );
     assert!(damages[0]["file"].as_str().unwrap().starts_with("seg-"), "{stats}");
     assert!(damages[0]["foundAt"].is_string(), "{stats}");
-    let line = server.log().lines().find(|line| line.contains("damage was found")).unwrap_or_default().to_owned();
+    let line = server.log().lines().find(|line| line.contains("found damage")).unwrap_or_default().to_owned();
     assert!(line.contains("ERROR"), "{line}");
     assert!(line.contains("films"), "{line}");
     assert!(line.contains("column"), "{line}");

@@ -239,7 +239,7 @@ fn slow_searches_and_failed_documents_are_logged() {
     {
         server.fails(&server.post("/indexes/films/documents", documents), code);
     }
-    server.wait_for_log_lines("tasks failed; the first one says why", 2);
+    server.wait_for_log_lines("tasks failed; `reason` is that of the first one", 2);
     let log = server.log();
     let line = log.lines().find(|line| line.contains("tasks failed")).expect("a line");
     for part in ["WARN", "invalid_document_id", "a b", "failed=1"] {

@@ -54,7 +54,7 @@ fn without_a_key_pages_of_strangers_are_refused() {
     assert_eq!(answer.status(), 403);
     assert!(answer.headers().get("access-control-allow-methods").is_none());
     assert_eq!(server.get("/indexes").ok()["total"], 0, "nothing was done");
-    assert_eq!(server.log().matches("Others like it are refused").count(), 1);
+    assert_eq!(server.log().matches("Later requests like it are refused").count(), 1);
 }
 
 #[test]

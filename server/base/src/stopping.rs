@@ -27,7 +27,7 @@ impl Stopping {
     /// Begins to stop. The process ends with `status` when `limit` is over, unless it has ended by itself before; the log
     /// then holds the stage and what `running` names.
     pub fn begin(limit: Duration, status: u8, running: impl FnOnce() -> String + Send + 'static) -> Arc<Self> {
-        let stage = Mutex::new("requests under way");
+        let stage = Mutex::new("running requests");
         let stopping = Arc::new(Stopping { since: Instant::now(), limit, stage });
         let watched = Arc::clone(&stopping);
         let watch = move || {

@@ -42,8 +42,8 @@ pub struct BuildArgs {
     files: Vec<PathBuf>,
     /// The folder of the new index, or a store as in `--publish`.
     ///
-    /// The folder must not exist. In that of `--attach-dir`, a server can attach it. Under the prefix of a store nothing may be
-    /// published yet; the index is made in the current folder first.
+    /// The folder must not exist. A server attaches indexes from its `--attach-dir`. Nothing may be published under the prefix of a
+    /// store; the index is built in the current folder first.
     #[arg(short, long, value_name = "FOLDER")]
     output: BuiltPlace,
     /// Name of the index for servers that follow the store. By default the last part of its address.

@@ -32,9 +32,9 @@ pub struct DemoArgs {
     /// Port to listen on; 0 for any that is free.
     #[arg(long, value_name = "PORT", default_value_t = PORT)]
     port: u16,
-    /// Folder of the database; without it, one in the folder for temporary files.
+    /// Folder of the database; by default one in the folder for temporary files.
     ///
-    /// A later start finds in it what an earlier one has loaded.
+    /// A later start finds the films of an earlier one there.
     #[arg(long, value_name = "FOLDER")]
     db_path: Option<PathBuf>,
     /// Do not open the page in a browser.
@@ -183,12 +183,13 @@ fn greeting(films: &str, url: &str, folder: &Path) -> String {
         format!("{} search {of_server}--index films {words}", program.display())
     };
     let models = match cfg!(feature = "local-models") {
-        true => "Models inside the server: in this build (docs/how-to/local-models.md)",
-        false => "Not in this build: models inside the server, for search by meaning without a provider",
+        true => "static models and networks are in this build",
+        false => "static models are in this build, networks are not",
     };
     format!(
         "\nLamina demo: {films}\n\n  Open         {url}/\n\nThree searches to try, there or in another terminal:\n\n  \
-         Two typos    {}\n  Filter       {}\n  Cast + plot  {}\n\n{models}\nData: {}\nStop: Ctrl-C\n",
+         Two typos    {}\n  Filter       {}\n  Cast + plot  {}\n\n\
+         Semantic search: {models}. How: {url}/docs/start/semantic-search\nData: {}\nStop: Ctrl-C\n",
         search("wizrad of oz"),
         search("space --filter 'year > 1980' --facets genres"),
         search("harrison ford replicants"),

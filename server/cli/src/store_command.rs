@@ -25,8 +25,8 @@ enum Action {
     Ls(Place),
     /// Read every object of the newest state, and compare it with its length and its checksum.
     Verify(Place),
-    /// Print the objects that the newest state does not refer to and the files of uploads that were interrupted more than a day ago, or
-    /// remove them.
+    /// Print, or remove with --apply, objects that the newest state does not use, and files of uploads that were interrupted more than
+    /// a day ago.
     Gc {
         #[command(flatten)]
         place: Place,

@@ -225,7 +225,7 @@ impl Run {
         let root = blocking(newest)?;
         let (generation, writer) = match &root {
             Some(root) if self.is_writer_of(root) => {
-                tracing::info!("the store is there again, and this server is its writer");
+                tracing::info!("the store is back, and this server is its writer");
                 self.following.replication.begin_again();
                 return Ok(false);
             }

@@ -109,7 +109,7 @@ impl Signing {
             Err(_) if !has_any => {}
             Err(error) => {
                 if !std::mem::replace(&mut self.is_refused, true) {
-                    tracing::info!(%error, "this replica is not in the list of replicas: the store does not take its entry");
+                    tracing::info!(%error, "this replica is not in the list of replicas: cannot write its entry to the store");
                 }
                 self.due = Some(now + INTERVAL_REFUSED);
             }

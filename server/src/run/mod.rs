@@ -270,7 +270,7 @@ fn start_scheduler(options: &Options, opened: &Opened) -> Result<Scheduler, Serv
 /// Logs warnings about the options of the start.
 fn warn(state: &AppState, of_master_key: Option<&str>) {
     if let Some(warning) = of_master_key {
-        tracing::warn!("{warning} A good one: --master-key {}", suggested_master_key());
+        tracing::warn!("{warning} For example: --master-key {}", suggested_master_key());
     }
     if state.options.indexing.memory_is_short() {
         tracing::warn!("--max-indexing-memory is below the minimum of 128 MiB: indexing may use more than that.");
@@ -366,7 +366,7 @@ impl Background {
     fn stop(self, state: &AppState, stopping: &Stopping, runtime: &Runtime) {
         tracing::info!("waiting for the running batch");
         state.scrubber.stop();
-        stopping.enter("the batch under way");
+        stopping.enter("the running batch");
         self.scheduler.stop(stopping.batch_grace());
         if let Some(scrubbing) = self.scrubbing {
             stopping.enter("the scrubber");

@@ -30,7 +30,7 @@ pub(crate) async fn run(state: Arc<AppState>, url: String, mut stopped: watch::R
         let time = if is_over { LAST_SEND_TIME } else { SEND_TIME };
         match send(&state, &url, time).await {
             Err(error) if !is_failing => {
-                tracing::warn!(%error, "spans cannot be sent to --trace-url; those of this time are lost");
+                tracing::warn!(%error, "cannot send spans to --trace-url: they are lost until it answers again");
                 is_failing = true;
             }
             Ok(true) if is_failing => {

@@ -189,7 +189,7 @@ impl Scrubber {
             if state.findings.iter().any(|known| known.uid == uid && known.damaged == damaged) {
                 continue;
             }
-            tracing::error!(index = uid, file, section, %error, "damage was found; see `lamina verify`");
+            tracing::error!(index = uid, file, section, %error, "found damage: stop the server and run `lamina verify`");
             if state.findings.len() < FINDINGS_MAX {
                 state.findings.push(Finding { uid: uid.to_owned(), damaged, found: Timestamp::now() });
             }

@@ -73,7 +73,7 @@ impl Drop for FileGuard {
                 Ok(()) => {}
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 // The next start removes what no manifest names.
-                Err(error) => tracing::warn!(file = self.meta.name, %error, "could not remove a file without use"),
+                Err(error) => tracing::warn!(file = self.meta.name, %error, "could not remove an unused file"),
             }
         }
     }

@@ -384,7 +384,7 @@ impl Index {
         let mut damaged = new.damaged.to_vec();
         new.segments.retain(|view| {
             let Some(damage) = damage_of(&view.reader).as_ref().and_then(Damage::of) else { return true };
-            tracing::error!(segment = view.id().0, reason = damage.reason, "a segment is damaged: it is kept aside");
+            tracing::error!(segment = view.id().0, reason = damage.reason, "searches omit a damaged segment");
             damaged.push(view.set_aside(damage));
             false
         });

@@ -196,7 +196,7 @@ impl Kept {
         }
         let is_kept = !keep.is_zero() && old.contents != new.contents && {
             let renamed = directory.rename(&manifest_name(old.generation), &kept_name(old.generation));
-            renamed.inspect_err(|error| tracing::warn!(%error, "a state cannot be kept")).is_ok()
+            renamed.inspect_err(|error| tracing::warn!(%error, "cannot keep an earlier state")).is_ok()
         };
         if is_kept {
             self.entries.lock().push(Arc::new(KeptGeneration::of_snapshot(old)));

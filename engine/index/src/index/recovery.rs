@@ -170,7 +170,7 @@ fn keep_aside(
     error: IndexError,
 ) -> Result<DamagedSegment, IndexError> {
     let Some(damage) = Damage::of(&error) else { return Err(error) };
-    tracing::error!(segment = entry.meta.id, reason = damage.reason, "a segment is damaged: it is set aside");
+    tracing::error!(segment = entry.meta.id, reason = damage.reason, "searches omit a damaged segment");
     let tombstones = match &entry.deleted {
         Some(DeletedMeta::File(file)) => Some(file),
         _ => None,

@@ -9,13 +9,13 @@ use clap::Args;
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Google Cloud Storage and Azure Blob Storage")]
 pub struct CloudOptions {
-    /// Address of Google Cloud Storage for `gs://`, where it is another one than usual. With one that begins with `http://` and no
-    /// credentials, requests carry none: for emulators.
+    /// Address for `gs://`, if it is not that of Google, as of an emulator. If it begins with `http://` and no credentials are
+    /// set, requests carry none.
     #[arg(long, value_name = "URL")]
     pub gcs_url: Option<String>,
 
-    /// File with the key of a service account, as JSON. Without it, the file that `GOOGLE_APPLICATION_CREDENTIALS` names; without
-    /// that, the account of the machine, whose metadata service `--experimental-allowed-ip-networks` has to allow.
+    /// File with the key of a service account, as JSON. Without it, the file that `GOOGLE_APPLICATION_CREDENTIALS`
+    /// names, or else the account of the machine. Its metadata service needs `--experimental-allowed-ip-networks`.
     #[arg(long, value_name = "FILE")]
     pub gcs_credentials_file: Option<PathBuf>,
 
@@ -23,15 +23,15 @@ pub struct CloudOptions {
     #[arg(long, value_name = "URL")]
     pub azure_url: Option<String>,
 
-    /// Storage account. Without it, what `AZURE_STORAGE_ACCOUNT_NAME` or `AZURE_STORAGE_ACCOUNT` says.
+    /// Storage account. Without it, the value of `AZURE_STORAGE_ACCOUNT_NAME` or `AZURE_STORAGE_ACCOUNT`.
     #[arg(long, value_name = "NAME")]
     pub azure_account: Option<String>,
 
-    /// Key of the storage account. Without it, what `AZURE_STORAGE_ACCOUNT_KEY` or `AZURE_STORAGE_KEY` says.
+    /// Key of the storage account. Without it, the value of `AZURE_STORAGE_ACCOUNT_KEY` or `AZURE_STORAGE_KEY`.
     #[arg(long, value_name = "KEY", hide_env_values = true, conflicts_with = "azure_sas_token")]
     pub azure_access_key: Option<String>,
 
-    /// Shared access signature, instead of a key. Without it, what `AZURE_STORAGE_SAS_TOKEN` says.
+    /// Shared access signature, instead of a key. Without it, the value of `AZURE_STORAGE_SAS_TOKEN`.
     #[arg(long, value_name = "TOKEN", hide_env_values = true)]
     pub azure_sas_token: Option<String>,
 }

@@ -31,7 +31,7 @@ pub struct Indexing {
     #[arg(long, value_name = "SIZE")]
     max_indexing_memory: Option<ByteSize>,
 
-    /// Maximum number of threads for indexing, or `unlimited` for all cores (the default), as 0 is. Searches have priority.
+    /// Maximum number of threads for indexing. `unlimited` or 0 means all cores (the default). Searches have priority.
     #[arg(long, default_value = "", hide_default_value = true, value_name = "COUNT")]
     max_indexing_threads: IndexingThreads,
 

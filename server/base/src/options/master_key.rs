@@ -14,8 +14,8 @@ const BYTES_MIN: usize = 16;
 pub enum MasterKeyError {
     /// None in production.
     #[error(
-        "You must provide a master key to secure your instance in a production environment. It can be specified via \
-         the `SVC_MASTER_KEY` environment variable or the `--master-key` launch option."
+        "You must provide a master key to secure your instance in a production environment. Set one with \
+         `--master-key` or `SVC_MASTER_KEY`."
     )]
     Missing,
     /// Too short in production.
@@ -40,8 +40,8 @@ pub fn check_master_key(environment: Environment, key: Option<&str>) -> Result<O
         (Environment::Production, Some("")) => Err(MasterKeyError::Missing),
         (Environment::Production, Some(_)) => Err(MasterKeyError::TooShort { bytes }),
         (Environment::Development, None) => Ok(Some(
-            "No master key was found: anyone who reaches this server can read and change everything. It can be \
-             specified via the `SVC_MASTER_KEY` environment variable or the `--master-key` launch option.",
+            "No master key was found: anyone who reaches this server can read and change everything. Set \
+             one with `--master-key` or `SVC_MASTER_KEY`.",
         )),
         (Environment::Development, Some(_)) => Ok(Some(
             "The master key has less than 16 bytes: it could be guessed, and a production environment refuses it.",

@@ -126,8 +126,8 @@ pub struct Replication {
     #[arg(long)]
     pub standby: bool,
 
-    /// As the writer: how long it may miss heartbeats before a standby takes over, in seconds (or `30s`). 10 seconds
-    /// with `--standby`. Without `--standby`, there is no automatic takeover unless this option is set.
+    /// As the writer: how long its heartbeats may be missing before a standby takes over, in seconds (or `30s`). 10 seconds
+    /// with `--standby`. Without `--standby`, only this option makes an automatic takeover possible.
     #[arg(long, value_name = "SECONDS", value_parser = super::interval::time)]
     pub takeover_after: Option<Duration>,
 

@@ -79,7 +79,7 @@ pub enum Command {
     Store(Box<store_command::StoreArgs>),
     /// Print the completion script for a shell.
     Completions {
-        /// The one that reads them.
+        /// Shell that reads the script.
         shell: clap_complete::Shell,
     },
     /// Print the manual page.

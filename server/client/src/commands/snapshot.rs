@@ -27,7 +27,7 @@ pub(super) async fn run(args: &SnapshotArgs) -> Result<String, CommandError> {
     match task["status"].as_str() {
         Some("succeeded") if args.json => Ok(format!("{:#}\n", json!({"taskUid": uid, "status": "succeeded"}))),
         Some("succeeded") => Ok(format!(
-            "made a snapshot (task {uid}), in the folder of --snapshot-dir of the server or the store of --snapshot-store\n\
+            "made a snapshot (task {uid}), in the --snapshot-dir or the --snapshot-store of the server\n\
              restore it with `lamina restore SNAPSHOT --db-path NEW_FOLDER`\n"
         )),
         _ => Err(task_failure("makes the snapshot", &task)),

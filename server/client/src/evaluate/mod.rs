@@ -42,9 +42,9 @@ const VARIANTS_MAX: usize = 1000;
 /// Measure relevance with judged queries.
 #[derive(Debug, Clone, ClapArgs)]
 pub struct Args {
-    /// Judged queries, a JSON object a line: `{"q": "red fox", "relevant": {"17": 3, "4": 1}}`.
+    /// Judged queries, one JSON object per line: `{"q": "red fox", "relevant": {"17": 3, "4": 1}}`.
     ///
-    /// Or `"relevant": ["17", "4"]`; with `"search": {…}` for parameters of this query only, and `"id"` for its name in runs.
+    /// `"relevant": ["17", "4"]` works, too. `"search": {…}` sets parameters of this query only, `"id"` its name in runs.
     #[arg(value_name = "FILE", required_unless_present = "topics", conflicts_with = "topics")]
     file: Option<PathBuf>,
     /// Instead of FILE: TREC topics, or lines with a number, a tab and a query.
@@ -60,13 +60,13 @@ pub struct Args {
     server: ServerArgs,
     /// A way of searching: a name and search parameters as JSON, e.g. `any={"matchingStrategy":"any"}`.
     ///
-    /// With `indexUid` another index, with `settings` an object of settings. Those are tried on a clone of the index, which itself
-    /// does not change. Several ways are compared with the first one; without any, words alone.
+    /// `indexUid` searches another index. `settings` tries an object of settings on a clone; the index itself does not change. Each
+    /// further way is compared with the first one. Without this option, plain searches are measured.
     #[arg(long = "with", value_name = "NAME=JSON", value_parser = parse_variant)]
     variants: Vec<Variant>,
     /// Try several values of a parameter in each way of searching: `hybrid.semanticRatio=0.3,0.5`.
     ///
-    /// Or of `settings.NAME`. Several sweeps make a grid.
+    /// `settings.NAME` sweeps a setting. Several sweeps try every combination.
     #[arg(long = "sweep", value_name = "PATH=VALUE,VALUE", value_parser = parse_sweep)]
     sweeps: Vec<Sweep>,
     /// Number of hits to judge.
@@ -81,7 +81,7 @@ pub struct Args {
     /// Confidence level of intervals.
     #[arg(long, value_name = "0..1", default_value = "0.95", value_parser = share)]
     confidence: f64,
-    /// Number of queries that a comparison lists, those that changed most.
+    /// Number of queries that a comparison lists, those with the largest changes.
     #[arg(long, value_name = "COUNT", default_value = "5")]
     changes: usize,
     /// Print results and errors as JSON, for programs.

@@ -33,7 +33,7 @@ use crate::client::{ClientError, ServerArgs, advice};
 pub struct Args {
     /// Files to load, in order; `-` is standard input.
     ///
-    /// Compressed ones (gzip, zstd) are recognised by their content.
+    /// Compressed files (gzip, zstd) are recognized by their content.
     #[arg(default_value = "-", value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The index for the documents; it is created if absent.
@@ -51,7 +51,7 @@ pub struct Args {
     format: Option<Format>,
     /// The delimiter of a CSV file, or `tab`.
     ///
-    /// By default a tab in `.tsv` files, otherwise a comma. If the first line has no comma, `;`, a tab or `|`.
+    /// By default a tab in `.tsv` files, otherwise a comma, or what the first line has instead: `;`, a tab or `|`.
     #[arg(long, value_name = "CHAR", value_parser = delimiter)]
     csv_delimiter: Option<u8>,
     /// Merge the fields into existing documents instead of replacing them.
@@ -64,8 +64,8 @@ pub struct Args {
     batch_bytes: usize,
     /// Number of parallel requests; 1 keeps the order of the input.
     ///
-    /// With more than one, two versions of a document in different requests may be applied in either order. Documents whose
-    /// task failed because of another one are sent again at the end in any case.
+    /// With more than one, the server may apply two versions of a document in either order if they are in different requests.
+    /// Documents whose task failed because of another document are sent again at the end.
     #[arg(long, value_name = "COUNT", default_value = "3", value_parser = in_flight)]
     in_flight: u16,
     /// Wait for a server that is not listening yet.
@@ -75,7 +75,7 @@ pub struct Args {
     wait: bool,
     /// Seconds to keep retrying while the server is busy.
     ///
-    /// Also while it is unreachable after a first response. By default 300, and 10 for the first response with --wait.
+    /// Also while it is unreachable after its first response. By default 300; with --wait, 10 for the first response.
     #[arg(long, value_name = "SECONDS", value_parser = patience)]
     patience: Option<u64>,
     /// Exit when everything is accepted, without waiting for the tasks.
@@ -86,7 +86,7 @@ pub struct Args {
     quiet: bool,
     /// Print results and errors as JSON, for programs.
     ///
-    /// One object says at the end what became of the import, failures included; there is no progress.
+    /// One object at the end has the result, with the failures. There is no progress.
     #[arg(long)]
     json: bool,
 }
@@ -115,11 +115,11 @@ fn delimiter(text: &str) -> Result<u8, String> {
 /// Format of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// One JSON object after the other, each on a line of its own, or on several.
+    /// JSON objects one after the other, usually one per line.
     Ndjson,
     /// One array of objects, or one object.
     Json,
-    /// A header line, then rows; typed headers (`price:number`) are understood by the server.
+    /// A header line, then rows; a header can have a type (`price:number`).
     Csv,
     /// The same with tabs between the cells.
     Tsv,

@@ -129,7 +129,7 @@ pub(super) fn instance_uid(folder: &Path) -> Result<Uuid, InstanceError> {
                 return Ok(uid);
             }
             let aside = put_aside(folder, &path)?;
-            tracing::warn!("{path:?} was no uid: the database gets a new one, the file is kept in {aside:?}");
+            tracing::warn!("{path:?} did not hold a uid: the database gets a new one; the file is kept in {aside:?}");
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(source) => return Err(InstanceError::Io { path, source }),

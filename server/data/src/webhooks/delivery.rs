@@ -111,14 +111,14 @@ impl Deliveries {
             let reason = match self.attempt(&webhook, batch).await {
                 Ok(()) => return tracing::debug!(webhook = %uuid, batch, attempt, "webhook notified"),
                 Err(Failure::Final(reason)) => {
-                    return tracing::error!(webhook = %uuid, batch, reason, "a webhook refused");
+                    return tracing::error!(webhook = %uuid, batch, reason, "a webhook refused a notification");
                 }
                 Err(Failure::Passing(reason)) => reason,
             };
             let Some(pause) = pauses.next() else {
                 return tracing::error!(webhook = %uuid, batch, reason, "a webhook notification is dropped: every attempt failed");
             };
-            tracing::warn!(webhook = %uuid, batch, attempt, reason, "a webhook failed");
+            tracing::warn!(webhook = %uuid, batch, attempt, reason, "a webhook did not accept a notification: it is sent again");
             tokio::time::sleep(pause).await;
         }
     }

@@ -116,7 +116,7 @@ fn report(asking: Asking<'_>, attempt: u32, attempts_max: u32, failure: &EmbedFa
     let is_news = asking.watch.seen().trouble.is_none();
     asking.watch.waits(Trouble { attempt, attempts_max, reason: failure.to_string() });
     if is_news {
-        tracing::warn!(%failure, attempt, attempts_max, ?wait, "an embedding server failed: its texts are sent again");
+        tracing::warn!(%failure, attempt, attempts_max, ?wait, "a request to an embedding server failed: it is sent again");
     } else {
         tracing::debug!(%failure, attempt, attempts_max, ?wait, "an embedding server failed again");
     }

@@ -133,7 +133,7 @@ impl<S> Front<S> {
              `--master-key`, or name the page with `--allowed-origins`, as in `--allowed-origins https://example.org`."
         );
         if !self.has_warned.swap(true, Ordering::Relaxed) {
-            tracing::warn!("refused a request. {message} Others like it are refused without another line.");
+            tracing::warn!("refused a request: {message} Later requests like it are refused without a log line.");
         }
         error_answer(&self.state, &ApiError::new(Code::ForeignOrigin, message))
     }

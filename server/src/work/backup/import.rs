@@ -257,7 +257,7 @@ fn own_numbers(indexes: &Path) -> Result<(), ImportError> {
         }
         match leave_numbers_to_original(&folder) {
             Err(IndexError::Io(source)) => return Err(ImportError::Io { path: folder, source }),
-            Err(error) => tracing::warn!(path = %folder.display(), %error, "this index comes damaged"),
+            Err(error) => tracing::warn!(path = %folder.display(), %error, "an index of the snapshot is damaged"),
             Ok(()) => {}
         }
     }

@@ -121,7 +121,7 @@ const SETTINGS: &[SettingKind; SettingId::ALL.len()] = &[
             Map(&List(&Text, &[]), bounds::SYNONYMS),
             &[("synonyms.total", total)],
             [
-                "for a word or phrase, the words and phrases that match, too",
+                "for a word or phrase, other words and phrases that it also finds",
                 "object of arrays of strings",
                 r#"{"film": ["movie", "motion picture"]}"#,
             ],
@@ -356,7 +356,7 @@ const SETTINGS: &[SettingKind; SettingId::ALL.len()] = &[
         &[],
         [
             "whether earlier queries are suggested as completions (`fromQueries`, false), and how often they \
-             must have been sent (`minCount`, 3), see [relevance](../how-to/autocomplete.md)",
+             must have been sent (`minCount`, 3), see [search as you type](../how-to/autocomplete.md)",
             "object: `fromQueries`, `minCount` (1 to 1,000,000)",
             r#"{"fromQueries": true, "minCount": 10}"#,
         ],

@@ -48,7 +48,7 @@ pub(super) const RERANKERS: SettingKind = SettingKind {
         &[],
         [
             "by name, the models that reorder the first hits of a search, see \
-             [relevance](../how-to/rerank.md)",
+             [rerank](../how-to/rerank.md)",
             "object of objects",
             r#"{"cross": {"url": "http://127.0.0.1:8080/rerank"}}"#,
         ],

@@ -86,7 +86,7 @@ pub(super) fn apply_settings(
     apply(&patch, &is_patient)?;
     tracing::warn!(
         reason,
-        "embedders of an index cannot be used now: a task sets them, and its documents are imported before"
+        "cannot use the embedders of an index now: its documents are imported first, and a task sets the embedders later"
     );
     Ok(Some(SettingsPatch { embedders, ..SettingsPatch::default() }))
 }

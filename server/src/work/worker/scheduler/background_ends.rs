@@ -96,7 +96,7 @@ impl Worker {
             if written.deaths >= DEATHS_MAX && batch.embeds.is_some() {
                 tracing::error!(
                     batch = batch.uid,
-                    "failed: the server ended more than once while it requested vectors"
+                    "tasks have failed: the server ended more than once while it requested their vectors"
                 );
                 let files = self.queue.store().finish(&after_writing(batch.clone()))?;
                 self.remove(&[], files.iter());
@@ -117,7 +117,7 @@ impl Worker {
             Some(uid) => {
                 tracing::info!(batch = batch.uid, index = uid, "continuing to embed the documents of a batch");
             }
-            None => tracing::info!(batch = batch.uid, index = live.index_uid, "a batch ends once it is published"),
+            None => tracing::info!(batch = batch.uid, index = live.index_uid, "a batch waits for its publication"),
         }
         self.put_aside(Waiting { written, live });
         Ok(())
@@ -211,7 +211,7 @@ impl Worker {
             _ if is_gone => TaskResult::Succeeded(None),
             Came::Prepared(Ok(unreached)) => {
                 for (embedder, failure) in &unreached {
-                    tracing::warn!(index = task.index_uid, embedder, %failure, "an embedder that was set cannot be reached");
+                    tracing::warn!(index = task.index_uid, embedder, %failure, "cannot reach an embedder that was just set");
                 }
                 if let Err(error) = self.queue.store().set_enqueued(live.uid) {
                     tracing::error!(%error, batch = live.uid, "cannot put a task back into the queue");
@@ -239,7 +239,7 @@ impl Worker {
     }
 
     fn refused(&self, live: &LiveBatch, error: &ApiError) -> TaskResult {
-        tracing::warn!(index = live.index_uid, batch = live.uid, error = error.message, "embedders cannot be set");
+        tracing::warn!(index = live.index_uid, batch = live.uid, error = error.message, "cannot set embedders");
         TaskResult::Failed(error.into())
     }
 

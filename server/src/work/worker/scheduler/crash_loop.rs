@@ -138,7 +138,7 @@ impl Worker {
             [uid] if is_enough && self.queue.store().queued(uid)?.is_some() => undone(self.next_batch, uid),
             _ => return Ok(()),
         };
-        tracing::error!(tasks = ?attempt.tasks, "failed: the server ended more than once while it processed them");
+        tracing::error!(tasks = ?attempt.tasks, "tasks have failed: the server ended more than once while it processed them");
         let files = self.queue.store().finish(&batch)?;
         self.remove(&[], files.iter());
         self.next_batch = self.next_batch.max(batch.uid + 1);

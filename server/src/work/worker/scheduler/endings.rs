@@ -30,7 +30,7 @@ fn say_failures(batch: &FinishedBatch) {
         let (batch, failed) = (batch.uid, 1 + failures.count());
         let end = (0..=REASON_BYTES_MAX.min(reason.len())).rev().find(|&end| reason.is_char_boundary(end));
         reason.truncate(end.unwrap_or(0));
-        tracing::warn!(batch, failed, task, code, reason, "tasks failed; the first one says why");
+        tracing::warn!(batch, failed, task, code, reason, "tasks failed; `reason` is that of the first one");
     }
 }
 

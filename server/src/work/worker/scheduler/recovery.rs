@@ -20,7 +20,7 @@ impl Worker {
             tracing::info!(task = uid, "retrying the upgrade of the database");
         }
         for uid in store.fail_unreadable()? {
-            tracing::error!(task = uid, "the work of the task cannot be read: it has failed");
+            tracing::error!(task = uid, "cannot read what a task was to do: it has failed");
         }
         self.recover_written()?;
         for uid in store.indexes_with_enqueued()? {

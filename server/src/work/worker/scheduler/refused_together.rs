@@ -36,7 +36,7 @@ impl Worker {
     pub(super) fn is_refused_together(&mut self, tasks: &[Queued]) -> bool {
         let Some(refused) = RefusedTogether::after(tasks) else { return false };
         let count = tasks.len();
-        tracing::info!(tasks = count, "a batch is refused because of one document: its tasks go into smaller ones");
+        tracing::info!(tasks = count, "one document made a batch fail: its tasks are carried out in smaller batches");
         let until =
             self.refused_together.take().filter(|before| before.concerns(tasks)).map_or(0, |before| before.until);
         self.refused_together = Some(RefusedTogether { until: refused.until.max(until), ..refused });

@@ -167,7 +167,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         reference: Some(Reference {
             example: "true",
             purpose: "hits have the score of each ranking rule",
-            cost: "a look at each hit",
+            cost: "each hit is read once more",
         }),
         ..SearchParameter::new(
             "showRankingScoreDetails",

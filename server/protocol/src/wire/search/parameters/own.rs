@@ -41,7 +41,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         reference: Some(Reference {
             example: r#"{"documentId": "17"}"#,
             purpose: "explains why hits match, or why a document is not a hit ([ask why](explanations.md))",
-            cost: "a look at each hit",
+            cost: "each hit is read once more",
         }),
         ..SearchParameter::new(
             "explain",
@@ -175,7 +175,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         cached: Cached::Never,
         reference: Some(Reference {
             example: r#"{"reranker": "cross"}"#,
-            purpose: "a model reorders the first hits ([relevance](../how-to/rerank.md))",
+            purpose: "a model reorders the first hits ([rerank](../how-to/rerank.md))",
             cost: "one call of the model, and a second search",
         }),
         ..SearchParameter::new(
