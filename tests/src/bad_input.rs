@@ -61,9 +61,26 @@ fn invalid_utf8_is_refused() {
         body.extend(b"\"}]");
         server.post_raw(DOCUMENTS, "application/json", body.clone()).refused(400, "malformed_payload");
         server.post_raw(DOCUMENTS, "application/x-ndjson", body).refused(400, "malformed_payload");
-        // Half of a surrogate pair is correct JSON, though not a character: the document is kept as it was sent.
-        server.done(&server.post_raw(DOCUMENTS, "application/json", "{\"id\":2,\"title\":\"half \\ud800 pair\"}"));
-        assert_eq!(server.ids("films", json!({"q": "half pair", "attributesToRetrieve": ["id"]})), [2]);
+        // Half of a surrogate pair is correct JSON, though not a character: U+FFFD takes its place.
+        let halves = r#"{"id":2,"title":"half \ud800 pair","\udc00":1}"#;
+        for (kind, body) in [("application/json", format!("[{halves}]")), ("application/x-ndjson", halves.to_owned())] {
+            server.done(&server.post_raw(DOCUMENTS, kind, body));
+            let asked = json!({"q": "half pair", "attributesToHighlight": ["*"], "showMatchesPosition": true});
+            let hit = server.search("films", asked)["hits"][0].clone();
+            let shown = (&hit["title"], &hit["_formatted"]["title"], &hit["\u{fffd}"]);
+            assert_eq!(
+                shown,
+                (&json!("half \u{fffd} pair"), &json!("<em>half</em> \u{fffd} <em>pair</em>"), &json!(1))
+            );
+            assert_eq!(server.ids("films", json!({"q": "half pair", "attributesToRetrieve": ["id"]})), [2]);
+        }
+        // Nor can any reader take a number that large.
+        for number in ["1e400", "-1.5E309", &"9".repeat(400)] {
+            let body = format!("{{\"id\":3,\"n\":[{number}]}}");
+            server.post_raw(DOCUMENTS, "application/json", body.clone()).refused(400, "malformed_payload");
+            server.post_raw(DOCUMENTS, "application/x-ndjson", body).refused(400, "malformed_payload");
+        }
+        server.post_raw(DOCUMENTS, "text/csv", "id,n:number\n3,1e400\n").refused(400, "malformed_payload");
         let search = server.post_raw("/indexes/films/search", "application/json", b"{\"q\":\"\xff\"}".to_vec());
         search.refused(400, "malformed_payload");
     });

@@ -138,3 +138,19 @@ fn removed_documents_take_no_space() {
     assert_eq!(tasks["results"][0]["details"]["deletedDocuments"], 1800, "{tasks}");
     assert_eq!(server.document_count("films"), 200);
 }
+
+#[test]
+fn earlier_states_hide_what_has_expired_since() {
+    let server = Server::with_options(&["--experimental-replication-parameters", "--keep", "1h"]);
+    server.set("films", json!({"filterableAttributes": ["kind", "id"], "expiryAttribute": "until"}));
+    server.add("films", documents());
+    let generation = server.get("/indexes/films/generations").ok()["results"][0]["generation"].clone();
+    let at = || server.ids("films", json!({"at": generation}));
+    assert_eq!(at(), LEFT, "the present state");
+    server.add("films", json!([{"id": 6, "title": "another"}]));
+    assert_eq!(at(), LEFT, "an earlier one");
+    let listed = server.get(&format!("/indexes/films/documents?at={generation}")).ok();
+    assert_eq!(listed["total"], 3);
+    server.get(&format!("/indexes/films/documents/1?at={generation}")).refused(404, "document_not_found");
+    server.get(&format!("/indexes/films/documents/3?at={generation}")).ok();
+}

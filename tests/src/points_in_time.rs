@@ -203,3 +203,20 @@ fn answers_that_the_client_has_are_not_sent_again() {
     assert_eq!(ask(path, Some(&tag)).0, 200, "another index of the same name");
     assert_eq!(ask("/indexes/films/search?pointInTime=", None).1, None);
 }
+
+#[test]
+fn an_index_that_is_renamed_keeps_its_points_in_time() {
+    let server = Server::start();
+    server.add("films", json!([film(1), film(2)]));
+    server.done(&server.patch("/aliases", json!({"now": "films"})));
+    let held = server.search("films", json!({"pointInTime": {}}));
+    let point = json!({"pointInTime": {"id": held["pointInTime"]["id"]}});
+    server.done(&server.patch("/indexes/films", json!({"uid": "movies"})));
+    server.add("movies", json!([film(3)]));
+    for name in ["movies", "now"] {
+        assert_eq!(server.ids(name, point.clone()), [1, 2].map(Value::from), "{name}");
+    }
+    // Another index of the old name has nothing to do with it.
+    server.add("books", json!([film(4)]));
+    server.post("/indexes/books/search", point).refused(404, "point_in_time_not_found");
+}

@@ -123,6 +123,38 @@ fn a_change_of_the_model_makes_new_vectors() {
     assert_eq!(vector(&server, 2), json!([0.0, 1.0]), "a failed change has no effect");
 }
 
+/// A query becomes a vector by the model that made those of the documents that it searches.
+#[test]
+fn earlier_states_are_searched_with_their_own_model() {
+    let server = Server::with_options(&["--keep", "1h"]);
+    write_model(&server.data_folder().join("models/pets/tiny"), DIMENSIONS);
+    write_model(&server.data_folder().join("models/pets/small"), 2);
+    server.set("pets", json!({"embedders": {"m": embedder("pets/tiny")}}));
+    server.add("pets", json!([{"id": 1, "text": "cat"}, {"id": 2, "text": "car"}]));
+    let generation = server.get("/indexes/pets/generations").ok()["results"][0]["generation"].clone();
+    let with = |point: Value| {
+        let mut query = near("car");
+        query.as_object_mut().unwrap().extend(point.as_object().unwrap().clone());
+        query
+    };
+    let held = server.search("pets", with(json!({"pointInTime": {}})));
+    let point = json!({"pointInTime": {"id": held["pointInTime"]["id"]}});
+    let earlier = [json!({"at": generation}), point];
+    // Another model, of which the word is unknown; then none.
+    server.set("pets", json!({"embedders": {"m": {"model": "pets/small"}}}));
+    assert_eq!(server.ids("pets", near("car")), [Value::Null; 0]);
+    for change in [json!({"embedders": {"m": {"model": "pets/small"}}}), json!({"embedders": {"m": null}})] {
+        server.set("pets", change);
+        for state in &earlier {
+            assert_eq!(server.ids("pets", with(state.clone())), [2, 1].map(Value::from), "{state}");
+            let mut query = with(state.clone());
+            query["indexUid"] = "pets".into();
+            let both = server.post("/multi-search", json!({"queries": [query]})).ok();
+            assert_eq!(both["results"][0]["hits"][0]["id"], 2, "{state}: {both}");
+        }
+    }
+}
+
 #[test]
 fn models_that_are_none_are_refused() {
     let server = server();

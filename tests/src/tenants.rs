@@ -178,3 +178,43 @@ fn tokens_end_with_their_time_and_with_their_key() {
     let key = make(&server, &["documents.*"], &["*"]);
     search(&token(&key, json!(["*"]))).refused(403, "invalid_api_key");
 }
+
+/// The state of an alias is that of the index that it stood for, and so are the rights to it.
+#[test]
+fn an_alias_that_moves_opens_no_state_of_the_index_before() {
+    let (server, _) = cinema();
+    let key = make(&server, &["search"], &["*"]);
+    finish(&server, &ask(&server, MASTER, "PATCH", "/aliases", &json!({"now": "films"})));
+    let tenant = token(&key, json!({"now": {}, "films": {"filter": "company = a"}, "films_fr": {}}));
+    let search = |bearer: &str, point: Value| {
+        ask(&server, bearer, "POST", "/indexes/now/search", &json!({"pointInTime": point, "facets": ["company"]}))
+    };
+    let begun = search(&tenant, json!({}));
+    assert_eq!(ids(&begun.body), [1, 2]);
+    let point = json!({"id": begun.body["pointInTime"]["id"]});
+    finish(&server, &ask(&server, MASTER, "PUT", "/aliases/now", &json!({"indexUid": "films_fr"})));
+    assert_eq!(ids(&search(&tenant, json!({})).body), [1, 2, 3], "the other index has no rule");
+    let again = search(&tenant, point.clone());
+    assert_eq!((ids(&again.body), &again.body["facetDistribution"]["company"]), (vec![1, 2], &json!({"a": 2})));
+    let query = json!({"indexUid": "now", "pointInTime": point});
+    for asked in [
+        json!({"queries": [query]}),
+        json!({"queries": [{"indexUid": "now"}], "pointInTime": point}),
+        json!({"federation": {}, "queries": [{"indexUid": "now"}], "pointInTime": point}),
+    ] {
+        let answer = ask(&server, &tenant, "POST", "/multi-search", &asked).body;
+        let answer = answer.get("results").map_or(&answer, |results| &results[0]);
+        assert_eq!(ids(answer), [1, 2], "{asked}");
+    }
+    let facets = json!({"facetName": "company", "pointInTime": point});
+    let values = ask(&server, &tenant, "POST", "/indexes/now/facet-search", &facets).body["facetHits"].clone();
+    assert_eq!(values, json!([{"value": "a", "count": 2}]));
+    // Neither a tenant nor a key that may not search the index of the state.
+    let none = token(&key, json!({"now": {}, "films_fr": {}}));
+    let narrow = value(&make(&server, &["search"], &["now", "films_fr"]));
+    for bearer in [none, narrow] {
+        search(&bearer, point.clone()).refused(403, "invalid_api_key");
+        ask(&server, &bearer, "POST", "/multi-search", &json!({"queries": [query]})).refused(403, "invalid_api_key");
+    }
+    assert_eq!(ids(&search(MASTER, point).body), [1, 2, 3]);
+}

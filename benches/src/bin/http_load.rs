@@ -11,6 +11,7 @@
 //!   connection asks as fast as it is answered.
 //! * `--by-kind`: one kind after the other, which gives processor time per kind.
 //! * `--pid P`: the server's process, for its processor time.
+//! * `--each FILE`: a line for each request: milliseconds since the start, kind, latency. `scripts/tails.py` draws them.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -22,8 +23,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>
 
 /// The unit of the times in `/proc/PID/stat`: 100 a second on Linux.
 const TICK_MS: f64 = 10.0;
-const USAGE: &str =
-    "usage: http_load ADDRESS KEY REQUESTS.ndjson [--connections N] [--seconds S] [--rate R] [--by-kind] [--pid P]";
+const USAGE: &str = "usage: http_load ADDRESS KEY REQUESTS.ndjson [--connections N] [--seconds S] [--rate R] [--by-kind] [--pid P] [--each FILE]";
 
 struct Options {
     address: String,
@@ -34,6 +34,7 @@ struct Options {
     rate: Option<f64>,
     by_kind: bool,
     pid: Option<u32>,
+    each: Option<String>,
 }
 
 impl Options {
@@ -41,8 +42,17 @@ impl Options {
         let mut arguments = std::env::args().skip(1);
         let mut next = || arguments.next().ok_or(USAGE);
         let (address, key, file) = (next()?, next()?, next()?);
-        let mut options =
-            Self { address, key, file, connections: 1, seconds: None, rate: None, by_kind: false, pid: None };
+        let mut options = Self {
+            address,
+            key,
+            file,
+            connections: 1,
+            seconds: None,
+            rate: None,
+            by_kind: false,
+            pid: None,
+            each: None,
+        };
         while let Some(name) = arguments.next() {
             if name == "--by-kind" {
                 options.by_kind = true;
@@ -54,6 +64,7 @@ impl Options {
                 "--seconds" => options.seconds = Some(value.parse()?),
                 "--rate" => options.rate = Some(value.parse()?),
                 "--pid" => options.pid = Some(value.parse()?),
+                "--each" => options.each = Some(value),
                 _ => return Err(USAGE.into()),
             }
         }
@@ -146,8 +157,17 @@ impl Connection {
     }
 }
 
-/// Observations of one connection: the kind of each request and its latency in milliseconds.
-type Seen = Vec<(usize, f64)>;
+/// A request that was answered.
+struct Answered {
+    kind: usize,
+    /// Milliseconds since the start.
+    at: f64,
+    /// Milliseconds.
+    latency: f64,
+}
+
+/// Observations of one connection.
+type Seen = Vec<Answered>;
 
 /// Asks `requests` from `connections` connections, and returns what they saw and the seconds it took.
 fn run(options: &Options, requests: &[(usize, &Request)]) -> Result<(Seen, f64)> {
@@ -172,7 +192,8 @@ fn run(options: &Options, requests: &[(usize, &Request)]) -> Result<(Seen, f64)>
             let (kind, request) = requests[number % requests.len()];
             let asked = due.unwrap_or_else(Instant::now);
             connection.ask(request, &mut body)?;
-            seen.push((kind, asked.elapsed().as_secs_f64() * 1e3));
+            let latency = asked.elapsed().as_secs_f64() * 1e3;
+            seen.push(Answered { kind, at: asked.duration_since(start).as_secs_f64() * 1e3, latency });
         }
     };
     let seen = std::thread::scope(|scope| {
@@ -225,7 +246,7 @@ fn main() -> Result<()> {
             let before = processor_ms(options.pid)?;
             let (seen, seconds) = run(&options, &of_kind)?;
             let processor = processor_ms(options.pid)? - before;
-            print(name, seen.into_iter().map(|(_, time)| time).collect(), seconds, processor);
+            print(name, seen.iter().map(|one| one.latency).collect(), seconds, processor);
         }
         return Ok(());
     }
@@ -233,14 +254,18 @@ fn main() -> Result<()> {
     let before = processor_ms(options.pid)?;
     let (seen, seconds) = run(&options, &numbered)?;
     let processor = processor_ms(options.pid)? - before;
+    if let Some(file) = &options.each {
+        let line = |one: &Answered| format!("{:.1} {} {:.3}\n", one.at, names[one.kind], one.latency);
+        std::fs::write(file, seen.iter().map(line).collect::<String>())?;
+    }
     for (number, name) in names.iter().enumerate() {
-        let times: Vec<f64> = seen.iter().filter(|(kind, _)| *kind == number).map(|(_, time)| *time).collect();
+        let times: Vec<f64> = seen.iter().filter(|one| one.kind == number).map(|one| one.latency).collect();
         if !times.is_empty() && names.len() > 1 {
             print(name, times, seconds, f64::NAN);
         }
     }
     if !seen.is_empty() {
-        print("all", seen.into_iter().map(|(_, time)| time).collect(), seconds, processor);
+        print("all", seen.iter().map(|one| one.latency).collect(), seconds, processor);
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ use crate::boost::Boosts;
 use crate::query::resolve::resolve;
 use crate::rank::merge::Distinct;
 
-/// A list of words alone answers when each of its hits scores at least this, times the weight of words.
+/// Keyword hits are good if their score times the weight of words is at least this.
 const GOOD_ENOUGH: f64 = 0.45;
 
 /// Result of a hybrid search.
@@ -52,7 +52,8 @@ pub fn search_hybrid(
     let unboosted = Some(Vec::new());
     let first = SearchRequest { offset: 0, limit: reading.depth, scores: true, boosts: unboosted, ..request.clone() };
     let mut words = search(snapshot, &first)?;
-    let Some(semantic) = (if reading.is_answered_by(&words, ratio) { None } else { vector() }) else {
+    let first_by_words = reading.first_by_words(&words, ratio);
+    let Some(semantic) = (if reading.is_filled_by(first_by_words) { None } else { vector() }) else {
         if is_boosted {
             return Ok(HybridResult { result: search(snapshot, request)?, semantic_hit_count: 0 });
         }
@@ -63,8 +64,9 @@ pub fn search_hybrid(
     let mut near = search_semantic(snapshot, &by_nearness, &SemanticQuery { excludes_words: true, ..semantic })?;
     let whole = whole_values(snapshot, request, fusion, &words)?;
     let boosts = is_boosted.then(|| HitBoosts::new(&rules, &boosts, snapshot, request));
+    let first = words.hits.drain(..first_by_words.unwrap_or(0)).map(|hit| Fused { hit, is_semantic: false }).collect();
     let lists = [&mut words.hits, &mut near.hits];
-    let merged = merged(lists, &Merging { fusion, ratio, whole: &whole, boosts: boosts.as_ref() });
+    let merged = merged(lists, first, &Merging { fusion, ratio, whole: &whole, boosts: boosts.as_ref() });
     let is_late = boosts.is_some_and(|boosts| boosts.is_late);
     let mut distinct = distinct(snapshot, request)?;
     let list = List::read(merged, &reading, &mut distinct);
@@ -99,8 +101,10 @@ struct FusionWindow {
     reach: usize,
     /// Number of hits that are read of each list.
     depth: usize,
-    /// True if good keyword hits make the search by vectors unnecessary.
+    /// True if good keyword hits come first, and need no vectors.
     may_be_alone: bool,
+    /// True if totals are those of both lists on every page.
+    is_exhaustive: bool,
 }
 
 impl FusionWindow {
@@ -118,14 +122,21 @@ impl FusionWindow {
             reach,
             depth: if (is_fused || is_boosted) && window > 0 { reach.max(FUSED_HITS) } else { reach },
             may_be_alone: !is_fused && !is_boosted && !counts_alone,
+            is_exhaustive: request.exhaustive,
         }
     }
 
-    /// Reports whether the keyword hits alone fill a page with good hits.
-    fn is_answered_by(&self, words: &SearchResult, ratio: f64) -> bool {
-        let is_good = |hit: &Hit| hit.score * (1.0 - ratio) >= GOOD_ENOUGH;
-        let window = self.page.end;
-        self.may_be_alone && words.hits.len() >= window && words.hits.iter().take(window).all(is_good)
+    /// Counts the good keyword hits at the beginning, if they fill the first page of this size. Then they come first on all
+    /// pages, so that no page repeats a hit of another one.
+    fn first_by_words(&self, words: &SearchResult, ratio: f64) -> Option<usize> {
+        let is_good = |hit: &&Hit| hit.score * (1.0 - ratio) >= GOOD_ENOUGH;
+        let good = words.hits.iter().take_while(is_good).count();
+        (self.may_be_alone && good >= self.page.len()).then_some(good)
+    }
+
+    /// Reports whether the hits that come first by words fill all pages up to this one.
+    fn is_filled_by(&self, first_by_words: Option<usize>) -> bool {
+        !self.is_exhaustive && first_by_words.is_some_and(|first| first >= self.page.end)
     }
 
     fn words_alone(&self, mut words: SearchResult) -> HybridResult {
@@ -228,10 +239,11 @@ fn whole_values(
     Ok(with_whole_value(snapshot, request, &resolve(snapshot, request.search_on.as_deref())?, first))
 }
 
-/// The hits of both lists, by words and by nearness, as one; of equal hits, the better one comes first.
-fn merged([words, near]: [&mut Vec<Hit>; 2], merging: &Merging<'_>) -> Vec<Fused> {
+/// The hits of both lists, by words and by nearness, as one, after those that come first; of equal hits, the better one
+/// comes first.
+fn merged([words, near]: [&mut Vec<Hit>; 2], mut first: Vec<Fused>, merging: &Merging<'_>) -> Vec<Fused> {
     let &Merging { fusion, ratio, whole, boosts } = merging;
-    match (fuse(fusion, ratio, words, near, whole), boosts) {
+    let rest = match (fuse(fusion, ratio, words, near, whole), boosts) {
         (Some(fused), Some(boosts)) => in_boosted_order(fused, boosts, |_| 1.0),
         (Some(fused), None) => fused,
         (None, Some(boosts)) => {
@@ -243,7 +255,9 @@ fn merged([words, near]: [&mut Vec<Hit>; 2], merging: &Merging<'_>) -> Vec<Fused
             merged
         }
         (None, None) => by_weighted_scores(std::mem::take(words), std::mem::take(near), ratio),
-    }
+    };
+    first.extend(rest);
+    first
 }
 
 /// Takes the hits of a list that boosts do not reach.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 use lamina_base::aliases::IndexName;
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_base::timestamp::Timestamp;
-use lamina_data::access::Holder;
+use lamina_data::access::{Holder, Rights};
 use lamina_engine::highlight::append_field;
 use lamina_engine::index::Snapshot;
 use lamina_protocol::wire::point_in_time::PointInTime;
@@ -59,8 +59,8 @@ pub(crate) struct View<'a> {
     pub index: &'a IndexName,
     /// The present state without.
     pub point: Option<PointInTime>,
-    /// On whose behalf a new view is held.
-    pub holder: Holder,
+    /// Rights of the caller, on whose behalf a new view is held.
+    pub rights: &'a Rights,
 }
 
 /// Part of a view for a search.
@@ -92,37 +92,45 @@ impl Lease {
 
 impl PointsInTime {
     /// The view that a search of `indexes` asks for; `present` are the states that a new one holds, on behalf of
-    /// `holder`.
+    /// the caller with these `rights`.
     ///
     /// # Errors
+    /// `invalid_api_key` where an alias stood for an index then that the caller may not access;
     /// `point_in_time_not_found` when it is unknown, has ended, or lacks one of the indexes; `too_many_points_in_time`;
     /// `invalid_store_file` when one of them is known to be damaged.
     pub(crate) fn hold<'a>(
         &self,
         indexes: impl Iterator<Item = &'a IndexName>,
         asked: PointInTime,
-        holder: Holder,
+        rights: &Rights,
         present: impl FnOnce() -> ApiResult<Snapshots>,
     ) -> ApiResult<Lease> {
+        let indexes: Vec<&IndexName> = indexes.collect();
         // Before the lock: the first use of an index takes time.
-        let present = if asked.id.is_none() { Some(present()?) } else { None };
+        let present = match asked.id {
+            None => Some(present()?),
+            Some(id) if self.has_moved(id, &indexes) => present().ok(),
+            Some(_) => None,
+        };
         let now = Instant::now();
         let expires = now + asked.keep_alive;
         let mut views = self.views.lock();
         views.retain(|_, view| view.expires > now);
         let (id, snapshots) = match (asked.id, present) {
-            (Some(id), _) => {
+            (Some(id), present) => {
                 let view = views.get_mut(&id).ok_or_else(|| unknown(id))?;
-                let snapshots = with_names(&view.snapshots, indexes).ok_or_else(|| unknown(id))?;
+                let snapshots =
+                    with_names(&view.snapshots, &indexes, present.as_ref(), rights)?.ok_or_else(|| unknown(id))?;
                 (view.expires, view.used) = (expires, now);
                 (id, snapshots)
             }
             (None, present) => {
                 if views.len() >= VIEWS_MAX {
-                    let given_up = to_give_up(&views, &holder, now).ok_or_else(too_many)?;
+                    let given_up = to_give_up(&views, &rights.holder(), now).ok_or_else(too_many)?;
                     views.remove(&given_up);
                 }
                 let (id, snapshots) = (Uuid::new_v4(), present.expect("fetched for those without an id"));
+                let holder = rights.holder();
                 views.insert(id, LeasedView { snapshots: snapshots.clone(), expires, used: now, holder });
                 (id, snapshots)
             }
@@ -148,15 +156,33 @@ impl PointsInTime {
         present: impl FnOnce() -> ApiResult<Arc<Snapshot>>,
         answer: impl FnOnce(&str, &Snapshot) -> ApiResult<(Vec<u8>, T)>,
     ) -> ApiResult<(Vec<u8>, T)> {
-        let View { index, point, holder } = view;
+        let View { index, point, rights } = view;
         let Some(asked) = point else { return answer(&index.uid, &*present()?) };
         let states = || Ok(Snapshots::from([NamedSnapshot::named(index, present()?)]));
-        let held = self.hold(std::iter::once(index), asked, holder, states)?;
+        let held = self.hold(std::iter::once(index), asked, rights, states)?;
         let NamedSnapshot { uid, snapshot } = &held.snapshots[&index.asked];
         let (mut body, rest) = answer(uid, snapshot).inspect_err(|_| self.give_up(&held))?;
         self.watch(&held, runtime);
         append_field(&mut body, "pointInTime", held.shown().to_string().as_bytes());
         Ok((body, rest))
+    }
+
+    /// Reports whether a view lacks an index by these names, or one of them stands for another index than then.
+    fn has_moved(&self, id: Uuid, indexes: &[&IndexName]) -> bool {
+        let views = self.views.lock();
+        views.get(&id).is_some_and(|view| {
+            let is_there =
+                |index: &&IndexName| state_of(&view.snapshots, index).is_some_and(|state| *state.uid == *index.uid);
+            !indexes.iter().all(is_there)
+        })
+    }
+
+    /// Returns the state of an index that a view holds, if it is there, as [`PointsInTime::hold`] finds it. Whether the caller may see it is not
+    /// asked.
+    pub(crate) fn held(&self, id: Uuid, index: &IndexName) -> Option<NamedSnapshot> {
+        let views = self.views.lock();
+        let view = views.get(&id).filter(|view| view.expires > Instant::now())?;
+        state_of(&view.snapshots, index).cloned()
     }
 
     /// The refusal of searches that ask other servers too.
@@ -211,16 +237,35 @@ impl PointsInTime {
     }
 }
 
-/// The states of a view, those asked for among them by the names that are used; `None` if it lacks one of them.
-fn with_names<'a>(held: &Snapshots, indexes: impl Iterator<Item = &'a IndexName>) -> Option<Snapshots> {
+/// The states of a view, those asked for among them by the names that are used; `None` if it lacks one of them. `present`: the
+/// present states, where names have moved.
+///
+/// # Errors
+/// `invalid_api_key` where a name stands for another index by now, and the caller may not access the one of the view.
+fn with_names(
+    held: &Snapshots,
+    indexes: &[&IndexName],
+    present: Option<&Snapshots>,
+    rights: &Rights,
+) -> ApiResult<Option<Snapshots>> {
     let mut snapshots = held.clone();
     for index in indexes {
+        let now = present.and_then(|present| present.get(&index.asked)).map(|state| state.snapshot.created_at());
+        let is_same = |state: &&NamedSnapshot| now == Some(state.snapshot.created_at());
+        let Some(state) = state_of(held, index).or_else(|| held.values().find(is_same)) else { return Ok(None) };
+        if *state.uid != *index.uid && !is_same(&state) {
+            rights.check_index(&state.uid)?;
+        }
         if !held.contains_key(&index.asked) {
-            let state = held.values().find(|state| *state.uid == *index.uid)?;
             snapshots.insert(index.asked.clone(), state.clone());
         }
     }
-    Some(snapshots)
+    Ok(Some(snapshots))
+}
+
+/// The state of an index: by the name that is used, or else by any name that the index had then.
+fn state_of<'s>(held: &'s Snapshots, index: &IndexName) -> Option<&'s NamedSnapshot> {
+    held.get(&index.asked).or_else(|| held.values().find(|state| *state.uid == *index.uid))
 }
 
 /// The view that makes room for one of `holder`: the one used least lately of the holder of most. Holders of as many as
@@ -280,10 +325,11 @@ mod tests {
 
     #[test]
     fn views_are_found_until_they_end() {
-        let (points, index) = (PointsInTime::default(), index());
+        let (points, index, another) = (PointsInTime::default(), index(), index());
         let hold = |uid: &str, asked| {
             let uid = name(uid);
-            points.hold(std::iter::once(&uid), asked, Holder::default(), || {
+            points.hold(std::iter::once(&uid), asked, &Rights::all(), || {
+                let index = if uid.asked == "books" { &another } else { &index };
                 Ok(Snapshots::from([NamedSnapshot::named(&uid, index.snapshot())]))
             })
         };
@@ -312,9 +358,9 @@ mod tests {
         let (points, index) = (PointsInTime::default(), index());
         let all = ["films", "books"].map(name);
         let states = || Ok(all.iter().map(|uid| NamedSnapshot::named(uid, index.snapshot())).collect());
-        let held = points.hold(all.iter(), ask(None, 60_000), Holder::default(), states).unwrap();
+        let held = points.hold(all.iter(), ask(None, 60_000), &Rights::all(), states).unwrap();
         let again = |uids: &[IndexName]| {
-            points.hold(uids.iter(), ask(Some(held.id), 60_000), Holder::default(), || unreachable!())
+            points.hold(uids.iter(), ask(Some(held.id), 60_000), &Rights::all(), || Err(unknown(held.id)))
         };
         assert_eq!(again(&all).unwrap().snapshots.len(), 2);
         again(&all[..1]).unwrap();
@@ -332,7 +378,7 @@ mod tests {
         let (points, index) = (PointsInTime::default(), index());
         let (uid, states) =
             (name("films"), || Ok(Snapshots::from([NamedSnapshot::named(&name("films"), index.snapshot())])));
-        let hold = |asked| points.hold(std::iter::once(&uid), asked, Holder::default(), states);
+        let hold = |asked| points.hold(std::iter::once(&uid), asked, &Rights::all(), states);
         let first = hold(ask(None, 60_000)).unwrap();
         for _ in 1..VIEWS_MAX {
             hold(ask(None, 60_000)).unwrap();
@@ -344,8 +390,8 @@ mod tests {
         assert_eq!(points.len(), VIEWS_MAX);
     }
 
-    fn holder(number: u32) -> Holder {
-        key_rights(Uuid::from_u128(number.into())).holder()
+    fn rights(number: u32) -> Rights {
+        key_rights(Uuid::from_u128(number.into()))
     }
 
     #[test]
@@ -353,7 +399,7 @@ mod tests {
         let (points, index) = (PointsInTime::default(), index());
         let (uid, states) =
             (name("films"), || Ok(Snapshots::from([NamedSnapshot::named(&name("films"), index.snapshot())])));
-        let hold = |number, asked| points.hold(std::iter::once(&uid), asked, holder(number), states);
+        let hold = |number, asked| points.hold(std::iter::once(&uid), asked, &rights(number), states);
         let first: Vec<Lease> = (0..VIEWS_MAX).map(|_| hold(1, ask(None, 3_600_000)).unwrap()).collect();
         assert_eq!(hold(1, ask(None, 60_000)).unwrap_err().code, Code::TooManyPointsInTime);
         // Used again, so the second one is now the one used least lately.
@@ -378,7 +424,7 @@ mod tests {
         let (points, index) = (PointsInTime::default(), index());
         let (uid, states) =
             (name("films"), || Ok(Snapshots::from([NamedSnapshot::named(&name("films"), index.snapshot())])));
-        let hold = |asked| points.hold(std::iter::once(&uid), asked, holder(1), states);
+        let hold = |asked| points.hold(std::iter::once(&uid), asked, &rights(1), states);
         let held: Vec<Lease> = (0..VIEWS_MAX).map(|_| hold(ask(None, 3_600_000)).unwrap()).collect();
         points.views.lock().get_mut(&held[7].id).unwrap().used -= IDLE_TIME;
         hold(ask(None, 60_000)).unwrap();

@@ -45,7 +45,7 @@ async fn changes(request: Request) -> ApiResult<Response> {
     let first = blocking({
         let (feed, budget) = (feed.clone(), budget.clone());
         move || {
-            let before = feed.state.instance.state_at(&feed.uid, Some(At::Generation(since)))?;
+            let before = feed.state.instance.whole_state_at(&feed.uid, Some(At::Generation(since)))?;
             feed.since(&before, &budget)
         }
     });

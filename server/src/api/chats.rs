@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use warp::http::StatusCode;
 use warp::reply::Response;
 
-use super::embed::{embed, wanted};
+use super::embed::{Asked, embed, wanted};
 use super::search::context::context;
 use crate::answer::chat::{Conversation, Events, Fault, SearchCall, SearchOutcome, TIME_MAX, check_size};
 use crate::answer::search::{Context, Form, Target};
@@ -209,7 +209,7 @@ async fn search(state: &Arc<AppState>, mut context: Context, call: SearchCall) -
     };
     body.extend([("q".to_owned(), json!(q)), ("filter".to_owned(), json!(filter))]);
     let query = SearchQuery::from_body(&Value::Object(body))?;
-    let texts = wanted(state, std::iter::once((index.uid.as_str(), &query)), &context)?;
+    let texts = wanted(state, std::iter::once(Asked::alone(&index, &query)), &context)?;
     context.embedded = embed(state, texts).await;
     let (instance, budget) = (Arc::clone(&state.instance), context.budget.clone());
     state

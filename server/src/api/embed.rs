@@ -4,21 +4,24 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
+use lamina_base::aliases::IndexName;
 use lamina_base::error::{ApiError, ApiResult};
 use lamina_data::features::Feature;
 use lamina_engine::index::settings::{DEFAULT_SEARCH_CUTOFF_MS, EmbedderSettings};
 use lamina_engine::search::dimensions;
 use lamina_models::embedders::QueryInput;
+use lamina_protocol::wire::point_in_time::PointInTime;
 use lamina_protocol::wire::search::{SearchKind, SearchQuery};
 use serde_json::Value;
 
-use crate::answer::search::{Context, EmbeddedTexts};
+use crate::answer::points_in_time::NamedSnapshot;
+use crate::answer::search::{Context, EmbeddedTexts, TextKey};
 use crate::app::AppState;
 
 /// A text that a search needs the vector of.
 #[derive(Debug)]
 pub(super) struct Wanted {
-    uid: String,
+    key: TextKey,
     settings: EmbedderSettings,
     q: Option<String>,
     media: Option<Value>,
@@ -36,32 +39,60 @@ pub(super) fn check_media(state: &AppState, query: &SearchQuery) -> ApiResult<()
     Ok(())
 }
 
-/// The texts that `queries` (with the uid of the index of each) are to be searched by meaning for. Each has the time budget of its
-/// index, from when the request was received.
+/// A query that may be searched by meaning.
+#[derive(Debug)]
+pub(super) struct Asked<'q> {
+    /// Index, by the name that the request uses.
+    pub index: IndexName,
+    pub query: &'q SearchQuery,
+    /// The state that is held for the query, if it names one.
+    pub point: Option<PointInTime>,
+}
+
+impl<'q> Asked<'q> {
+    /// A query that is a request of its own.
+    pub(super) fn alone(index: &IndexName, query: &'q SearchQuery) -> Asked<'q> {
+        Asked { index: index.clone(), query, point: query.point_in_time }
+    }
+
+    /// The state that the query searches: its embedder makes the vector.
+    fn state(&self, state: &AppState) -> Option<NamedSnapshot> {
+        match self.point.and_then(|point| point.id) {
+            Some(id) => state.points_in_time.held(id, &self.index),
+            None => {
+                let snapshot = state.instance.state_at(&self.index.uid, self.query.at).ok()?;
+                Some(NamedSnapshot::named(&self.index, snapshot).1)
+            }
+        }
+    }
+}
+
+/// The texts that queries are to be searched by meaning for. Each has the time budget of its index, from when the request was received.
 ///
 /// # Errors
 /// `feature_not_enabled` for `media`.
 pub(super) fn wanted<'q>(
     state: &AppState,
-    queries: impl Iterator<Item = (&'q str, &'q SearchQuery)>,
+    queries: impl Iterator<Item = Asked<'q>>,
     context: &Context,
 ) -> ApiResult<Vec<Wanted>> {
     let queries: Vec<_> = queries.collect();
-    queries.iter().try_for_each(|(_, query)| check_media(state, query))?;
+    queries.iter().try_for_each(|asked| check_media(state, asked.query))?;
     let wanted = queries
         .into_iter()
-        .filter_map(|(uid, query)| {
+        .filter_map(|asked| {
+            let query = asked.query;
             // What is wrong with a query is reported when it runs.
             let Ok(SearchKind::Semantic(hybrid) | SearchKind::Hybrid(hybrid)) = query.kind() else { return None };
             if query.vector.is_some() {
                 return None;
             }
-            let snapshot = state.instance.state(uid).ok()?;
+            let NamedSnapshot { uid, snapshot } = asked.state(state)?;
             let settings = snapshot.settings.embedder(&hybrid.embedder).filter(|embedder| !embedder.user_provided)?;
             let cutoff_ms = snapshot.settings.search_cutoff_ms.unwrap_or(DEFAULT_SEARCH_CUTOFF_MS);
             let deadline = context.received + Duration::from_millis(cutoff_ms);
             Some(Wanted {
-                uid: uid.to_owned(),
+                key: EmbeddedTexts::key(&uid, &snapshot.settings, &hybrid.embedder, &input(query).key()),
                 dimensions: dimensions(&snapshot, &hybrid.embedder),
                 settings,
                 q: query.q.clone(),
@@ -73,6 +104,10 @@ pub(super) fn wanted<'q>(
     Ok(wanted)
 }
 
+fn input(query: &SearchQuery) -> QueryInput<'_> {
+    QueryInput { q: query.q.as_deref(), media: query.media.as_ref() }
+}
+
 /// Texts of one request that are asked for at the same time.
 const PARALLEL_TEXTS: usize = 16;
 
@@ -81,19 +116,18 @@ const PARALLEL_TEXTS: usize = 16;
 pub(super) async fn embed(state: &AppState, wanted: Vec<Wanted>) -> EmbeddedTexts {
     let mut asked = HashMap::new();
     for wanted in wanted {
-        let key = QueryInput { q: wanted.q.as_deref(), media: wanted.media.as_ref() }.key();
-        asked.entry((wanted.uid.clone(), wanted.settings.name.clone(), key)).or_insert(wanted);
+        asked.entry(wanted.key.clone()).or_insert(wanted);
     }
-    let answers = asked.into_iter().map(|((uid, embedder, key), wanted)| async move {
+    let answers = asked.into_iter().map(|(key, wanted)| async move {
         let input = QueryInput { q: wanted.q.as_deref(), media: wanted.media.as_ref() };
         let start = Instant::now();
         let result = state.embedders.embed_query(&wanted.settings, input, wanted.dimensions, wanted.deadline).await;
-        (uid, embedder, key, result, start.elapsed())
+        (key, result, start.elapsed())
     });
     let mut answers = stream::iter(answers).buffer_unordered(PARALLEL_TEXTS);
     let mut embedded = EmbeddedTexts::default();
-    while let Some((uid, embedder, key, result, took)) = answers.next().await {
-        embedded.insert(&uid, &embedder, &key, result, took);
+    while let Some((key, result, took)) = answers.next().await {
+        embedded.insert(key, result, took);
     }
     embedded
 }

@@ -32,8 +32,9 @@ pub(super) async fn rerank(
     if query.rerank.is_none() || query.text().is_none() {
         return Ok(None);
     }
-    let snapshot = snapshot(state, index, query, context)?;
-    rerank_in(state, index, &snapshot, query, context).await
+    let NamedSnapshot { uid, snapshot } = searched_state(state, index, query, context)?;
+    let index = IndexName { asked: index.asked.clone(), uid: (*uid).to_owned() };
+    rerank_in(state, &index, &snapshot, query, context).await
 }
 
 /// Reranks like [`rerank`], for a search that sees `snapshot`.
@@ -85,16 +86,21 @@ pub(super) async fn rerank_in(
 }
 
 /// The state that the search sees: one that is held, or the present one, which a new view would hold.
-fn snapshot(state: &AppState, index: &IndexName, query: &SearchQuery, context: &Context) -> ApiResult<Arc<Snapshot>> {
+fn searched_state(
+    state: &AppState,
+    index: &IndexName,
+    query: &SearchQuery,
+    context: &Context,
+) -> ApiResult<NamedSnapshot> {
     let present = || state.instance.searchable_at(&index.uid, query.at);
     match query.point_in_time {
         Some(asked @ PointInTime { id: Some(_), .. }) => {
             let asked = PointInTime { keep_alive: asked.keep_alive.max(HELD_TIME), ..asked };
             let points: &PointsInTime = &state.points_in_time;
             let states = || Ok([NamedSnapshot::named(index, present()?)].into());
-            let held = points.hold(std::iter::once(index), asked, context.rights.holder(), states)?;
-            Ok(Arc::clone(&held.snapshots[&index.asked].snapshot))
+            let held = points.hold(std::iter::once(index), asked, &context.rights, states)?;
+            Ok(held.snapshots[&index.asked].clone())
         }
-        _ => present(),
+        _ => present().map(|snapshot| NamedSnapshot::named(index, snapshot).1),
     }
 }

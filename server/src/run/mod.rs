@@ -202,6 +202,7 @@ pub fn serve(mut options: Options, ready: Ready) -> Result<ExitCode, ServeError>
         };
         serve_requests(&state, Listening { listeners, addresses, tls, connections }, &background.scheduler).await
     })?;
+    state.embedders.stop();
     background.stop(&state, &stopping, &runtime);
     tracing::info!("stopped");
     match status {

@@ -143,6 +143,13 @@ pub(super) fn moment(time: SystemTime) -> Moment {
     Moment::from_nanos(i128::try_from(since_1970.as_nanos()).unwrap_or(i128::MAX))
 }
 
+/// Returns a state before the present one as it is at `now`: documents that have expired by then are deleted in it. Cost: the
+/// documents that have, and the distinct texts of the field.
+pub fn unexpired_at(snapshot: Arc<Snapshot>, now: SystemTime) -> Arc<Snapshot> {
+    let Some(attribute) = snapshot.settings.expiry_attribute.clone() else { return snapshot };
+    View::new(snapshot, &attribute, moment(now), None).snapshot
+}
+
 /// The documents of `snapshot` that have expired at `now`: one set per segment.
 pub fn expired(snapshot: &Snapshot, now: SystemTime) -> Vec<DocSet> {
     let now = moment(now);

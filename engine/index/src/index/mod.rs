@@ -61,7 +61,7 @@ pub use copies::leave_numbers_to_original;
 pub use damaged::{Damage, DamagedSegment};
 pub use document_vectors::VectorCounts;
 pub use error::{GeoCoordinates, GeoError, IndexError, OperationError, ShapeError, is_momentary};
-pub use expiry::expired;
+pub use expiry::{expired, unexpired_at};
 pub use follow::{ManifestContents, NamedFile, Way, kept_state_count, newest_generation, place_manifest};
 pub use handle::Index;
 pub use history::{FirstNumber, History, epoch_of, first_number, next_number};

@@ -27,6 +27,8 @@ pub(super) struct Checked {
     pub(super) one_line: bool,
     /// True if an object in the document has (or, very rarely, only seems to have) a key twice.
     pub(super) duplicate_keys: bool,
+    /// True if there is a lone surrogate (or the escape of U+FFFD, which replaces it).
+    pub(super) replaces_characters: bool,
 }
 
 impl Checker {
@@ -37,10 +39,11 @@ impl Checker {
         let mut scanner = Scanner::new(bytes);
         self.any(&mut scanner, 0)?;
         let (bytes, one_line) = (scanner.at(), !scanner.breaks_lines());
+        let replaces_characters = scanner.replaces_characters();
         if let Err(error) = std::str::from_utf8(&scanner.bytes()[..bytes]) {
             return Err(DocumentError::Utf8 { at: error.valid_up_to() });
         }
-        Ok(Checked { bytes, one_line, duplicate_keys: self.duplicate_keys })
+        Ok(Checked { bytes, one_line, duplicate_keys: self.duplicate_keys, replaces_characters })
     }
 
     fn any(&mut self, scanner: &mut Scanner<'_>, depth: usize) -> Result<(), DocumentError> {
@@ -52,7 +55,7 @@ impl Checker {
             Some(b't') => scanner.literal(b"true"),
             Some(b'f') => scanner.literal(b"false"),
             Some(b'n') => scanner.literal(b"null"),
-            _ => scanner.number().map(|_| ()),
+            _ => scanner.checked_number(),
         }
     }
 
@@ -112,7 +115,7 @@ impl Checker {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde::de::IgnoredAny;
+    use serde_json::Value;
 
     use super::*;
 
@@ -125,9 +128,31 @@ mod tests {
         for json in
             ["{}", "[]", "\"\"", "null", "true", "false", "-1.5e3", r#"{"a":[{"b":{}},[[]],"\u00e9"]}"#, "[ 1 , 2 ]"]
         {
-            assert_eq!(value(json), Ok(Checked { bytes: json.len(), one_line: true, duplicate_keys: false }), "{json}");
+            let (bytes, one_line) = (json.len(), true);
+            let right = Checked { bytes, one_line, duplicate_keys: false, replaces_characters: false };
+            assert_eq!(value(json), Ok(right), "{json}");
         }
         assert_eq!(value("{}{}").unwrap().bytes, 2, "the first value only");
+    }
+
+    #[test]
+    fn characters_that_are_none_are_seen() {
+        let replaces = |json: &str| value(json).unwrap().replaces_characters;
+        assert!(replaces(r#"["\ud800"]"#));
+        assert!(replaces(r#"{"a\udc00\ud800":1}"#));
+        assert!(!replaces(r#"["\ud83d\ude00", "\\ud800"]"#));
+    }
+
+    #[test]
+    fn numbers_that_none_can_read_are_found() {
+        for (json, at) in [("[1e400]", 1), (r#"{"a":[0,-1.5E+309]}"#, 8)] {
+            assert_eq!(value(json), Err(DocumentError::NumberTooLarge { at }), "{json}");
+        }
+        let digits = "9".repeat(400);
+        assert_eq!(value(&format!("[{digits}]")), Err(DocumentError::NumberTooLarge { at: 1 }));
+        for json in ["[1e308,1e-400,0e999]", &format!("[{digits}e-100]"), &format!("[0.{digits}]")] {
+            assert!(value(json).is_ok(), "{json}");
+        }
     }
 
     #[test]
@@ -177,7 +202,7 @@ mod tests {
         #[test]
         fn agrees_with_the_usual_parser(inside in r#"[\[\]{}",:a0-2.eE+\\u \n-]{0,12}"#) {
             let json = format!("[{inside}]");
-            let usual = serde_json::Deserializer::from_str(&json).into_iter::<IgnoredAny>().next();
+            let usual = serde_json::Deserializer::from_str(&json).into_iter::<Value>().next();
             let usual = matches!(usual, Some(Ok(_)));
             prop_assert_eq!(value(&json).is_ok(), usual, "{}", json);
         }
@@ -190,7 +215,7 @@ mod tests {
                 at -= 1;
             }
             let broken = format!("{}{noise}{}", &json[..at], &json[at..]);
-            let usual = serde_json::Deserializer::from_str(&broken).into_iter::<IgnoredAny>().next();
+            let usual = serde_json::Deserializer::from_str(&broken).into_iter::<Value>().next();
             prop_assert_eq!(value(&broken).is_ok(), matches!(usual, Some(Ok(_))), "{}", broken);
         }
     }

@@ -78,6 +78,8 @@ pub enum DocumentError {
     Syntax { at: usize },
     #[error("the document is not UTF-8 from byte {at}")]
     Utf8 { at: usize },
+    #[error("a number beyond those of 64 bits at byte {at} of the document")]
+    NumberTooLarge { at: usize },
     #[error("values nested deeper than {max} levels")]
     TooDeep { max: usize },
 }

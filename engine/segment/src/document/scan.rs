@@ -9,12 +9,16 @@ use super::DocumentError;
 /// Deepest nesting of arrays and objects in a document. Readers of documents recurse, on small stacks too.
 pub(super) const DEPTH_MAX: usize = 100;
 
+/// Digits of an integer that is always below the largest number of 64 bits.
+const DIGITS_MAX: usize = 308;
+
 /// A cursor over JSON text. Errors at the end of the bytes mean that more was expected.
 #[derive(Clone, Debug)]
 pub(super) struct Scanner<'a> {
     bytes: &'a [u8],
     at: usize,
     breaks_lines: bool,
+    replaces_characters: bool,
 }
 
 /// A JSON string between its quotes.
@@ -34,7 +38,7 @@ impl RawString {
 
 impl<'a> Scanner<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Scanner<'a> {
-        Scanner { bytes, at: 0, breaks_lines: false }
+        Scanner { bytes, at: 0, breaks_lines: false, replaces_characters: false }
     }
 
     pub(super) fn at(&self) -> usize {
@@ -48,6 +52,11 @@ impl<'a> Scanner<'a> {
     /// Reports whether the skipped white space contains a line break.
     pub(super) fn breaks_lines(&self) -> bool {
         self.breaks_lines
+    }
+
+    /// Reports whether a checked string holds a lone surrogate, or the escape of U+FFFD, which replaces it.
+    pub(super) fn replaces_characters(&self) -> bool {
+        self.replaces_characters
     }
 
     pub(super) fn error<T>(&self) -> Result<T, DocumentError> {
@@ -95,7 +104,14 @@ impl<'a> Scanner<'a> {
     /// A string, which must come next, of allowed bytes and escapes.
     #[inline]
     pub(super) fn checked_string(&mut self) -> Result<RawString, DocumentError> {
-        self.string_by(special, |raw| escape(raw).map(|(_, bytes)| bytes))
+        let mut replaces = false;
+        let string = self.string_by(special, |raw| {
+            let (character, bytes) = escape(raw)?;
+            replaces |= character == char::REPLACEMENT_CHARACTER;
+            Some(bytes)
+        });
+        self.replaces_characters |= replaces;
+        string
     }
 
     /// A string whose quotes, backslashes and wrong bytes `find` finds; `escape_bytes` is the length of the escape that comes
@@ -104,7 +120,7 @@ impl<'a> Scanner<'a> {
     fn string_by(
         &mut self,
         find: impl Fn(&[u8]) -> Option<usize>,
-        escape_bytes: impl Fn(&[u8]) -> Option<usize>,
+        mut escape_bytes: impl FnMut(&[u8]) -> Option<usize>,
     ) -> Result<RawString, DocumentError> {
         self.expect(b'"')?;
         let start = self.at;
@@ -175,6 +191,21 @@ impl<'a> Scanner<'a> {
             self.some_digits()?;
         }
         Ok(start..self.at)
+    }
+
+    /// Goes over a number that has a value in 64 bits, which must come next.
+    pub(super) fn checked_number(&mut self) -> Result<(), DocumentError> {
+        let range = self.number()?;
+        let (at, text) = (range.start, &self.bytes[range]);
+        // One that the bytes break off may go on with an exponent.
+        let may_be_large = text.len() > DIGITS_MAX || text.iter().any(|byte| matches!(byte, b'e' | b'E'));
+        if may_be_large && self.at < self.bytes.len() {
+            let number = std::str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok());
+            if !number.is_some_and(f64::is_finite) {
+                return Err(DocumentError::NumberTooLarge { at });
+            }
+        }
+        Ok(())
     }
 
     fn byte(&self) -> Option<u8> {
@@ -364,6 +395,20 @@ fn escape(raw: &[u8]) -> Option<(char, usize)> {
         _ => return None,
     };
     Some((char::from(simple), 2))
+}
+
+/// Replaces lone surrogates in `json`, which was checked, by U+FFFD. Browsers send them for texts that are cut within an emoji, and most
+/// readers of JSON refuse them.
+pub(super) fn replace_lone_surrogates(json: &mut [u8]) {
+    let mut at = 0;
+    while let Some(found) = memchr::memchr(b'\\', &json[at..]) {
+        at += found;
+        let Some((character, bytes)) = escape(&json[at..]) else { return };
+        if character == char::REPLACEMENT_CHARACTER {
+            json[at..at + bytes].copy_from_slice(b"\\ufffd");
+        }
+        at += bytes;
+    }
 }
 
 /// The code unit of `\uXXXX` at the start of `raw`.

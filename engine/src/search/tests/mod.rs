@@ -361,6 +361,45 @@ fn words_and_nearness_together() {
 }
 
 #[test]
+fn pages_of_a_hybrid_search_repeat_and_miss_nothing() {
+    let document = |id: u32, text: &str, vector: Value| json!({"id": id, "text": text, "_vectors": {"e": vector}});
+    let index = index(
+        json!({"embedders": {"e": {"source": "userProvided", "dimensions": 2}}}),
+        &[
+            &[document(1, "red fox", json!([0, 1])), document(2, "red fox", json!([1, 0.1]))],
+            &[
+                document(3, "red fox", json!([0, -1])),
+                document(4, "red dog", json!([1, 0])),
+                document(5, "blue", json!([1, 0])),
+            ],
+        ],
+    );
+    let snapshot = index.snapshot();
+    let page = |offset, limit| {
+        let request = SearchRequest { query: Some("red fox".into()), offset, limit, ..small_parts() };
+        let near = || Some(SemanticQuery::new("e", vec![1.0, 0.0]));
+        ids(&snapshot, &search_hybrid(&snapshot, &request, 0.5, Fusion::Score, near).unwrap().result)
+    };
+    for size in 1..=6 {
+        let mut found: Vec<u64> = (0..6).flat_map(|number| page(number * size, size)).collect();
+        let first = found.clone();
+        found.sort_unstable();
+        assert_eq!(found, [1, 2, 3, 4, 5], "pages of {size}: {first:?}");
+    }
+    // The page counts the same, whichever it is.
+    let total = |offset| {
+        let query = Some("red fox".into());
+        let request = SearchRequest { query, offset, limit: 1, exhaustive: true, ..small_parts() };
+        let near = || Some(SemanticQuery::new("e", vec![1.0, 0.0]));
+        search_hybrid(&snapshot, &request, 0.5, Fusion::Score, near).unwrap().result.total
+    };
+    assert_eq!([0, 1, 2, 3, 4].map(total), [5; 5]);
+    // What words find fills the first page of three, and stays first. Of four it does not.
+    assert_eq!(page(0, 3), [1, 2, 3]);
+    assert_eq!(page(0, 4)[..3], [4, 5, 1]);
+}
+
+#[test]
 fn a_hybrid_search_for_candidates_alone_has_those_of_both_lists() {
     let snapshot = square().snapshot();
     let near = || Some(SemanticQuery::new("e", vec![1.0, 0.0]));

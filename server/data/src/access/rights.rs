@@ -199,15 +199,16 @@ impl Rights {
         }
     }
 
-    /// The filter that a search of this index must also obey, as its tenant token has it: of an alias, what is said of it
-    /// and what is said of its index.
-    pub fn imposed_filter(&self, index_uid: &str) -> Option<Cow<'_, Value>> {
-        let of_name = self.filter_of(index_uid);
-        let of_target = self.aliases.get(index_uid).and_then(|alias| self.filter_of(&alias.index_uid));
-        match (of_name, of_target) {
-            (Some(one), Some(other)) if one != other => Some(Cow::Owned(both(one, other))),
-            (one, other) => one.or(other).map(Cow::Borrowed),
-        }
+    /// The filter that a search must also obey, as its tenant token has it: what is said of the name that the request uses, of
+    /// the index that this name stands for, and of the index `uid` that is searched, which is another one where an alias has
+    /// moved since a point in time.
+    pub fn imposed_filter(&self, name: &str, uid: &str) -> Option<Cow<'_, Value>> {
+        let filters = [name, self.target(name), uid].map(|name| self.filter_of(name));
+        let mut different: Vec<&Value> = filters.into_iter().flatten().collect();
+        different.dedup();
+        let mut different = different.into_iter();
+        let first = Cow::Borrowed(different.next()?);
+        Some(different.fold(first, |all, filter| Cow::Owned(both(&all, filter))))
     }
 
     fn filter_of(&self, index_uid: &str) -> Option<&Value> {
@@ -256,7 +257,7 @@ mod tests {
         assert!(all.admits("x"));
         assert!(all.may_create_index("x"));
         assert!(all.visible().is_none());
-        assert_eq!(all.imposed_filter("x"), None);
+        assert_eq!(all.imposed_filter("x", "x"), None);
         assert!(all.may(Action::KeysCreate));
         assert!(!Rights::none().may(Action::Search));
         let none = Rights::none();
@@ -309,8 +310,8 @@ mod tests {
             "The provided tenant token cannot acces the index `a2`, allowed indexes are [\"a1\", \"b\", \"c\"]."
         );
         assert_eq!(message(&rights, "c"), "The API key used to generate this tenant token cannot acces the index `c`.");
-        assert_eq!(rights.imposed_filter("a1").as_deref(), Some(&json!("x = 1")));
-        assert_eq!(rights.imposed_filter("b"), None);
+        assert_eq!(rights.imposed_filter("a1", "a1").as_deref(), Some(&json!("x = 1")));
+        assert_eq!(rights.imposed_filter("b", "b"), None);
     }
 
     fn aliases(pairs: &[(&str, &str)]) -> Arc<Aliases> {
@@ -342,10 +343,12 @@ mod tests {
             let key = Arc::new(test_key(&[Action::Search], &["*"]));
             Rights::of_tenant(key, rules(written)).with(aliases(&[("films", "films-1")]))
         };
-        let filter = |rights: &Rights| rights.imposed_filter("films").map(Cow::into_owned);
+        let filter = |rights: &Rights| rights.imposed_filter("films", "films-1").map(Cow::into_owned);
         let rights =
             tenant(json!({"films": {"filter": "x = 1"}, "films-1": {"filter": ["y = 1", ["z = 1", "z = 2"]]}}));
         assert_eq!(filter(&rights), Some(json!(["x = 1", "y = 1", ["z = 1", "z = 2"]])));
+        let moved = tenant(json!({"films": null, "films-1": null, "films-0": {"filter": "w = 1"}}));
+        assert_eq!(moved.imposed_filter("films", "films-0").map(Cow::into_owned), Some(json!("w = 1")));
         assert_eq!(filter(&tenant(json!({"films": {"filter": "x = 1"}, "films-1": null}))), Some(json!("x = 1")));
         assert_eq!(filter(&tenant(json!({"films": null, "*": {"filter": "x = 1"}}))), Some(json!("x = 1")));
         assert_eq!(filter(&tenant(json!({"*": {"filter": "x = 1"}}))), Some(json!("x = 1")));

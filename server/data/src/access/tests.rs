@@ -111,7 +111,7 @@ fn tenants_search_and_nothing_else() {
     // The second is `a`, encoded.
     for index in ["a", "%61", "a1"] {
         let rights = with(&access, Action::Search, Some(index), &good).unwrap();
-        assert_eq!(rights.imposed_filter("a").as_deref(), Some(&json!("x = 1")));
+        assert_eq!(rights.imposed_filter("a", "a").as_deref(), Some(&json!("x = 1")));
     }
     assert!(with(&access, Action::Search, None, &good).unwrap().check_index("b").is_err());
     assert_eq!(with(&access, Action::DocumentsGet, Some("a"), &good).unwrap_err(), INVALID);

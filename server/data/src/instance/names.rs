@@ -269,7 +269,7 @@ fn write_down(
     if is_empty {
         tracing::error!(
             "tasks.sqlite was lost: {} recovered, but waiting tasks, the task history, \
-             aliases, API keys and webhooks are lost. To restore it, stop the server first, and use files from the \
+             aliases, search rules, API keys and webhooks are lost. To restore it, stop the server first, and use files from the \
              same moment",
             counted(rebuilt.len(), "index name")
         );

@@ -109,7 +109,7 @@ fn say(log: &Path, report: &LogReport, aside: &[PathBuf]) {
     if report.condition == LogCondition::Cut {
         tracing::error!(
             "{log:?} is damaged after transaction {}: lost at least {} in {} (tasks, their outcomes, \
-             changes of API keys and webhooks). The damaged file is kept in {aside:?}",
+             changes of aliases, search rules, API keys and webhooks). The damaged file is kept in {aside:?}",
             report.transactions,
             counted(report.lost_transactions, "transaction"),
             counted(report.lost_frames, "frame")

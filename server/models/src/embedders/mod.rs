@@ -61,6 +61,7 @@ pub struct Embedders {
     queries: VectorCache,
     budgets: Budgets,
     kept: Arc<KeptVectors>,
+    store: Arc<ModelStore>,
     static_models: Arc<StaticModels>,
     #[cfg(feature = "local-models")]
     models: Arc<local::LocalModels>,
@@ -99,13 +100,19 @@ impl Embedders {
             #[cfg(feature = "local-models")]
             models: Arc::new(local::LocalModels::new(Arc::clone(&store))),
             #[cfg(feature = "local-models")]
-            cross_encoders: local::CrossEncoders::new(store),
+            cross_encoders: local::CrossEncoders::new(Arc::clone(&store)),
+            store,
             outbound,
             opened: Mutex::default(),
             queries: VectorCache::new(options.cached_queries),
             budgets: Budgets::new(options.limits),
             kept: Arc::new(KeptVectors::new(options.kept_folder, options.kept_bytes_max)),
         }
+    }
+
+    /// Ends downloads of models, for good.
+    pub fn stop(&self) {
+        self.store.stop();
     }
 
     /// The vector of a query, by `deadline`; an empty one if the model knows no word of it. `dimensions`: those that it must have,

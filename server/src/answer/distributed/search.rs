@@ -175,7 +175,7 @@ impl NetworkSearch {
 fn check_explained(asked: &MultiSearch, position: usize, caller: &Rights) -> ApiResult<()> {
     let query = &asked.queries[position];
     let names_document = query.query.explain.as_ref().is_some_and(|explain| explain.document_id.is_some());
-    if names_document && caller.imposed_filter(&query.index_uid).is_some() {
+    if names_document && caller.imposed_filter(&query.index_uid, caller.target(&query.index_uid)).is_some() {
         return Err(ApiError::new(
             Code::InvalidSearchExplain,
             format!(
@@ -209,7 +209,8 @@ fn part(
                 // Filled in again from our own list.
                 options.remove("queryPosition");
             }
-            let imposed = rights.and_then(|rights| rights.imposed_filter(&asked.queries[position].index_uid));
+            let name = &asked.queries[position].index_uid;
+            let imposed = rights.and_then(|rights| rights.imposed_filter(name, rights.target(name)));
             if let Some(imposed) = imposed {
                 // The other server knows nothing of the caller's rights.
                 query["filter"] = both(&imposed, query.get("filter").unwrap_or(&Value::Null));

@@ -11,7 +11,8 @@ use lamina_engine::search::{
 use lamina_models::embedders::QueryInput;
 use lamina_protocol::wire::search::{Hybrid, SearchKind, SearchQuery};
 
-use super::{Context, Target, refusal};
+use super::embedded::TextKey;
+use super::{Context, EmbeddedTexts, Target, refusal};
 
 /// Result of a search of any kind.
 #[derive(Debug)]
@@ -144,7 +145,11 @@ pub(super) fn check_embedder(target: Target<'_>, query: &SearchQuery) -> ApiResu
 pub(super) fn embedding_took(target: Target<'_>, query: &SearchQuery, context: &Context) -> Option<Duration> {
     let Ok(SearchKind::Semantic(hybrid) | SearchKind::Hybrid(hybrid)) = query.kind() else { return None };
     let is_made = query.vector.is_none();
-    is_made.then(|| context.embedded.took(target.uid, &hybrid.embedder, &input(query).key())).flatten()
+    is_made.then(|| context.embedded.took(&key(target, query, hybrid))).flatten()
+}
+
+fn key(target: Target<'_>, query: &SearchQuery, hybrid: &Hybrid) -> TextKey {
+    EmbeddedTexts::key(target.uid, &target.snapshot.settings, &hybrid.embedder, &input(query).key())
 }
 
 fn input(query: &SearchQuery) -> QueryInput<'_> {
@@ -173,5 +178,5 @@ fn vector(
              `{text}`"
         )));
     }
-    context.embedded.get(target.uid, &hybrid.embedder, &input(query).key())
+    context.embedded.get(&key(target, query, hybrid))
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lamina_engine::index::embedding::EmbedFailure;
+use lamina_engine::index::settings::Settings;
 
-/// Index, embedder and text.
-type TextKey = (String, String, String);
+/// Index, embedder with its configuration, and text: an earlier state of an index may have another embedder of the same name.
+pub(crate) type TextKey = (String, String, String);
 
 /// Outcome of embedding a text.
 #[derive(Clone, Debug)]
@@ -22,34 +23,29 @@ pub(crate) struct EmbeddedTexts(HashMap<TextKey, Embedded>);
 
 impl EmbeddedTexts {
     /// Adds what came of a text, and how long that took.
-    pub(crate) fn insert(
-        &mut self,
-        uid: &str,
-        embedder: &str,
-        text: &str,
-        result: Result<Arc<[f32]>, EmbedFailure>,
-        took: Duration,
-    ) {
-        self.0.insert((uid.to_owned(), embedder.to_owned(), text.to_owned()), Embedded { result, took });
+    pub(crate) fn insert(&mut self, key: TextKey, result: Result<Arc<[f32]>, EmbedFailure>, took: Duration) {
+        self.0.insert(key, Embedded { result, took });
+    }
+
+    /// Returns the key of a text for an embedder of an index with these settings.
+    pub(crate) fn key(uid: &str, settings: &Settings, embedder: &str, text: &str) -> TextKey {
+        let configuration = settings.embedders.get(embedder).map(|configuration| configuration.to_string());
+        (uid.to_owned(), format!("{embedder} {}", configuration.unwrap_or_default()), text.to_owned())
     }
 
     /// The vector of a text.
     ///
     /// # Errors
     /// Why it has none.
-    pub(crate) fn get(&self, uid: &str, embedder: &str, text: &str) -> Result<Vec<f32>, EmbedFailure> {
-        match self.of(uid, embedder, text) {
+    pub(crate) fn get(&self, key: &TextKey) -> Result<Vec<f32>, EmbedFailure> {
+        match self.0.get(key) {
             Some(embedded) => embedded.result.clone().map(|vector| vector.to_vec()),
             None => Err(EmbedFailure::undecided("the text of the query was not embedded")),
         }
     }
 
     /// Returns the time spent waiting for a text; `None` if its vector was not requested.
-    pub(crate) fn took(&self, uid: &str, embedder: &str, text: &str) -> Option<Duration> {
-        self.of(uid, embedder, text).map(|embedded| embedded.took)
-    }
-
-    fn of(&self, uid: &str, embedder: &str, text: &str) -> Option<&Embedded> {
-        self.0.get(&(uid.to_owned(), embedder.to_owned(), text.to_owned()))
+    pub(crate) fn took(&self, key: &TextKey) -> Option<Duration> {
+        self.0.get(key).map(|embedded| embedded.took)
     }
 }

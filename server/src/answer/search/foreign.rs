@@ -84,7 +84,7 @@ impl Resolving<'_> {
         let Some(primary_key) = &snapshot.primary_key else { return Ok(Vec::new()) };
         let refused = |reason: String| ApiError::new(code, format!("Index `{uid}`: {reason}"));
         let filter = self.resolve(filter, &snapshot.settings)?;
-        let filter = match context.imposed_filter(uid, code)? {
+        let filter = match context.imposed_filter(uid, context.rights.target(uid), code)? {
             Some(imposed) => imposed.and(filter),
             None => filter,
         };
@@ -143,7 +143,7 @@ impl ForeignDocuments {
                 continue;
             }
             let snapshot = instance.snapshot(target)?;
-            let visible = match context.imposed_filter(uid, Code::InvalidSearchFilter)? {
+            let visible = match context.imposed_filter(uid, target, Code::InvalidSearchFilter)? {
                 Some(imposed) => {
                     let refused = |reason| ApiError::new(Code::InvalidSearchFilter, format!("Index `{uid}`: {reason}"));
                     let prepared = PreparedFilter::new(&imposed, &snapshot.settings, &snapshot.fields);

@@ -47,7 +47,7 @@ use lamina_protocol::wire::filter::parse_filter;
 use lamina_protocol::wire::search::{SearchQuery, Window};
 
 pub(crate) use answer::{Answer, Metadata, WrittenAnswer};
-pub(crate) use embedded::EmbeddedTexts;
+pub(crate) use embedded::{EmbeddedTexts, TextKey};
 pub(crate) use facet_search::{FacetSearch, run_facet_search};
 pub(crate) use facets::Facets;
 pub(crate) use federation::federated;
@@ -139,12 +139,12 @@ impl Context {
 }
 
 impl Context {
-    /// The filter that the caller's rights add to searches of an index.
+    /// The filter that the caller's rights add to searches of the index `uid` by this name.
     ///
     /// # Errors
     /// `code` when the rights were granted with a filter that can't be read.
-    pub(crate) fn imposed_filter(&self, index_uid: &str, code: Code) -> ApiResult<Option<Filter>> {
-        match self.rights.imposed_filter(index_uid) {
+    pub(crate) fn imposed_filter(&self, name: &str, uid: &str, code: Code) -> ApiResult<Option<Filter>> {
+        match self.rights.imposed_filter(name, uid) {
             Some(filter) => parse_filter(&filter, code, self.contains_filter),
             None => Ok(None),
         }

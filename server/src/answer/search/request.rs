@@ -36,7 +36,7 @@ pub(crate) fn engine_request(target: Target<'_>, query: &SearchQuery, context: &
         Some(filter) => parse_filter(filter, Code::InvalidSearchFilter, context.contains_filter)?,
         None => None,
     };
-    let imposed = context.imposed_filter(target.name, Code::InvalidSearchFilter)?;
+    let imposed = context.imposed_filter(target.name, target.uid, Code::InvalidSearchFilter)?;
     let hidden = imposed.clone();
     let sort = sort(query, context)?;
     let resolved = |filter| foreign::resolve(filter, settings, context, Code::InvalidSearchFilter);

@@ -153,7 +153,7 @@ fn key(target: Target<'_>, query: &SearchQuery, context: &Context, form: Form) -
         return None;
     }
     let created_at = Timestamp::from(target.snapshot.created_at()).nanos();
-    let imposed = context.rights.imposed_filter(target.name);
+    let imposed = context.rights.imposed_filter(target.name, target.uid);
     // What is near to now is another second a little further away.
     let second = depends_on_time(query, target.snapshot).then(|| Timestamp::now().nanos() / 1_000_000_000);
     let rules = context.rules.as_ref().map(RulesInForce::state);

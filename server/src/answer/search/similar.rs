@@ -27,7 +27,7 @@ pub(crate) fn run_similar(target: Target<'_>, asked: &SimilarQuery, context: &Co
     if !target.snapshot.settings.embedders.contains_key(&asked.embedder) {
         return Err(unknown_embedder(&asked.embedder, Code::InvalidSimilarEmbedder));
     }
-    let imposed = context.imposed_filter(target.name, Code::InvalidSimilarFilter)?;
+    let imposed = context.imposed_filter(target.name, target.uid, Code::InvalidSimilarFilter)?;
     let address = address(target, asked, imposed.as_ref())?;
     let window = Reach::new(asked.query.window(), target.snapshot.settings.pagination.max_total_hits);
     let request = request(target, asked, context, window, imposed)?;

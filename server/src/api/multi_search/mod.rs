@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 use warp::reply::Response;
 
-use super::embed::{check_media, embed, wanted};
+use super::embed::{Asked, check_media, embed, wanted};
 use super::limits::report_limits;
 use super::openapi::searches;
 use super::report;
@@ -183,7 +183,11 @@ async fn local(
 ) -> ApiResult<Written> {
     each_query(&asked, |asked| check_media(state, &asked.query))?;
     let rights = context.rights.clone();
-    let queries = asked.queries.iter().map(|asked| (rights.target(&asked.index_uid), &asked.query));
+    let queries = asked.queries.iter().map(|one| Asked {
+        index: rights.index(&one.index_uid),
+        query: &one.query,
+        point: one.query.point_in_time.or(asked.point_in_time),
+    });
     let texts = wanted(state, queries, &context)?;
     context.embedded = embed(state, texts).await;
     let _turn = if asked.queries.len() > MANY { Some(state.searches.long_turn().await?) } else { None };

@@ -42,7 +42,6 @@ impl Views {
         points: &PointsInTime,
         rights: &Rights,
     ) -> ApiResult<Views> {
-        let holder = rights.holder();
         let is_merged = asked.federation.is_some();
         let all: Vec<IndexName> = indexes(asked).map(|name| rights.index(name)).collect();
         let present = || {
@@ -52,8 +51,7 @@ impl Views {
             }
             Ok(present)
         };
-        let whole =
-            asked.point_in_time.map(|point| points.hold(all.iter(), point, holder.clone(), present)).transpose()?;
+        let whole = asked.point_in_time.map(|point| points.hold(all.iter(), point, rights, present)).transpose()?;
         let shared = whole.as_ref().map_or_else(present, |held| Ok(held.snapshots.clone()))?;
         let mut views = Views {
             shared,
@@ -69,7 +67,7 @@ impl Views {
             let index = [rights.index(&query.index_uid)];
             let own = match query.query.point_in_time {
                 Some(point) => points
-                    .hold(index.iter(), point, holder.clone(), || snapshots(instance, &index))
+                    .hold(index.iter(), point, rights, || snapshots(instance, &index))
                     .map(|held| drop(views.own.insert(position, held))),
                 None if query.query.at.is_some() => states(instance, std::slice::from_ref(query), rights)
                     .map(|state| drop(views.before.insert(position, state))),

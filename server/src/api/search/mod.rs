@@ -15,7 +15,7 @@ use lamina_protocol::wire::similar::SimilarQuery;
 use tokio::runtime::Handle;
 use warp::reply::Response;
 
-use super::embed::{embed, wanted};
+use super::embed::{Asked, embed, wanted};
 use super::limits::report_limits;
 use super::openapi::searches;
 use super::slow_searches::Watch;
@@ -94,7 +94,7 @@ async fn facet_search(request: Request) -> ApiResult<Response> {
     let state = Arc::clone(request.state());
     let asked = FacetSearch::from_body(&*request.json().await?)?;
     check_state(&asked.query, &context)?;
-    let texts = wanted(&state, std::iter::once((index.uid.as_str(), &asked.query)), &context)?;
+    let texts = wanted(&state, std::iter::once(Asked::alone(&index, &asked.query)), &context)?;
     context.embedded = embed(&state, texts).await;
     let facts = state.telemetry.is_on().then(|| Facts::FacetSearch { has_point: asked.query.point_in_time.is_some() });
     let budget = context.budget.clone();
@@ -118,7 +118,7 @@ async fn facet_search_in_pool(
     let (instance, points) = (Arc::clone(&state.instance), Arc::clone(&state.points_in_time));
     let (budget, runtime) = (context.budget.clone(), Handle::current());
     let found = state.answer(&budget, move || {
-        let view = View { index: &index, point: asked.query.point_in_time, holder: context.rights.holder() };
+        let view = View { index: &index, point: asked.query.point_in_time, rights: &context.rights };
         let present = || instance.searchable_at(&index.uid, asked.query.at);
         points.within(view, &runtime, present, |uid, snapshot| {
             let target = Target { name: &index.asked, uid, snapshot };

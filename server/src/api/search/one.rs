@@ -17,7 +17,7 @@ use warp::reply::Response;
 use super::context::{asks_metadata, check_state, context};
 use crate::answer::points_in_time::{PointsInTime, View};
 use crate::answer::search::{Answered, Context, Form, RulesInForce, Target, count_query, depends_on_time, unexpired};
-use crate::api::embed::{embed, wanted};
+use crate::api::embed::{Asked, embed, wanted};
 use crate::api::limits::report_limits;
 use crate::api::multi_search::search_network;
 use crate::api::report;
@@ -70,7 +70,7 @@ impl Search {
             asked: format!(
                 "{}\n{}",
                 request.raw_query(),
-                context.rights.imposed_filter(&index.asked).unwrap_or_default()
+                context.rights.imposed_filter(&index.asked, &index.uid).unwrap_or_default()
             ),
         });
         let form = Form { names_index: false, with_metadata: asks_metadata(request) };
@@ -154,7 +154,7 @@ impl Search {
 
     /// Texts become vectors before the search takes a thread.
     async fn embed_texts(&mut self) -> ApiResult<()> {
-        let queries = std::iter::once((self.index.uid.as_str(), &self.query));
+        let queries = std::iter::once(Asked::alone(&self.index, &self.query));
         let texts = wanted(&self.state, queries, &self.context)?;
         self.context.embedded = embed(&self.state, texts).await;
         Ok(())
@@ -171,8 +171,7 @@ impl Search {
 
     /// Searches the view that the request names, or else the present state.
     fn search(&self, runtime: &Handle) -> ApiResult<(Vec<u8>, ResponseExtras)> {
-        let holder = self.context.rights.holder();
-        let view = View { index: &self.index, point: self.query.point_in_time, holder };
+        let view = View { index: &self.index, point: self.query.point_in_time, rights: &self.context.rights };
         self.state.points_in_time.within(
             view,
             runtime,
@@ -189,7 +188,7 @@ impl Search {
 
     /// Counts the query for completions. What a caller asks who sees some documents only is none of the others' business.
     fn count(&self, target: Target<'_>) {
-        if self.context.rights.imposed_filter(&self.index.asked).is_none() {
+        if self.context.rights.imposed_filter(target.name, target.uid).is_none() {
             count_query(target, &self.query, &self.state.asked);
         }
     }

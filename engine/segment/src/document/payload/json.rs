@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 use super::feed::{Feed, Position};
 use crate::document::check::{Checked, Checker};
 use crate::document::merge::deduplicate;
-use crate::document::scan::compact;
+use crate::document::scan::{compact, replace_lone_surrogates};
 use crate::document::{DocumentError, PayloadError, PayloadReason};
 
 const NOT_OBJECTS: &str = "data are neither an object nor a list of objects";
@@ -90,7 +90,7 @@ impl<'m, R: Read> Reader<'m, R> {
             return Err(PayloadError::DocumentTooLarge { bytes_max });
         }
         let json = &self.feed.data()[..checked.bytes];
-        if checked.one_line && !checked.duplicate_keys {
+        if checked.one_line && !checked.duplicate_keys && !checked.replaces_characters {
             output.write_all(json)?;
         } else {
             self.rewritten.clear();
@@ -98,6 +98,9 @@ impl<'m, R: Read> Reader<'m, R> {
                 deduplicate(json, &mut self.rewritten).expect("the document was checked");
             } else {
                 compact(json, &mut self.rewritten);
+            }
+            if checked.replaces_characters {
+                replace_lone_surrogates(&mut self.rewritten);
             }
             output.write_all(&self.rewritten)?;
         }
@@ -153,6 +156,7 @@ fn reason(data: &[u8], start: Position, error: DocumentError) -> String {
     };
     match error {
         DocumentError::Utf8 { at } => return format!("invalid unicode code point at {}", place(at)),
+        DocumentError::NumberTooLarge { at } => return format!("number out of range at {}", place(at)),
         DocumentError::TooDeep { max } => {
             return format!(
                 "recursion limit exceeded: more than {max} levels of arrays and objects in the document at line {} column {}",

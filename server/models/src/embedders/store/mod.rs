@@ -12,6 +12,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use hf_hub::{Cache, Repo, RepoType};
 use lamina_base::cancellation::CHECK_INTERVAL;
@@ -59,6 +60,9 @@ pub(crate) struct ModelStore {
     downloading: Mutex<()>,
 }
 
+/// Time for a download to notice that the server stops.
+const STOP_TIME: Duration = Duration::from_secs(1);
+
 impl ModelStore {
     /// Keeps models in `folder`, which need not be there, and downloads them from `hub`. `folder` and `caches` are looked
     /// into as caches of the hub's tools, in this order; nothing is written to `caches`.
@@ -79,6 +83,12 @@ impl ModelStore {
         let hub = std::env::var("HF_ENDPOINT").unwrap_or_else(|_| HUB.to_owned());
         let caches = named_cache(|name| std::env::var_os(name)).into_iter().collect();
         ModelStore::new(folder, caches, &hub, std::env::var("HF_TOKEN").ok(), outbound)
+    }
+
+    /// Ends the download that is under way, and refuses others: what carries them out is about to end. Waits a second at most.
+    pub(super) fn stop(&self) {
+        self.hub.stop();
+        drop(self.downloading.try_lock_for(STOP_TIME));
     }
 
     /// The files of a model that is on this machine.

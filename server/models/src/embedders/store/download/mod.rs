@@ -8,12 +8,12 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use aws_lc_rs::digest;
 use lamina_base::backoff::{Backoff, DOWNLOAD};
-use lamina_base::cancellation::unless_cancelled;
+use lamina_base::cancellation::{CHECK_INTERVAL, unless_cancelled};
 use lamina_base::outbound::Outbound;
 use lamina_base::secret::shown_url;
 use reqwest::header::{CONTENT_RANGE, ETAG, HeaderMap, IF_RANGE, RANGE};
@@ -39,6 +39,7 @@ pub(super) struct Hub {
     outbound: Outbound,
     /// Pauses between tries in a row that bring nothing new.
     pauses: Backoff,
+    stopped: AtomicBool,
 }
 
 /// Outcome of the request for a file.
@@ -67,7 +68,18 @@ impl Trouble {
 
 impl Hub {
     pub(super) fn new(url: &str, token: Option<String>, outbound: Outbound) -> Hub {
-        Hub { url: url.trim_end_matches('/').to_owned(), token, outbound, pauses: DOWNLOAD }
+        Hub {
+            url: url.trim_end_matches('/').to_owned(),
+            token,
+            outbound,
+            pauses: DOWNLOAD,
+            stopped: AtomicBool::new(false),
+        }
+    }
+
+    /// Gives up all requests, those to come too.
+    pub(super) fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
     }
 
     /// For people: without a password.
@@ -118,11 +130,15 @@ impl Hub {
         let part = Part::of(to).map_err(|error| format!("{}: {error}", to.display()))?;
         let (mut pauses, mut furthest) = (self.pauses.clone(), part.length());
         loop {
+            if self.stopped.load(Ordering::Relaxed) {
+                // Nothing carries out requests any more.
+                return Err("the server stops".to_owned());
+            }
             let work = unless_cancelled(cancelled, self.try_fetch(url, &part, to));
-            let trouble = match self.outbound.runtime().block_on(work) {
-                Some(Ok(fetched)) => return Ok(fetched),
-                Some(Err(trouble)) => trouble,
-                None => return Err("cancelled".to_owned()),
+            let trouble = match self.outbound.runtime().block_on(unless_cancelled(&self.stopped, work)) {
+                Some(Some(Ok(fetched))) => return Ok(fetched),
+                Some(Some(Err(trouble))) => trouble,
+                Some(None) | None => return Err("cancelled".to_owned()),
             };
             let next = if part.length() > furthest {
                 (pauses, furthest) = (self.pauses.clone(), part.length());
@@ -132,7 +148,10 @@ impl Hub {
             };
             let Some(pause) = next.filter(|_| trouble.is_passing) else { return Err(trouble.reason) };
             tracing::info!(reason = trouble.reason, file = %to.display(), "a download was interrupted and continues");
-            std::thread::sleep(pause);
+            let until = Instant::now() + pause;
+            while Instant::now() < until && !self.stopped.load(Ordering::Relaxed) {
+                std::thread::sleep(CHECK_INTERVAL.min(pause));
+            }
         }
     }
 
