@@ -256,6 +256,17 @@ const steps = {
     await until('the rule is back', async () => (await api('POST', '/dynamic-search-rules', {})).total === 1);
     assert.deepEqual({ ...await api('GET', '/dynamic-search-rules/space-ship'), lastUpdatedAt: 0 }, { ...rule, lastUpdatedAt: 0 });
     await write('DELETE', '/dynamic-search-rules/space-ship');
+    // From a hit of the search, to the end.
+    await show({ view: 'search', index: 'films', q: 'space ship' });
+    const first = (await api('POST', '/indexes/films/search', { q: 'space ship' })).hits[0];
+    await click('More', '.hit');
+    await click('Move to the end for this query', '.hit');
+    await has(`${first.title} last`, 'dialog');
+    await page.until(`document.querySelector('.rule-last')?.innerText.includes(${JSON.stringify(first.title)}) && [...document.querySelectorAll('.rule-preview .drag-list .hit-name')].every(one => one.innerText !== ${JSON.stringify(first.title)})`, 'the preview has it at the end');
+    await lookAt('rules last');
+    await click('Create', 'dialog footer');
+    await until('it is the last', async () => (await api('POST', '/indexes/films/search', { q: 'space ship' })).hits.at(-1).id === first.id);
+    await write('DELETE', '/dynamic-search-rules/space-ship');
   },
 };
 
