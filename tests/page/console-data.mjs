@@ -89,7 +89,7 @@ async function edits() {
 async function indexesView() {
   await go('indexes');
   await has('shoes');
-  await page.until(`[...document.querySelectorAll('.indexes-card')].some(one => one.innerText.includes('total'))`, 'the size of the whole index');
+  await page.until(`[...document.querySelectorAll('.indexes-card')].some(one => /Size\\s+[\\d.]+ KiB/.test(one.innerText) && !one.innerText.includes('documents only'))`, 'the size of the whole index');
   await click('Details of noid');
   await has('Overview', 'dialog');
   await click('Sizes', 'dialog [role=tablist]');

@@ -90,7 +90,7 @@ export function Search() {
 /** One request: the hits, and for each field that is narrowed the counts without its own condition. */
 async function ask(index: string, asked: Asked, signal: AbortSignal): Promise<Found> {
   const { settings } = about.peek(), names = facetNames(settings), beside = narrowed(asked.narrowing, names);
-  const main = { ...selectionOf(asked, settings), limit: asked.limit, facets: names, attributesToHighlight: ['*'], highlightPreTag: OPEN, highlightPostTag: CLOSE, showRankingScore: true, didYouMean: asked.q.trim() !== '' };
+  const main = { ...selectionOf(asked, settings), limit: asked.limit, facets: names, attributesToHighlight: ['*'], highlightPreTag: OPEN, highlightPostTag: CLOSE, showRankingScore: asked.q.trim() !== '', didYouMean: asked.q.trim() !== '' };
   const others = beside.map(name => ({ ...countsOf(asked, settings, name), facets: [name] }));
   const body = { queries: [main, ...others].map(query => ({ indexUid: index, ...query })) };
   const response = beside.length ? await fetchAnswer('POST', '/multi-search', { body, signal }) : await fetchAnswer('POST', route('indexes', index, 'search'), { body: main, signal });

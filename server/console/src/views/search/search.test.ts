@@ -63,6 +63,7 @@ describe('an explanation', () => {
   const words = [word('alein', ['title', 'alien', 'oneTypo', [2]], ['text', 'alien', 'oneTypo', [0, 40]]), word('ship', ['text', 'ship', 'exact', [53]]), word('zoo')];
   test('says which words are there', () => { expect(sentenceOf('words', { matchingWords: 2, maxMatchingWords: 3 }, words)).toBe('2 of 3 words; missing: zoo'); });
   test('says which typos there are', () => { expect(sentenceOf('typo', { typoCount: 1 }, words)).toBe('1 typo: alein → alien'); });
+  test('says which words are written as one', () => { expect(sentenceOf('typo', { typoCount: 2 }, [word('space', ['text', 'space', 'exact', [1]], ['text', 'spaceship', 'concatenation', [3]]), word('ship', ['text', 'spaceship', 'concatenation', [3]])])).toBe('2 typos: spaceship as one word'); });
   test('says how far apart words are', () => { expect(sentenceOf('proximity', {}, words)).toBe('12 words in between'); });
   test('knows words of different fields', () => { expect(wordsBetween([word('a', ['x', 'a', 'exact', [1]]), word('b', ['y', 'b', 'exact', [1]])])).toBeNull(); });
   test('says that words are side by side', () => { expect(sentenceOf('proximity', {}, [word('a', ['x', 'a', 'exact', [1]]), word('b', ['x', 'b', 'exact', [2]])])).toBe('side by side'); });

@@ -62,7 +62,9 @@ export function wordsBetween(words: readonly WordSeen[]): number | null {
 
 const spelt = (words: readonly WordSeen[]) => words.flatMap(({ word, matches }) => {
   const isExact = matches.some(one => ['exact', 'prefix', 'stem', 'phrase'].includes(one.match)), typo = matches.find(one => /Typo/.test(one.match));
-  return typo && !isExact ? [`${word} → ${typo.term ?? '…'}`] : [];
+  const joined = matches.find(one => one.match === 'concatenation' || one.match === 'split');
+  if (isExact || !(typo ?? joined)) return [];
+  return [typo ? `${word} → ${typo.term ?? '…'}` : `${joined?.term ?? word} ${howOf(joined?.match ?? '')}`];
 });
 
 /** What a rule says of a hit. */
@@ -71,7 +73,7 @@ export function sentenceOf(rule: string, detail: JsonObject, words: readonly Wor
   switch (rule) {
     case 'words': return of('word') + (words.some(one => !one.isMatched) ? `; missing: ${words.filter(one => !one.isMatched).map(one => one.word).join(', ')}` : '');
     case 'typo': {
-      const typos = spelt(words), count = number(detail['typoCount']);
+      const typos = [...new Set(spelt(words))], count = number(detail['typoCount']);
       return count === 0 ? 'no typos' : plural(count, 'typo') + (typos.length ? ': ' + typos.join(', ') : '');
     }
     case 'proximity': {

@@ -16,6 +16,8 @@ import { titleOfType, TYPES } from './names';
 
 const PAGE = 50, BATCHES = 20, LIVE_MS = 1000;
 const STATUSES: { id: TaskStatus; tone: string }[] = [{ id: 'enqueued', tone: 'plain' }, { id: 'processing', tone: 'info' }, { id: 'succeeded', tone: 'good' }, { id: 'failed', tone: 'bad' }, { id: 'canceled', tone: 'warn' }];
+// Rules are kept in an index of their own, that nobody sees.
+const indexOf = ({ indexUid }: Task) => indexUid?.startsWith('.') === false ? indexUid : '–';
 const took = (task: Task) => { const ms = msOf(task.duration); return ms === null ? '–' : span(ms); };
 
 function Tasks() {
@@ -37,7 +39,7 @@ function Tasks() {
               { id: 'uid', title: 'Task', cell: task => task.uid },
               { id: 'status', title: 'Status', cell: task => <StatusBadge status={task.status} /> },
               { id: 'type', title: 'Type', cell: task => <span class="tasks-what">{titleOfType(task.type)}</span> },
-              { id: 'index', title: 'Index', grow: true, cell: task => <span dir="auto">{task.indexUid ?? '–'}</span> },
+              { id: 'index', title: 'Index', grow: true, cell: task => <span dir="auto">{indexOf(task)}</span> },
               { id: 'took', title: 'Duration', number: true, cell: took },
               { id: 'when', title: 'Enqueued', number: true, cell: task => <span title={task.enqueuedAt}>{ago(task.enqueuedAt)}</span> },
               { id: 'cancel', title: 'Cancel', hideTitle: true, cell: task => isOpen(task) ? <Button size="s" onClick={() => cancel(task.uid)} aria-label={`Cancel task ${task.uid}`}>Cancel</Button> : null },
