@@ -29,7 +29,7 @@ function Documents() {
   const isEmpty = all?.total === 0 && !filter && !wrong.filter;
   return (
     <>
-      <PageHead title="Documents" about={all?.total === undefined ? undefined : plural(all.total, 'document') + (filter ? ' match the filter' : '')} actions={<>
+      <PageHead title="Documents" about={all?.total === undefined ? '\u00a0' : plural(all.total, 'document') + (filter ? ' match the filter' : '')} actions={<>
         <Button kind="primary" icon="plus" onClick={() => { isAdding.value = true; }}>Add</Button>
         <More index={index} filter={filter} total={all?.total ?? 0} />
       </>} />

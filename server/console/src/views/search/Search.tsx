@@ -17,7 +17,7 @@ import { FilterField } from './FilterField';
 import { chosenFields, Hits, isHttpBlocked, look, NO_KEY, withoutMarks, type Chosen } from './Hits';
 import { traitsOf } from './like';
 import { Places } from './Places';
-import { Proposals } from './Proposals';
+import { Proposals, settled } from './Proposals';
 import { SearchField } from './SearchField';
 import { Why, PICK, wrongOf } from './Why';
 import { askedOf, chipsOf, countsOf, embeddersOf, facetNames, facetsOf, filtersPlaces, MOST, narrowed, PAGE, plainSearch, selectionOf, type Asked, type FacetCounts, type Way } from './query';
@@ -29,7 +29,8 @@ export function Search() {
   const [liked, setLiked] = useState<Hit | null>(null), [isFieldsOpen, setFieldsOpen] = useState(false), [isCodeOpen, setCodeOpen] = useState(false), [isNarrowOpen, setNarrowOpen] = useState(false);
   const key = JSON.stringify([asked.q, asked.limit, asked.sort, asked.way, asked.embedder, asked.ratio, [...asked.narrowing.chosen], [...asked.narrowing.ranges], asked.narrowing.filter, asked.box, facetNames(settings), settings['matchingStrategy']]);
   // Settings say what can be asked for: without them the first answer would lack its facets.
-  const found = useResource(signal => state === 'loading' ? new Promise<Found>(() => {}) : ask(index, asked, signal), [index, key, state], { keep: true });
+  const asking = useResource(signal => state === 'loading' ? new Promise<Found>(() => {}) : ask(index, asked, signal), [index, key, state], { keep: true });
+  const found = settled.value === index ? asking : { ...asking, data: undefined };
   const wrong = wrongOf(found.error), chips = chipsOf(asked), why = param('why');
   const chosen: Chosen = chosenFields.value[index] ?? {};
   const total = found.data ? found.data.answer.totalHits ?? found.data.answer.estimatedTotalHits ?? found.data.answer.hits.length : 0;
@@ -44,7 +45,7 @@ export function Search() {
         <Ways asked={asked} />
       </div>
       <Proposals index={index} />
-      <div class="search-columns">
+      <div class={settled.value === index ? 'search-columns' : 'search-columns waits'}>
         <aside class="search-facets" aria-label="Facets">{facets}</aside>
         <div class="search-found">
           <div class="search-tools">

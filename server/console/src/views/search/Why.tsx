@@ -196,7 +196,7 @@ function Waterfall({ stages }: { stages: readonly Stage[] }) {
       const before = times.slice(0, place).reduce((sum, time) => sum + time, 0);
       return (
         <tr key={place}><th scope="row">{stageTitle(one.stage)}{one.documents !== undefined && <small> {one.documents.toLocaleString('en')} left</small>}</th>
-          <td class="track-cell"><span style={{ marginInlineStart: before / total * 100 + '%', width: Math.max(0.6, (times[place] ?? 0) / total * 100) + '%' }} /></td><td class="number">{one.took}</td></tr>
+          <td class="track-cell"><span style={{ marginInlineStart: before / total * 100 + '%', width: Math.max(0.6, (times[place] ?? 0) / total * 100) + '%' }} /></td><td class="number">{one.took.replace(/(?=[a-zµ]+$)/, ' ')}</td></tr>
       );
     })}</tbody></table>
   );

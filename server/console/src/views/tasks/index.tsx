@@ -8,7 +8,7 @@ import { openTasks } from '../../state/activity';
 import { go, param, params, setParams } from '../../state/address';
 import { known } from '../../state/indexes';
 import { toast } from '../../state/toasts';
-import { Bars, Button, Card, Combobox, confirm, Empty, Icon, Loaded, Menu, PageHead, Select, StatusBadge, Table } from '../../ui';
+import { Bars, Button, Card, Combobox, confirm, Empty, Icon, Loaded, Loading, Menu, PageHead, Select, StatusBadge, Table } from '../../ui';
 import type { View } from '../types';
 import { heldUp, stepsOf, verdict } from './advice';
 import { cancel, Sheet } from './Sheet';
@@ -33,7 +33,7 @@ function Tasks() {
         <Filters />
         <Loaded of={found} isEmpty={all => all.results.length === 0} empty={isFiltered
           ? <Empty icon="tasks" title="No task matches these filters" actions={<Button onClick={() => setParams({ status: null, type: null, of: null, from: null })}>Show all tasks</Button>} />
-          : <Empty icon="tasks" title="There are no tasks yet" />}>
+          : <Empty icon="tasks" title="There are no tasks yet">Load documents or change a setting, and see here how it goes.</Empty>}>
           {all => <>
             <Table label="Tasks" rows={all.results} keyOf={task => String(task.uid)} picked={param('task')} onPick={task => setParams({ task: String(task.uid) }, { replace: false })} columns={[
               { id: 'uid', title: 'Task', cell: task => task.uid },
@@ -83,7 +83,7 @@ function Now() {
     get<ListOf<Batch>>('/batches', { query: { limit: BATCHES }, signal }),
     get<ListOf<Task>>('/tasks', { query: { statuses: 'enqueued', limit: 1, reverse: true }, signal }),
   ]), [isBusy], { everyMs: isBusy ? LIVE_MS : undefined, keep: true });
-  if (!found.data) return null;
+  if (!found.data) return found.error === undefined ? <Card><Loading lines={5} /></Card> : null;
   const [running, latest, waiting] = found.data, under = running.results.filter(one => one.progress), oldest = waiting.results[0];
   const steps = stepsOf(latest.results, hasVectors), slow = verdict(steps), sum = steps.reduce((all, one) => all + one.ms, 0);
   return (

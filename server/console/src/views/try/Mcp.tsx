@@ -31,8 +31,8 @@ export function Mcp() {
       <Loaded of={found} lines={8} isEmpty={all => all.tools.length === 0} empty={<Empty icon="try" title="This key permits no tool">Agents need permission to search and to read documents, settings and indexes.</Empty>}>
         {({ tools }) => { const tool = tools.find(one => one.name === chosen) ?? tools[0]; return tool && <Tools key={index + ' ' + tool.name} index={index} tools={tools} chosen={tool} onChoose={setChosen} />; }}
       </Loaded>
-      <CodeBlock label="Configuration for MCP over HTTP" code={JSON.stringify(http, null, 2)} />
-      <CodeBlock label="Configuration for MCP over stdio" code={JSON.stringify(local, null, 2)} />
+      {!(found.loading && found.data === undefined) && <><CodeBlock label="Configuration for MCP over HTTP" code={JSON.stringify(http, null, 2)} />
+        <CodeBlock label="Configuration for MCP over stdio" code={JSON.stringify(local, null, 2)} /></>}
     </div>
   );
 }
