@@ -29,7 +29,7 @@ const page = await open(process.env.CHROMIUM);
 const text = JSON.stringify, { findings, lookAt, end } = looks(page, 'search');
 const has = (words, where = 'main') => page.until(`document.querySelector('${where}')?.innerText.includes(${text(words)})`, where + ' has: ' + words);
 const hasNot = (words, where = 'main') => page.until(`!document.querySelector('${where}')?.innerText.includes(${text(words)})`, where + ' has not: ' + words);
-const click = (words, where = 'body') => page.until(`(() => { const one = [...document.querySelectorAll('${where} :is(button, a, label, [role=menuitem], [role=option], [role=tab])')].find(one => !one.disabled
+const click = (words, where = 'body') => page.until(`(() => { const one = [...document.querySelectorAll('${where} :is(button, a, label, [role=menuitem], [role=option], [role=tab])')].find(one => !one.disabled && !one.ariaBusy
   && (one.innerText.trim().startsWith(${text(words)}) || one.getAttribute('aria-label') === ${text(words)}));
   if (one) { one.focus(); one.click(); } return Boolean(one); })()`, 'a button: ' + words);
 const count = (selector, number) => page.until(`document.querySelectorAll(${text(selector)}).length ${number}`, `${selector} ${number}`);
@@ -211,10 +211,14 @@ async function fromAHit() {
   await page.until(`document.querySelector('dialog output').innerText === '× 0.5'`, 'the weight');
   await click('Add the boost', 'dialog footer');
   await page.until(`!document.querySelector('dialog[open]')`, 'it is added');
+  await click('Rules', '.rail nav');
+  await has('Boosts in every search of films');
+  await page.until(`document.querySelector('.rules-boosts li')?.innerText.includes('genres')`, 'the boost is among the rules');
+  await lookAt('rules boosts');
   const boost = (await rules()).at(-1).boostIf;
   assert.ok(/^"genres" = "/.test(boost.filter) && boost.weight === 0.5, JSON.stringify(boost));
-  await page.until(undoing('Add the boost'), 'the boost to be undone');
-  await page.until(`[...document.querySelectorAll('.toast')].some(one => one.innerText.includes('The ranking rules as before'))`, 'it is undone');
+  await page.until(undoing('1 setting of films changed'), 'the boost to be undone');
+  await page.until(`[...document.querySelectorAll('.toast')].some(one => one.innerText.includes('1 setting of films as before'))`, 'it is undone');
   assert.ok((await rules()).every(one => typeof one === 'string'));
 }
 
@@ -246,6 +250,12 @@ async function waysToShow() {
 
 async function places() {
   await show('/?index=places');
+  // The button that is gone leaves the focus to the first of the new hits.
+  await page.until(`[...document.querySelectorAll('.search-found button')].at(-1).innerText === 'Show more'`, 'there are more');
+  await page.value(`[...document.querySelectorAll('.search-found button')].at(-1).focus()`);
+  await page.press('Enter');
+  await count('.hit', '=== 40');
+  await page.until(`document.activeElement === document.querySelectorAll('.hit')[20]`, 'the first new hit has the focus');
   await count('.places circle', '=== 40');
   await click('Zoom in', '.places');
   await click('Search this area', '.places');

@@ -8,7 +8,7 @@ import { steps } from './console-steps.mjs';
 import { looks, VIEWS } from './looks.mjs';
 
 const url = process.env.LAMINA_URL, { PROTECTED_URL, PROTECTED_KEY } = process.env;
-const SIZE_MOST = 120 * 1024, PAINT_MOST_MS = 100, LOADS = 15;
+const SIZE_MOST = 120 * 1024, PAINT_MOST_MS = 100, LOADS = 15, SHIFT_MOST = 0.1;
 const page = await open(process.env.CHROMIUM);
 const { has, click, fill, write, focused, back, problems } = steps(page, url);
 const { lookAt, end } = looks(page);
@@ -122,6 +122,17 @@ async function measures() {
   console.log(`console: ${bytes} bytes with gzip, first paint after ${Math.round(paint)} ms`);
 }
 
+/** What is read first stays where it is when the rest arrives: the sum of shifts that is called good. */
+async function steady() {
+  for (const view of Object.keys(VIEWS)) {
+    await page.show(`${url}/?index=films&q=space&view=${view}`);
+    await page.until(`document.querySelector('main')?.innerText.length > 20 && !document.querySelector('main .loading, main .skeleton')`, view);
+    await page.settled();
+    const shift = await page.value(`new Promise(done => { let sum = 0; new PerformanceObserver(all => { for (const one of all.getEntries()) sum += one.value; }).observe({ type: 'layout-shift', buffered: true }); setTimeout(() => done(sum), 100); })`);
+    assert.ok(shift < SHIFT_MOST, `${view} moves by ${shift}`);
+  }
+}
+
 async function keys() {
   const asked = async (method, path, body) => {
     const answer = await fetch(PROTECTED_URL + path, { method, headers: { 'Content-Type': 'application/json', Authorization: 'Bearer ' + PROTECTED_KEY }, body: body && JSON.stringify(body) });
@@ -165,7 +176,7 @@ async function keys() {
 try {
   await page.size(1280, 900);
   await page.scheme('light');
-  for (const step of [firstRun, searches, addresses, palette, failures, everyView, measures, keys]) {
+  for (const step of [firstRun, searches, addresses, palette, failures, everyView, measures, steady, keys]) {
     await step();
     assert.deepEqual(problems(), [], step.name);
   }

@@ -3,13 +3,15 @@ import { useState } from 'preact/hooks';
 import { get, post, Refused, request, route } from '../../api/client';
 import { useResource } from '../../api/resource';
 import { bump, writeAndWait } from '../../api/tasks';
-import type { Hit, JsonObject, ListOf } from '../../api/types';
+import type { Hit, Json, JsonObject, ListOf } from '../../api/types';
 import { asText, titleField } from '../../lib/documents';
 import { go, hrefOf, param, setParams } from '../../state/address';
 import { about, uid } from '../../state/indexes';
-import { Badge, Button, Empty, Failure, IconButton, Link, Loaded, PageHead, Segments, Switch, Table } from '../../ui';
+import { Badge, Button, Card, Empty, Failure, IconButton, Link, Loaded, PageHead, Segments, Switch, Table } from '../../ui';
 import type { View } from '../types';
 import { texts } from '../settings/controls';
+import { applySettings } from '../settings/draft';
+import { isBoost, sayBoost } from '../settings/patch';
 import { Editor } from './Editor';
 import { bodyOf, draftOf, EMPTY, LAST, say, timeState, type Draft, type Listed, type Pin } from './rule';
 
@@ -49,7 +51,23 @@ function Rules() {
       <Loaded of={found}>{rules => rules === null
         ? <Empty icon="rules" title="Rules are turned off." actions={<Button kind="primary" onClick={turnOn}>Turn rules on</Button>}>Rules are an experimental feature of this server.</Empty>
         : <All all={rules.results} index={index} isAll={isAll} opened={opened} />}</Loaded>
+      <Boosts index={index} />
     </>
+  );
+}
+
+/** What moves documents of every search up and down: it is among the ranking rules, and belongs to what people look for here. */
+function Boosts({ index }: { index: string }) {
+  const all = (about.value.settings.rankingRules ?? []).filter(isBoost), ranking = { view: 'settings', params: { group: 'ranking' } };
+  if (!all.length) return null;
+  const remove = (boost: Json) => applySettings(index, before => {
+    const rules = before.rankingRules ?? [], at = rules.findIndex(one => JSON.stringify(one) === JSON.stringify(boost));
+    return { ...before, rankingRules: rules.filter((_, place) => place !== at) };
+  }).catch(() => { /* A message says so. */ });
+  return (
+    <Card class="rules-boosts" title={`Boosts in every search of ${index}`} actions={<Link href={hrefOf(ranking)} onGo={() => go(ranking)}>Ranking settings</Link>}>
+      <ul>{all.map((one, place) => <li key={place}><span class="grow" dir="auto">{sayBoost(one)}</span><IconButton size="s" icon="trash" label={`Delete the boost ${sayBoost(one)}`} onClick={() => remove(one)} /></li>)}</ul>
+    </Card>
   );
 }
 

@@ -2,11 +2,11 @@
 import { useState } from 'preact/hooks';
 import { post, route } from '../../api/client';
 import { useResource } from '../../api/resource';
-import { writeAndWait } from '../../api/tasks';
 import type { Hit, Json, SearchAnswer, Settings } from '../../api/types';
 import { titleField } from '../../lib/documents';
 import { go, hrefOf } from '../../state/address';
 import { Button, Checkbox, Dialog, Failure, Link, Loaded, Segments, Slider } from '../../ui';
+import { applySettings } from '../settings/draft';
 import { climbs, traitsOf } from './like';
 import { selectionOf, type Asked } from './query';
 
@@ -26,9 +26,8 @@ export function BoostLike({ hit, index, asked, settings, primaryKey, onClose }: 
   const add = async () => {
     setBusy(true);
     setError(undefined);
-    const put = (rankingRules: Json[] | null, title: string, undo?: () => unknown) => writeAndWait('PATCH', route('indexes', index, 'settings'), { title, undo }, { body: { rankingRules } });
     try {
-      await put([...rules, boost], 'Add the boost', () => put(rules, 'The ranking rules as before').catch(() => { /* A message says so. */ }));
+      await applySettings(index, before => ({ ...before, rankingRules: [...before.rankingRules ?? [], boost] }));
       onClose();
     } catch (failure) { setError(failure); }
     setBusy(false);

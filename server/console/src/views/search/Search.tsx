@@ -1,4 +1,4 @@
-import { useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { fetchAnswer, route } from '../../api/client';
 import { useResource } from '../../api/resource';
 import type { Hit, SearchAnswer, Settings } from '../../api/types';
@@ -73,7 +73,7 @@ export function Search() {
                 {isHttpBlocked.value && <p class="hint">Pictures over HTTP are not loaded. A server that is started with <code>--console-http-pictures</code> allows them.</p>}
                 {answer.hits.length === 0 ? <Nothing asked={asked} isNarrowed={chips.length > 0} />
                   : <Hits hits={answer.hits} primaryKey={primaryKey} settings={settings} chosen={chosen} onWhy={onWhy} actions={hit => actionsOf(hit, primaryKey, settings, () => setLiked(hit))} />}
-                {answer.hits.length < total && asked.limit < MOST && <More busy={found.loading} onMore={() => setParams({ limit: String(asked.limit + PAGE) })} />}
+                {answer.hits.length < total && asked.limit < MOST && <More busy={found.loading} shown={answer.hits.length} onMore={() => setParams({ limit: String(asked.limit + PAGE) })} />}
               </>
             )}
           </Loaded>}
@@ -138,9 +138,13 @@ function Nothing({ asked, isNarrowed }: { asked: Asked; isNarrowed: boolean }) {
 }
 
 /** More hits; the focus goes to the first new one when the button is gone. */
-function More({ busy, onMore }: { busy: boolean; onMore: () => void }) {
-  const place = useRef<HTMLDivElement>(null);
-  return <div class="row centre" ref={place}><Button busy={busy} onClick={onMore}>Show more</Button></div>;
+function More({ busy, onMore, shown }: { busy: boolean; onMore: () => void; shown: number }) {
+  const place = useRef<HTMLDivElement>(null), last = useRef(shown), wasPressed = useRef(false);
+  last.current = shown;
+  useLayoutEffect(() => () => {
+    if (wasPressed.current && (document.activeElement === document.body || place.current?.contains(document.activeElement))) setTimeout(() => document.querySelectorAll<HTMLElement>('.hit, .search-found tbody .plain')[last.current]?.focus());
+  }, []);
+  return <div class="row centre" ref={place}><Button busy={busy} onClick={() => { wasPressed.current = true; onMore(); }}>Show more</Button></div>;
 }
 
 function actionsOf(hit: Hit, primaryKey: string | null, settings: Settings, onBoost: () => void): MenuItem[] {
