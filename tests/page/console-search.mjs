@@ -195,11 +195,20 @@ async function explained() {
   await hasNot('The filter excludes it.', '.why-drawer');
 }
 
+/** Nothing lies over the first and the last entry of the menu, and nothing cuts them off. */
+const MENU_SEEN = `(all => all.length > 1 && [all[0], all.at(-1)].every(one => { const box = one.getBoundingClientRect(); return one.contains(document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2)); }))([...document.querySelectorAll('.menu-list:not([hidden]) [role=menuitem]')])`;
+
 /** From a hit: documents like it move up in every search, and it alone to the end of one. */
 async function fromAHit() {
   const rules = async () => (await api('GET', '/indexes/films/settings')).rankingRules;
   await write('PATCH', '/indexes/films/settings', { filterableAttributes: ['genres', 'cast', 'year'], rankingRules: null });
   await show('/?index=films&q=space');
+  // A menu at the end of the window opens upwards.
+  await page.value(`document.querySelectorAll('.hit .menu button')[8].scrollIntoView({ block: 'end' })`);
+  await page.settled();
+  await page.value(`document.querySelectorAll('.hit .menu button')[8].click()`);
+  await page.until(MENU_SEEN, 'all of the menu is seen');
+  await page.press('Escape');
   await page.value(`document.querySelector('.hit .menu button').click()`);
   await click('Boost documents like this', '.hit');
   await page.until(`document.querySelector('.like-preview .climb.up')`, 'the preview says what climbs');
@@ -226,6 +235,11 @@ async function waysToShow() {
   await show('/?index=places');
   await page.value(`document.querySelector('[aria-label=Table]').click()`);
   await count('main tbody tr', '> 5');
+  await page.value(`[...document.querySelectorAll('main tbody .menu button')].at(-1).scrollIntoView()`);
+  await page.settled();
+  await page.value(`[...document.querySelectorAll('main tbody .menu button')].at(-1).click()`);
+  await page.until(MENU_SEEN, 'the menu of the last row is not cut off by the table');
+  await page.press('Escape');
   await page.value(`document.querySelector('[aria-label=JSON]').click()`);
   await count('.hit .json', '> 5');
   await page.value(`document.querySelector('[aria-label=Cards]').click()`);
