@@ -26,6 +26,7 @@ export function Proposals({ index }: { index: string }) {
     const timer = setTimeout(settle, WAIT_MS);
     return () => clearTimeout(timer);
   }, [index, isKnown]);
+  useLayoutEffect(() => () => { settled.value = ''; }, []);
   const [busy, setBusy] = useState(''), [error, setError] = useState<unknown>(null);
   if (isHidden || !found.data || about.value.state !== 'ready' || settings.searchableAttributes === undefined) return null;
   const all = proposalsOf(found.data.results, settings, primaryKey);

@@ -68,6 +68,7 @@ describe('an explanation', () => {
   test('knows words of different fields', () => { expect(wordsBetween([word('a', ['x', 'a', 'exact', [1]]), word('b', ['y', 'b', 'exact', [1]])])).toBeNull(); });
   test('says that words are side by side', () => { expect(sentenceOf('proximity', {}, [word('a', ['x', 'a', 'exact', [1]]), word('b', ['x', 'b', 'exact', [2]])])).toBe('side by side'); });
   test.each([['boost:popularity', 'Boost by popularity'], ['year:desc', 'year, descending'], ['boostIf', 'Boost'], ['words', 'Words'], ['<hidden-rule-3>', '<hidden-rule-3>']])('calls %s %s', (rule, title) => { expect(ruleTitle(rule)).toBe(title); });
+  test('says where a rule pins it', () => { expect([0, 1_000_000].map(position => sentenceOf('pin', { position }, []))).toEqual(['a rule pins it to position 1', 'a rule moves it to the end']); });
   test('of a sort has the value', () => { expect(sentenceOf('year:desc', { value: null }, [])).toBe('no value'); });
   test('finds the rule that decided', () => { expect(decidedBy({ words: { order: 0, score: 1 }, typo: { order: 1, score: 1 } }, { words: { order: 0, score: 1 }, typo: { order: 1, score: 0.5 } })).toBe('typo'); });
   test('of equal hits finds none', () => { expect(decidedBy({ words: { order: 0, score: 1 } }, { words: { order: 0, score: 1 } })).toBeNull(); });

@@ -1,6 +1,7 @@
 // An explanation in sentences: what matched, what each ranking rule says, and where a hit beat the next one.
 import type { Json, JsonObject } from '../../api/types';
-import { plural } from '../../lib/text';
+import { count, plural } from '../../lib/text';
+import { LAST } from '../rules/rule';
 
 export interface Match { attribute: string; term?: string; match: string; positions?: number[] }
 export interface WordSeen { word: string; isMatched: boolean; matches: Match[] }
@@ -96,7 +97,7 @@ export function sentenceOf(rule: string, detail: JsonObject, words: readonly Wor
       return arm ? `#${number(arm['rank']) + 1} ${by}` : `not ${by}`;
     }).join(', ');
     case 'rerank': return `score ${shown(detail['score'])} by the model`;
-    case 'pin': return `a rule pins it to position ${number(detail['position']) + 1}`;
+    case 'pin': { const at = number(detail['position']); return at >= LAST ? 'a rule moves it to the end' : `a rule pins it to position ${count(at + 1)}`; }
     case 'skipped': return 'decided by the rules above, or out of time';
   }
   if ('factor' in detail) return `times ${shown(detail['factor'])}`;
