@@ -83,7 +83,10 @@ async function edits() {
   await fill('A document or a list of documents', '{"id": "a b"}');
   await click('Add', 'dialog footer');
   await page.until(`document.querySelector('dialog .wrong')?.innerText.includes('a b')`, 'the reason of the task stands at the field');
+  // What was written is not lost by a key.
   await page.press('Escape');
+  await click('Discard them');
+  await page.until(`!document.querySelector('dialog[open]')`, 'both dialogs are closed');
 }
 
 async function indexesView() {

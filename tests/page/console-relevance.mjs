@@ -235,6 +235,11 @@ const steps = {
     await page.until(`(() => { const one = document.querySelector('.rule-preview .grip'); one?.focus(); return one && document.activeElement === one; })()`, 'a handle');
     await page.press('ArrowDown');
     await has('Sunshine second', 'dialog');
+    // What was changed is not lost by a key.
+    await page.press('Escape');
+    await has('Discard your changes?', 'dialog.size-s');
+    await click('Cancel', 'dialog.size-s');
+    await has('Sunshine second', 'dialog');
     await lookAt('rules rule');
     await page.value(`document.querySelector('dialog details').open = true`);
     await fill('Name', 'space ship', 'dialog');

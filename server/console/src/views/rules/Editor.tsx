@@ -17,7 +17,7 @@ const SHOWN = 12, OFFERED = 10;
 const WHENS: readonly { id: When; title: string }[] = [{ id: 'words', title: 'These words' }, { id: 'query', title: 'Any query' }, { id: 'empty', title: 'Empty query' }, { id: 'always', title: 'Every search' }];
 
 export function Editor({ first, isNew, index, taken, onClose }: { first: Draft; isNew: boolean; index: string; taken: readonly string[]; onClose: () => void }) {
-  const [draft, setDraft] = useState(first), [name, setName] = useState<string | null>(null), [busy, setBusy] = useState(false), [error, setError] = useState<unknown>(), set = (change: Partial<Draft>) => setDraft({ ...draft, ...change });
+  const [start] = useState(() => JSON.stringify(first)), [draft, setDraft] = useState(first), [name, setName] = useState<string | null>(null), [busy, setBusy] = useState(false), [error, setError] = useState<unknown>(), set = (change: Partial<Draft>) => setDraft({ ...draft, ...change });
   const uid = isNew ? name ?? nameFor(draft.words || draft.description, taken) : first.uid, key = about.value.primaryKey, order = texts(about.value.settings.searchableAttributes);
   const idOf = (hit: Hit) => key ? String(hit[key]) : '', titleOf = (hit: Hit) => { const title = titleField(hit, key, order); return asText(title ? hit[title] : hit[key ?? '']).slice(0, 120) || idOf(hit); };
   const mine = draft.pins.filter(pin => pin.index === null || pin.index === index), ids = mine.map(pin => pin.id);
@@ -40,7 +40,7 @@ export function Editor({ first, isNew, index, taken, onClose }: { first: Draft; 
   };
   const pin = (id: string, position: number) => set({ pins: [...draft.pins.filter(one => one.id !== id), { id, index, position }].sort((one, other) => one.position - other.position) });
   return (
-    <Dialog title={isNew ? 'Create a rule' : 'Change the rule'} size="l" class="rule-dialog" onClose={onClose} actions={<>
+    <Dialog title={isNew ? 'Create a rule' : 'Change the rule'} size="l" class="rule-dialog" unsaved={JSON.stringify(draft) !== start} onClose={onClose} actions={<>
       <span class="sentence grow"><span dir="auto">{when}</span><span class="arrow" aria-label="then">→</span><strong dir="auto">{then}</strong></span>
       <Button onClick={onClose}>Cancel</Button><Button kind="primary" busy={busy} off={off} onClick={save}>{isNew ? 'Create' : 'Save'}</Button></>}>
       {error !== undefined && <Failure error={error} />}
