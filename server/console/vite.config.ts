@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { defineConfig, type Plugin } from 'vite';
 
+// After the first frame: the empty frame of the page is seen while the script is still read. A page that nobody sees has no frames.
+const soon = (script: string) => `(document.hidden?setTimeout:requestAnimationFrame)(()=>setTimeout(()=>{${script}}))`;
+
 // One file: the server allows its style and its script by their hashes, and nothing else.
 function oneFile(): Plugin {
   return {
@@ -12,7 +15,7 @@ function oneFile(): Plugin {
       const style = parts.flatMap(one => one.type === 'asset' && one.fileName.endsWith('.css') ? [String(one.source)] : []).join('\n');
       const page = readFileSync(new URL('index.html', import.meta.url), 'utf8')
         .replace('</head>', () => '<style>' + style.trim() + '</style>\n</head>')
-        .replace(/<script [^>]*><\/script>/, () => '<script>' + script.trim().replaceAll('</script', '<\\/script') + '</script>');
+        .replace(/<script [^>]*><\/script>/, () => '<script>' + soon(script.trim()).replaceAll('</script', '<\\/script') + '</script>');
       for (const name of Object.keys(bundle)) delete bundle[name];
       this.emitFile({ type: 'asset', fileName: 'index.html', source: page });
     },

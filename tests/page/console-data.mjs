@@ -83,13 +83,16 @@ async function edits() {
   await fill('A document or a list of documents', '{"id": "a b"}');
   await click('Add', 'dialog footer');
   await page.until(`document.querySelector('dialog .wrong')?.innerText.includes('a b')`, 'the reason of the task stands at the field');
+  // What was written is not lost by a key.
   await page.press('Escape');
+  await click('Discard them');
+  await page.until(`!document.querySelector('dialog[open]')`, 'both dialogs are closed');
 }
 
 async function indexesView() {
   await go('indexes');
   await has('shoes');
-  await page.until(`[...document.querySelectorAll('.indexes-card')].some(one => one.innerText.includes('total'))`, 'the size of the whole index');
+  await page.until(`[...document.querySelectorAll('.indexes-card')].some(one => /Size\\s+[\\d.]+ KiB/.test(one.innerText) && !one.innerText.includes('documents only'))`, 'the size of the whole index');
   await click('Details of noid');
   await has('Overview', 'dialog');
   await click('Sizes', 'dialog [role=tablist]');

@@ -60,7 +60,7 @@ async function manyFields() {
   }
   // Fields can be chosen among them: names are offered as they are typed.
   await page.show(url + '/?view=settings&index=wide&group=facets');
-  await page.until(`(() => { const one = document.querySelector('#setting-sortableAttributes .picker input'); one?.focus(); return document.activeElement === one; })()`, 'a field for names');
+  await page.until(`(() => { const one = document.querySelector('#setting-sortableAttributes .picker input'); one?.focus(); return one && document.activeElement === one; })()`, 'a field for names');
   await page.type('f99');
   await page.until(`[...document.querySelectorAll('#setting-sortableAttributes [role=option]')].some(one => one.innerText.startsWith('f99'))`, 'names are offered');
 }

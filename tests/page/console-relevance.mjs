@@ -38,7 +38,7 @@ const trials = async () => (await api('GET', '/indexes?limit=1000')).results.map
 
 const page = await open(process.env.CHROMIUM);
 const has = (text, where = 'main') => page.until(`document.querySelector('${where}')?.innerText.includes(${JSON.stringify(text)})`, where + ' has: ' + text);
-const click = (text, where = 'body') => page.until(`(() => { const one = [...document.querySelectorAll('${where} :is(button, a, [role=menuitem], [role=option], [role=radio], input)')].find(one => !one.disabled
+const click = (text, where = 'body') => page.until(`(() => { const one = [...document.querySelectorAll('${where} :is(button, a, [role=menuitem], [role=option], [role=radio], input)')].find(one => !one.disabled && !one.ariaBusy
   && ((one.innerText ?? '').trim().startsWith(${JSON.stringify(text)}) || one.getAttribute('aria-label')?.startsWith(${JSON.stringify(text)}) || (one.closest('label.switch, label.checkbox')?.innerText ?? '').trim().startsWith(${JSON.stringify(text)})));
   if (one) { one.focus(); one.click(); } return Boolean(one); })()`, 'a button: ' + text);
 const fill = (label, text, where = 'body') => page.until(`(() => { const name = [...document.querySelectorAll('${where} label')].find(one => one.textContent.trim() === ${JSON.stringify(label)});
@@ -62,7 +62,7 @@ const steps = {
   async settings() {
     await show({ view: 'settings', index: 'films' });
     // By keyboard: the second field becomes the first.
-    await page.until(`(() => { const one = document.querySelectorAll('.drag-list .grip')[1]; one?.focus(); return document.activeElement === one; })()`, 'a handle');
+    await page.until(`(() => { const one = document.querySelectorAll('.drag-list .grip')[1]; one?.focus(); return one && document.activeElement === one; })()`, 'a handle');
     await page.press('ArrowUp');
     await bar('1 change');
     assert.deepEqual(await order('Searchable fields'), ['overview', 'title']);
@@ -232,8 +232,13 @@ const steps = {
     await has('Sunshine first', 'dialog');
     await page.until(`document.querySelector('.rule-preview .drag-list li')?.innerText.includes('Sunshine')`, 'the preview has it first');
     // By keyboard to another place.
-    await page.until(`(() => { const one = document.querySelector('.rule-preview .grip'); one?.focus(); return document.activeElement === one; })()`, 'a handle');
+    await page.until(`(() => { const one = document.querySelector('.rule-preview .grip'); one?.focus(); return one && document.activeElement === one; })()`, 'a handle');
     await page.press('ArrowDown');
+    await has('Sunshine second', 'dialog');
+    // What was changed is not lost by a key.
+    await page.press('Escape');
+    await has('Discard your changes?', 'dialog.size-s');
+    await click('Cancel', 'dialog.size-s');
     await has('Sunshine second', 'dialog');
     await lookAt('rules rule');
     await page.value(`document.querySelector('dialog details').open = true`);
@@ -255,6 +260,17 @@ const steps = {
     await undo('space-ship is deleted');
     await until('the rule is back', async () => (await api('POST', '/dynamic-search-rules', {})).total === 1);
     assert.deepEqual({ ...await api('GET', '/dynamic-search-rules/space-ship'), lastUpdatedAt: 0 }, { ...rule, lastUpdatedAt: 0 });
+    await write('DELETE', '/dynamic-search-rules/space-ship');
+    // From a hit of the search, to the end.
+    await show({ view: 'search', index: 'films', q: 'space ship' });
+    const first = (await api('POST', '/indexes/films/search', { q: 'space ship' })).hits[0];
+    await click('More', '.hit');
+    await click('Move to the end for this query', '.hit');
+    await has(`${first.title} last`, 'dialog');
+    await page.until(`document.querySelector('.rule-last')?.innerText.includes(${JSON.stringify(first.title)}) && [...document.querySelectorAll('.rule-preview .drag-list .hit-name')].every(one => one.innerText !== ${JSON.stringify(first.title)})`, 'the preview has it at the end');
+    await lookAt('rules last');
+    await click('Create', 'dialog footer');
+    await until('it is the last', async () => (await api('POST', '/indexes/films/search', { q: 'space ship' })).hits.at(-1).id === first.id);
     await write('DELETE', '/dynamic-search-rules/space-ship');
   },
 };

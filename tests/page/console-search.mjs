@@ -29,7 +29,7 @@ const page = await open(process.env.CHROMIUM);
 const text = JSON.stringify, { findings, lookAt, end } = looks(page, 'search');
 const has = (words, where = 'main') => page.until(`document.querySelector('${where}')?.innerText.includes(${text(words)})`, where + ' has: ' + words);
 const hasNot = (words, where = 'main') => page.until(`!document.querySelector('${where}')?.innerText.includes(${text(words)})`, where + ' has not: ' + words);
-const click = (words, where = 'body') => page.until(`(() => { const one = [...document.querySelectorAll('${where} :is(button, a, label, [role=menuitem], [role=option], [role=tab])')].find(one => !one.disabled
+const click = (words, where = 'body') => page.until(`(() => { const one = [...document.querySelectorAll('${where} :is(button, a, label, [role=menuitem], [role=option], [role=tab])')].find(one => !one.disabled && !one.ariaBusy
   && (one.innerText.trim().startsWith(${text(words)}) || one.getAttribute('aria-label') === ${text(words)}));
   if (one) { one.focus(); one.click(); } return Boolean(one); })()`, 'a button: ' + words);
 const count = (selector, number) => page.until(`document.querySelectorAll(${text(selector)}).length ${number}`, `${selector} ${number}`);
@@ -80,11 +80,13 @@ async function narrowing() {
   await page.value(`document.querySelector('[aria-label=genres] input[type=checkbox]').click()`);
   await count('.search-chips .chip', '=== 1');
   await page.until(`[...document.querySelectorAll('[aria-label=genres] input[type=checkbox]')].length > 1`, 'alternatives stay');
-  // Cut lists say so, and can be listed by frequency.
-  await has('the first 100 values in alphabetical order', '[aria-label=cast]');
-  await click('Show the most frequent', '[aria-label=cast]');
-  await has('the 100 most frequent values', '[aria-label=cast]');
-  assert.equal((await api('GET', '/indexes/films/settings/faceting')).sortFacetValuesBy.cast, 'count');
+  // Of more values than the server lists, the most frequent come first all the same, and it is said how many there are.
+  await page.until(`/The first 8 of [\\d,]+ values, the most frequent first/.test(document.querySelector('[aria-label=cast]')?.innerText)`, 'how many values there are');
+  const all = await api('POST', '/multi-search', { federation: { limit: 0, facetsByIndex: { films: ['cast'] }, mergeFacets: { maxValuesPerFacet: 100_000 } }, queries: [{ indexUid: 'films', q: 'space', filter: await page.value(`document.querySelector('.search-chips .chip').innerText.trim().replace(/genres: (.*)/, 'genres = "$1"')`) }] });
+  const cast = Object.values(all.facetDistribution.cast);
+  assert.ok(cast.length > 100, cast.length + ' values');
+  await has(`of ${cast.length.toLocaleString('en')} values`, '[aria-label=cast]');
+  assert.equal(await page.value(`Number(document.querySelector('[aria-label=cast] .count').innerText)`), Math.max(...cast));
   // Values are found that are not listed.
   // The histogram: a handle is moved by the keyboard.
   await count('[aria-label=year] .brush rect', '> 3');
@@ -193,10 +195,51 @@ async function explained() {
   await hasNot('The filter excludes it.', '.why-drawer');
 }
 
+/** Nothing lies over the first and the last entry of the menu, and nothing cuts them off. */
+const MENU_SEEN = `(all => all.length > 1 && [all[0], all.at(-1)].every(one => { const box = one.getBoundingClientRect(); return one.contains(document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2)); }))([...document.querySelectorAll('.menu-list:not([hidden]) [role=menuitem]')])`;
+
+/** From a hit: documents like it move up in every search, and it alone to the end of one. */
+async function fromAHit() {
+  const rules = async () => (await api('GET', '/indexes/films/settings')).rankingRules;
+  await write('PATCH', '/indexes/films/settings', { filterableAttributes: ['genres', 'cast', 'year'], rankingRules: null });
+  await show('/?index=films&q=space');
+  // A menu at the end of the window opens upwards.
+  await page.value(`document.querySelectorAll('.hit .menu button')[8].scrollIntoView({ block: 'end' })`);
+  await page.settled();
+  await page.value(`document.querySelectorAll('.hit .menu button')[8].click()`);
+  await page.until(MENU_SEEN, 'all of the menu is seen');
+  await page.press('Escape');
+  await page.value(`document.querySelector('.hit .menu button').click()`);
+  await click('Boost documents like this', '.hit');
+  await page.until(`document.querySelector('.like-preview .climb.up')`, 'the preview says what climbs');
+  await lookAt('search boost');
+  await page.value(`document.querySelector('.like-traits input').click()`);
+  await page.until(`[...document.querySelectorAll('dialog footer button')].at(-1).disabled && !document.querySelector('.like-preview .climb')`, 'nothing in common boosts nothing');
+  await page.value(`document.querySelector('.like-traits input').click()`);
+  await click('Move down', 'dialog');
+  await page.until(`document.querySelector('dialog output').innerText === '× 0.5'`, 'the weight');
+  await click('Add the boost', 'dialog footer');
+  await page.until(`!document.querySelector('dialog[open]')`, 'it is added');
+  await click('Rules', '.rail nav');
+  await has('Boosts in every search of films');
+  await page.until(`document.querySelector('.rules-boosts li')?.innerText.includes('genres')`, 'the boost is among the rules');
+  await lookAt('rules boosts');
+  const boost = (await rules()).at(-1).boostIf;
+  assert.ok(/^"genres" = "/.test(boost.filter) && boost.weight === 0.5, JSON.stringify(boost));
+  await page.until(undoing('1 setting of films changed'), 'the boost to be undone');
+  await page.until(`[...document.querySelectorAll('.toast')].some(one => one.innerText.includes('1 setting of films as before'))`, 'it is undone');
+  assert.ok((await rules()).every(one => typeof one === 'string'));
+}
+
 async function waysToShow() {
   await show('/?index=places');
   await page.value(`document.querySelector('[aria-label=Table]').click()`);
   await count('main tbody tr', '> 5');
+  await page.value(`[...document.querySelectorAll('main tbody .menu button')].at(-1).scrollIntoView()`);
+  await page.settled();
+  await page.value(`[...document.querySelectorAll('main tbody .menu button')].at(-1).click()`);
+  await page.until(MENU_SEEN, 'the menu of the last row is not cut off by the table');
+  await page.press('Escape');
   await page.value(`document.querySelector('[aria-label=JSON]').click()`);
   await count('.hit .json', '> 5');
   await page.value(`document.querySelector('[aria-label=Cards]').click()`);
@@ -221,6 +264,12 @@ async function waysToShow() {
 
 async function places() {
   await show('/?index=places');
+  // The button that is gone leaves the focus to the first of the new hits.
+  await page.until(`[...document.querySelectorAll('.search-found button')].at(-1).innerText === 'Show more'`, 'there are more');
+  await page.value(`[...document.querySelectorAll('.search-found button')].at(-1).focus()`);
+  await page.press('Enter');
+  await count('.hit', '=== 40');
+  await page.until(`document.activeElement === document.querySelectorAll('.hit')[20]`, 'the first new hit has the focus');
   await count('.places circle', '=== 40');
   await click('Zoom in', '.places');
   await click('Search this area', '.places');
@@ -252,7 +301,7 @@ try {
   await page.size(1280, 900);
   await page.scheme('light');
   await prepare();
-  for (const step of [proposals, narrowing, filters, words, explained, waysToShow, places, everyLook]) {
+  for (const step of [proposals, narrowing, filters, words, explained, fromAHit, waysToShow, places, everyLook]) {
     if (only.length && !only.includes(step.name)) continue;
     await step();
     assert.deepEqual(page.problems.filter(one => !one.startsWith('Failed to load resource')), [], step.name);

@@ -25,7 +25,7 @@ export function steps(page, url) {
     has: (words, where = 'main') => page.until(`[...document.querySelectorAll('${where}')].some(one => one.innerText.includes(${text(words)}))`, where + ' has: ' + words),
     gone: (words, where = 'main') => page.until(`![...document.querySelectorAll('${where}')].some(one => one.innerText.includes(${text(words)}))`, where + ' has not: ' + words),
     click: (name, where = 'body') => page.until(`(() => { const here = ${text(where)} === 'body' ? [...document.querySelectorAll('dialog[open]')].at(-1) ?? document.body : document;
-      const one = [...here.querySelectorAll(${text(where === 'body' ? ':is(button, a, [role=menuitem], [role=option])' : where + ' :is(button, a, [role=menuitem], [role=option])')})].find(one => !one.disabled && one.getClientRects().length > 0
+      const one = [...here.querySelectorAll(${text(where === 'body' ? ':is(button, a, [role=menuitem], [role=option])' : where + ' :is(button, a, [role=menuitem], [role=option])')})].find(one => !one.disabled && !one.ariaBusy && one.getClientRects().length > 0
         && (one.innerText.trim().startsWith(${text(name)}) || one.getAttribute('aria-label') === ${text(name)}));
       if (one) { one.focus(); one.click(); } return Boolean(one); })()`, 'a button: ' + name),
     fill: (label, value) => page.until(`(() => { const field = ${labelled(label)};

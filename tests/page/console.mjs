@@ -8,7 +8,7 @@ import { steps } from './console-steps.mjs';
 import { looks, VIEWS } from './looks.mjs';
 
 const url = process.env.LAMINA_URL, { PROTECTED_URL, PROTECTED_KEY } = process.env;
-const SIZE_MOST = 120 * 1024, PAINT_MOST_MS = 400, PAINT_GOOD_MS = 100, LOADS = 10;
+const SIZE_MOST = 120 * 1024, PAINT_MOST_MS = 100, LOADS = 15, SHIFT_MOST = 0.1;
 const page = await open(process.env.CHROMIUM);
 const { has, click, fill, write, focused, back, problems } = steps(page, url);
 const { lookAt, end } = looks(page);
@@ -107,15 +107,30 @@ async function measures() {
   assert.match(policy, /^default-src 'none'; connect-src 'self'; style-src 'sha256-[^ ]+'; script-src 'sha256-[^ ]+'; img-src data: https:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/);
   const bytes = gzipSync(text, { level: 9 }).length;
   assert.ok(bytes <= SIZE_MOST, bytes + ' bytes');
-  // The best of some loads is what the page takes; the rest is what else the machine has to do.
-  let paint = Infinity;
-  for (let load = 0; load < LOADS && paint > PAINT_GOOD_MS; load++) {
-    await page.show(url + '/?index=films');
-    await has('4,000 hits');
-    paint = Math.min(paint, await page.value(`performance.getEntriesByName('first-contentful-paint')[0].startTime`));
+  // The best of some loads is what the page takes; the rest is what else the machine has to do. Where it has much to do, a page with nothing on it says what any page takes.
+  const painted = async (path, ready) => {
+    await page.show(url + path);
+    await page.until(ready);
+    return page.value(`performance.getEntriesByName('first-contentful-paint')[0].startTime`);
+  };
+  let paint = Infinity, any = Infinity;
+  for (let load = 0; load < LOADS && paint >= PAINT_MOST_MS; load++) {
+    any = Math.min(any, await painted('/health', `performance.getEntriesByName('first-contentful-paint').length > 0`));
+    paint = Math.min(paint, await painted('/?index=films', `document.querySelector('main')?.innerText.includes('4,000 hits')`));
   }
-  assert.ok(paint < PAINT_MOST_MS, 'first paint after ' + paint + ' ms');
+  assert.ok(paint < PAINT_MOST_MS || paint - any < PAINT_MOST_MS, `first paint after ${paint} ms, of any page after ${any} ms`);
   console.log(`console: ${bytes} bytes with gzip, first paint after ${Math.round(paint)} ms`);
+}
+
+/** What is read first stays where it is when the rest arrives: the sum of shifts that is called good. */
+async function steady() {
+  for (const view of Object.keys(VIEWS)) {
+    await page.show(`${url}/?index=films&q=space&view=${view}`);
+    await page.until(`document.querySelector('main')?.innerText.length > 20 && !document.querySelector('main .loading, main .skeleton')`, view);
+    await page.settled();
+    const shift = await page.value(`new Promise(done => { let sum = 0; new PerformanceObserver(all => { for (const one of all.getEntries()) sum += one.value; }).observe({ type: 'layout-shift', buffered: true }); setTimeout(() => done(sum), 100); })`);
+    assert.ok(shift < SHIFT_MOST, `${view} moves by ${shift}`);
+  }
 }
 
 async function keys() {
@@ -161,7 +176,7 @@ async function keys() {
 try {
   await page.size(1280, 900);
   await page.scheme('light');
-  for (const step of [firstRun, searches, addresses, palette, failures, everyView, measures, keys]) {
+  for (const step of [firstRun, searches, addresses, palette, failures, everyView, measures, steady, keys]) {
     await step();
     assert.deepEqual(problems(), [], step.name);
   }

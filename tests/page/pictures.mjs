@@ -49,7 +49,8 @@ const VIEWS = [
   ['search-semantic', '/?index=meanings&q=alien&way=meaning&ratio=0.8', `document.querySelectorAll('.hit').length === 3`],
   ['search-places', '/?index=places', `document.querySelectorAll('.places circle').length === 3`],
   ...['compare', 'rules', 'synonyms', 'settings', 'indexes', 'documents', 'tasks', 'server', 'keys', 'try'].map(view),
-  ['docs', '/docs', `document.querySelectorAll('details.one').length > 100`, `document.querySelector('#post_indexes_indexUid_search > summary').click()`],
+  ['docs', '/docs', `document.querySelector('main').innerText.length > 200`],
+  ['docs-api', '/docs/api', `document.querySelectorAll('details.one').length > 100`, `document.querySelector('#post_indexes_indexUid_search > summary').click()`],
   ['docs-errors', '/docs/errors', `document.body.innerText.length > 1000`],
 ];
 const page = await open(process.env.CHROMIUM);

@@ -13,5 +13,7 @@ if (place) {
   watchIndexes();
   watch();
   resume();
+  // The empty frame of index.html has been seen by now.
+  place.textContent = '';
   render(<App />, place);
 }

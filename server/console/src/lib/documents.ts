@@ -26,3 +26,5 @@ export function pictureField(document: JsonObject): string | null {
 /** Only these become links: nothing that runs. */
 export const isLink = (value: Json | undefined): value is string => typeof value === 'string' && /^https?:\/\/[^\s/]\S*$/.test(value);
 export const asText = (value: Json | undefined): string => typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
+/** In a cell of a table: lists of texts and numbers without their brackets. */
+export const asCell = (value: Json | undefined): string => Array.isArray(value) && value.every(one => one === null || typeof one !== 'object') ? value.map(asText).join(', ') : value === null ? '' : asText(value);

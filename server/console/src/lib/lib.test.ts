@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { asText, isLink, pictureField, titleField } from './documents';
+import { asCell, asText, isLink, pictureField, titleField } from './documents';
 import { kindOfFile, nameOfFile } from './files';
 import { conditions, dayAfter, narrowingOf, quoted } from './filters';
 import { best, fits } from './fuzzy';
@@ -24,6 +24,7 @@ describe('documents', () => {
   test('may have fields of odd names', () => { expect(titleField(JSON.parse('{"__proto__": "x", "constructor": "Lamp"}'), null)).toBe('constructor'); });
   test('show the picture that they name', () => { expect(pictureField({ a: 'x', poster: ['https://example.org/1'] })).toBe('poster'); });
   test.each(['javascript:alert(1)', 'data:text/html,x', '//example.org', 'https://', 'http:///x y'])('make no link of %s', url => { expect(isLink(url)).toBe(false); });
+  test('are listed in a cell without brackets', () => { expect([asCell(['War', 3, null]), asCell([{ a: 1 }]), asCell(null), asCell('x')]).toEqual(['War, 3, null', '[{"a":1}]', '', 'x']); });
   test('are text where they are no text', () => { expect(asText({ a: [1] })).toBe('{"a":[1]}'); });
 });
 

@@ -26,13 +26,13 @@ export function msOf(duration: string | null | undefined): number | null {
 }
 
 const STEPS: [number, Intl.RelativeTimeFormatUnit][] = [[60, 'second'], [60, 'minute'], [24, 'hour'], [30, 'day'], [12, 'month'], [Infinity, 'year']];
-export function ago(time: string | null | undefined, now = Date.now()): string {
+export function ago(time: string | null | undefined, now = Date.now(), style: Intl.RelativeTimeFormatStyle = 'long'): string {
   const at = Date.parse(time ?? '');
   if (Number.isNaN(at)) return '–';
   let left = (at - now) / 1000;
   if (Math.abs(left) < 5) return 'just now';
   for (const [size, unit] of STEPS) {
-    if (Math.abs(left) < size) return new Intl.RelativeTimeFormat('en', { numeric: 'auto' }).format(Math.round(left), unit);
+    if (Math.abs(left) < size) return new Intl.RelativeTimeFormat('en', { numeric: 'auto', style }).format(Math.round(left), unit);
     left /= size;
   }
   return '–';

@@ -21,6 +21,8 @@ export function Switcher() {
     return () => document.removeEventListener('pointerdown', outside);
   }, [isOpen]);
   useEffect(() => { list.current?.children[at]?.scrollIntoView({ block: 'nearest' }); }, [at]);
+  // Its place is kept until it is known whether there is an index.
+  if (state === 'loading') return <div class="switcher" aria-hidden="true"><div class="switcher-button"><Icon name="indexes" /><div><strong>&nbsp;</strong><small>&nbsp;</small></div></div></div>;
   if (state !== 'refused' && names.length === 0) return null;
   const uid = here.kind === 'there' || here.kind === 'missing' ? here.uid : '', documents = documentsOf(aliases.find(one => one.alias === uid)?.indexUid ?? uid);
   const close = () => { setOpen(false); setTyped(''); setAt(0); place.current?.querySelector('button')?.focus(); };

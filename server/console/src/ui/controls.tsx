@@ -22,10 +22,11 @@ export interface ButtonProps {
   [aria: `aria-${string}`]: string | boolean | undefined;
 }
 
+/** One that is busy keeps the focus: whoever pressed it by keyboard stays where they are. */
 export function Button({ children, kind = 'usual', size = 'm', icon, type = 'button', busy, off, onClick, title, class: name, ...rest }: ButtonProps) {
   return (
-    <button type={type} class={classes('button', kind, size === 's' && 'small', name)} disabled={busy || Boolean(off)} aria-busy={busy || undefined}
-      title={off || title} onClick={onClick} {...rest}>
+    <button type={type} class={classes('button', kind, size === 's' && 'small', name)} disabled={!busy && Boolean(off)} aria-disabled={busy || undefined} aria-busy={busy || undefined}
+      title={off || title} onClick={busy ? event => event.preventDefault() : onClick} {...rest}>
       {busy ? <span class="spinner" aria-hidden="true" /> : icon && <Icon name={icon} />}
       {children}
     </button>

@@ -14,11 +14,14 @@ export interface DialogProps {
   size?: 's' | 'm' | 'l';
   /** From the side, over the page: what is beside it stays as it is. */
   drawer?: boolean;
+  /** Something was written that is not saved: Escape and a click beside it ask first. */
+  unsaved?: boolean;
   class?: string;
 }
 
-export function Dialog({ title, onClose, children, actions, size = 'm', drawer, class: name }: DialogProps) {
+export function Dialog({ title, onClose, children, actions, size = 'm', drawer, unsaved, class: name }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null), id = useId();
+  const leave = async () => { if (!unsaved || await confirm({ title: 'Discard your changes?', text: 'They are not saved.', action: 'Discard them', danger: true })) onClose(); };
   // Before it is seen: a key that is pressed then goes to it.
   useLayoutEffect(() => {
     const here = element.current, before = document.activeElement as HTMLElement | null;
@@ -30,9 +33,9 @@ export function Dialog({ title, onClose, children, actions, size = 'm', drawer, 
   }, []);
   return (
     <dialog ref={element} class={classes('dialog', drawer ? 'drawer' : 'size-' + size, name)} aria-labelledby={id}
-      onCancel={event => { event.preventDefault(); onClose(); }} onMouseDown={event => { if (event.target === element.current) onClose(); }}>
+      onCancel={event => { event.preventDefault(); void leave(); }} onMouseDown={event => { if (event.target === element.current) void leave(); }}>
       <div class="dialog-inside">
-        <header><h2 id={id}>{title}</h2><IconButton icon="close" label="Close" onClick={onClose} /></header>
+        <header><h2 id={id}>{title}</h2><IconButton icon="close" label="Close" onClick={leave} /></header>
         <div class="dialog-body">{children}</div>
         {actions && <footer>{actions}</footer>}
       </div>

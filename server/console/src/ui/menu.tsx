@@ -4,6 +4,8 @@ import { Icon, type IconName } from './icons';
 
 export interface MenuItem { title: string; icon?: IconName; onPick: () => unknown; danger?: boolean; off?: string | false }
 
+const GAP = 4;
+
 /** A button with more to do. Arrows go through it, Escape closes it, and the focus comes back. */
 export function Menu({ label, items, icon = 'more', text }: { label: string; items: readonly (MenuItem | false | null)[]; icon?: IconName; text?: string }) {
   const [isOpen, setOpen] = useState(false);
@@ -16,10 +18,18 @@ export function Menu({ label, items, icon = 'more', text }: { label: string; ite
   };
   useLayoutEffect(() => {
     if (!isOpen) return;
-    all()[0]?.focus();
+    const list = place.current?.querySelector<HTMLElement>('.menu-list'), from = place.current?.getBoundingClientRect();
+    if (list && from) {
+      // Over everything, as a box that scrolls would cut it off; upwards where the window ends.
+      const { width, height } = list.getBoundingClientRect(), bar = document.querySelector<HTMLElement>('.bottom')?.offsetHeight ?? 0, isUp = from.bottom + GAP + height > innerHeight - bar && from.top > height + GAP;
+      list.style.left = Math.max(GAP, from.right - width) + 'px';
+      list.style.top = (isUp ? from.top - height - GAP : from.bottom + GAP) + 'px';
+    }
+    all()[0]?.focus({ preventScroll: true });
     const outside = (event: Event) => { if (!place.current?.contains(event.target as Node)) setOpen(false); };
     document.addEventListener('pointerdown', outside);
-    return () => document.removeEventListener('pointerdown', outside);
+    document.addEventListener('scroll', outside, true);
+    return () => { document.removeEventListener('pointerdown', outside); document.removeEventListener('scroll', outside, true); };
   }, [isOpen]);
   const onKeyDown = (event: KeyboardEvent) => {
     if (!isOpen) return;

@@ -43,7 +43,7 @@ export function Measure({ index, primaryKey, ways, off, onApply }: { index: stri
     setDone(null);
   };
   return (
-    <Card title="Evaluation" actions={<><Button icon="edit" onClick={() => setEdited(true)}>{judged.length ? plural(judged.length, 'judged query') : 'Enter judgements'}</Button><Button kind="primary" icon="compare" busy={done !== null} off={why} onClick={run}>Measure</Button></>}>
+    <Card title="Evaluation" actions={<>{judged.length > 0 && <Button icon="edit" onClick={() => setEdited(true)}>{plural(judged.length, 'judged query')}</Button>}<Button kind="primary" icon="compare" busy={done !== null} off={why} onClick={run}>Measure</Button></>}>
       {done !== null && <p role="status" class="muted">{done} of {plural(judged.length, 'query')} …</p>}
       {state?.error !== undefined && <Failure error={state.error} onRetry={run} />}
       {state?.found ? <>{state.for !== sent && <p class="hint">The configurations have changed since: measure again.</p>}<Report all={state.found} ways={ways} onApply={onApply} isOld={state.for !== sent} /></>

@@ -82,7 +82,7 @@ function Experiment({ index, settings, primaryKey }: { index: string; settings: 
                 : <div class="side-rest">{refused !== undefined ? <Failure error={refused} /> : isOpen[1 - place] && <p class="muted">{said.length ? 'Searches with the changes above.' : 'Searches with the current settings.'}</p>}</div>}
               <div class="side-found"><p class="muted side-about" role="status">{trial.busy ? 'Trying the settings on a clone …' : one?.answer ? `${plural(one.answer.totalHits ?? one.answer.estimatedTotalHits ?? 0, 'hit')} in ${one.answer.processingTimeMs} ms` : ''}{trial.uid !== index && !trial.busy && ' · on a clone'}</p>
               {one?.answer?.hits.length === 0 && <Empty title={q ? `No results for “${q}”` : 'No results'} />}
-              {!one && found.error === undefined && <Loading lines={5} />}
+              {!one && found.error === undefined && <Loading lines={16} />}
               <ol class="side-hits">{one?.answer?.hits.map((hit, rank) => <SideHit key={idOf(hit) || rank} hit={hit} rank={rank} id={idOf(hit)} primaryKey={primaryKey} order={texts(settings.searchableAttributes)} other={ids[1 - place]?.indexOf(idOf(hit)) ?? -1} grade={gradeIn(judgedOf(judged, q), idOf(hit))} onGrade={grade => judge(idOf(hit), grade)} q={q} index={index} />)}</ol></div>
             </section>
           );

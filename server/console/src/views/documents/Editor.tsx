@@ -8,7 +8,7 @@ import { parseJson } from '../../lib/json';
 import { setParams } from '../../state/address';
 import { about } from '../../state/indexes';
 import { toast } from '../../state/toasts';
-import { Button, confirm, Dialog, Drawer, JsonEditor, Loaded, Segments, TextArea } from '../../ui';
+import { Button, Dialog, Drawer, JsonEditor, Loaded, Segments, TextArea } from '../../ui';
 import { sourceOf, type Source } from './importing';
 
 const JSON_TYPE = 'application/json';
@@ -47,10 +47,6 @@ export function Editor({ index, id }: { index: string; id: string }) {
   const [text, setText] = useState<string | null>(null), [error, setError] = useState<string | null>(null), [busy, setBusy] = useState('');
   const before = found.data ?? '', now = text ?? before, { value, fault } = parseJson(now), isChanged = text !== null && text !== before;
   const { primaryKey } = about.value, newId = primaryKey && value && typeof value === 'object' && !Array.isArray(value) ? value[primaryKey] : undefined;
-  const close = async () => {
-    if (isChanged && !await confirm({ title: 'Discard your changes?', text: 'They are not saved.', action: 'Discard them', danger: true })) return;
-    setParams({ doc: null });
-  };
   const run = async (what: string, work: () => Promise<unknown>) => {
     setBusy(what);
     setError(null);
@@ -68,7 +64,7 @@ export function Editor({ index, id }: { index: string; id: string }) {
     if (task?.error) throw new Error(task.error.message);
   });
   return (
-    <Drawer title={<>Document <span dir="auto">{id}</span></>} class="documents-editor" onClose={close} actions={<>
+    <Drawer title={<>Document <span dir="auto">{id}</span></>} class="documents-editor" unsaved={isChanged} onClose={() => setParams({ doc: null })} actions={<>
       <Button kind="quiet" icon="trash" busy={busy === 'delete'} off={found.data === undefined && 'The document does not exist.'} onClick={() => run('delete', () => remove(index, id))}>Delete</Button>
       <Button kind="primary" busy={busy === 'save'} off={fault ? `Line ${fault.line} is wrong.` : !isChanged && 'There are no changes.'} onClick={save}>Save</Button>
     </>}>
@@ -100,7 +96,7 @@ export function Add({ index, onClose, onSource }: { index: string; onClose: () =
   };
   const preview = async () => onSource(await sourceOf(new Blob([pasted]), 'pasted text'));
   return (
-    <Dialog title="Add documents" size="l" onClose={onClose} actions={<>
+    <Dialog title="Add documents" size="l" unsaved={text !== usual || pasted !== ''} onClose={onClose} actions={<>
       <Button onClick={onClose}>Cancel</Button>
       {way === 'json' ? <Button kind="primary" busy={busy} off={fault ? `Line ${fault.line} is wrong.` : null} onClick={add}>Add</Button> : <Button kind="primary" off={!pasted.trim() && 'Paste something first.'} onClick={preview}>Preview</Button>}
     </>}>

@@ -5,7 +5,7 @@ import { atControls, get, isAborted, post, route } from '../../api/client';
 import { useResource } from '../../api/resource';
 import { write } from '../../api/tasks';
 import type { JsonObject, ListOf } from '../../api/types';
-import { asText, titleField } from '../../lib/documents';
+import { asCell, asText, titleField } from '../../lib/documents';
 import { takesText } from '../../lib/keyboard';
 import { count, plural } from '../../lib/text';
 import { go, param, setParams } from '../../state/address';
@@ -29,7 +29,7 @@ function Documents() {
   const isEmpty = all?.total === 0 && !filter && !wrong.filter;
   return (
     <>
-      <PageHead title="Documents" about={all?.total === undefined ? undefined : plural(all.total, 'document') + (filter ? ' match the filter' : '')} actions={<>
+      <PageHead title="Documents" about={all?.total === undefined ? '\u00a0' : plural(all.total, 'document') + (filter ? ' match the filter' : '')} actions={<>
         <Button kind="primary" icon="plus" onClick={() => { isAdding.value = true; }}>Add</Button>
         <More index={index} filter={filter} total={all?.total ?? 0} />
       </>} />
@@ -130,7 +130,7 @@ function Rows({ index, all, onFailed }: { index: string; all: readonly JsonObjec
   };
   const columns: Column<JsonObject>[] = [
     { id: 'id', title: title ?? primaryKey ?? 'Document', cell: one => <><span class={title ? 'documents-cell' : ''} dir="auto">{title && Object.hasOwn(one, title) ? short(asText(one[title])) : idOf(one) || 'Document'}</span>{title && <span class="documents-id">{idOf(one)}</span>}</> },
-    ...shown.map(name => ({ id: 'field ' + name, title: name, cell: (one: JsonObject) => <span class="documents-cell" dir="auto">{Object.hasOwn(one, name) ? short(asText(one[name])) : ''}</span> })),
+    ...shown.map(name => ({ id: 'field ' + name, title: name, cell: (one: JsonObject) => <span class="documents-cell" dir="auto">{Object.hasOwn(one, name) ? short(asCell(one[name])) : ''}</span> })),
     { id: 'delete', title: 'Delete', hideTitle: true, cell: one => { const why = unreachable(one, primaryKey); return <IconButton size="s" icon="trash" busy={busy === idOf(one) && busy !== ''} off={why} label={why ?? `Delete ${idOf(one)}`} onClick={() => take(one)} />; } },
   ];
   return <>{error !== null && <Failure error={error} />}<div class="documents-rows"><Table label="Documents" rows={all} keyOf={one => idOf(one) || String(all.indexOf(one))} picked={param('doc')} onPick={open} columns={columns} /></div></>;

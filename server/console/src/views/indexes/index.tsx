@@ -61,7 +61,7 @@ function One({ info, stats, writes, aliases }: { info: IndexInfo; stats: FullSta
       </header>
       <dl class="indexes-numbers">
         <div><dt>Documents</dt><dd>{stats ? compact(stats.numberOfDocuments) : '–'}{stats && stats.numberOfDocuments >= 10_000 && <small>{count(stats.numberOfDocuments)}</small>}</dd></div>
-        <div><dt>Size</dt><dd>{stats?.indexSize !== undefined ? bytes(stats.indexSize) : stats?.rawDocumentDbSize !== undefined ? bytes(stats.rawDocumentDbSize) : '–'}<small>{stats && (stats.indexSize === undefined ? 'documents only' : 'total')}</small></dd></div>
+        <div><dt>Size</dt><dd>{stats?.indexSize !== undefined ? bytes(stats.indexSize) : stats?.rawDocumentDbSize !== undefined ? bytes(stats.rawDocumentDbSize) : '–'}{stats && stats.indexSize === undefined && <small>documents only</small>}</dd></div>
       </dl>
       <div class="indexes-aliases">{aliases.map(one => <Chip key={one} tone="accent">{one}</Chip>)}</div>
       <div class="indexes-spark">

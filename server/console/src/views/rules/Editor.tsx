@@ -11,20 +11,20 @@ import { search } from '../../state/trials';
 import { Badge, Button, Combobox, Dialog, DragList, Empty, Failure, Icon, IconButton, Loaded, Segments, Switch, TextField } from '../../ui';
 import { fieldOptions, Figure, texts } from '../settings/controls';
 import { ruleRoute } from '.';
-import { bodyOf, filterOf, nameFault, nameFor, pinned, say, type Draft, type Pin, type When } from './rule';
+import { bodyOf, filterOf, LAST, nameFault, nameFor, pinned, say, type Draft, type Pin, type When } from './rule';
 
 const SHOWN = 12, OFFERED = 10;
 const WHENS: readonly { id: When; title: string }[] = [{ id: 'words', title: 'These words' }, { id: 'query', title: 'Any query' }, { id: 'empty', title: 'Empty query' }, { id: 'always', title: 'Every search' }];
 
 export function Editor({ first, isNew, index, taken, onClose }: { first: Draft; isNew: boolean; index: string; taken: readonly string[]; onClose: () => void }) {
-  const [draft, setDraft] = useState(first), [name, setName] = useState<string | null>(null), [busy, setBusy] = useState(false), [error, setError] = useState<unknown>(), set = (change: Partial<Draft>) => setDraft({ ...draft, ...change });
+  const [start] = useState(() => JSON.stringify(first)), [draft, setDraft] = useState(first), [name, setName] = useState<string | null>(null), [busy, setBusy] = useState(false), [error, setError] = useState<unknown>(), set = (change: Partial<Draft>) => setDraft({ ...draft, ...change });
   const uid = isNew ? name ?? nameFor(draft.words || draft.description, taken) : first.uid, key = about.value.primaryKey, order = texts(about.value.settings.searchableAttributes);
   const idOf = (hit: Hit) => key ? String(hit[key]) : '', titleOf = (hit: Hit) => { const title = titleField(hit, key, order); return asText(title ? hit[title] : hit[key ?? '']).slice(0, 120) || idOf(hit); };
   const mine = draft.pins.filter(pin => pin.index === null || pin.index === index), ids = mine.map(pin => pin.id);
   const documents = useResource(signal => ids.length ? post<ListOf<Hit>>(route('indexes', index, 'documents', 'fetch'), { ids, limit: ids.length }, { signal }) : Promise.resolve({ results: [] }), [index, ids.join('\n')], { keep: true, live: false });
   const hitOf = (id: string): Hit | undefined => documents.data?.results.find(hit => idOf(hit) === id), sayPin = (pin: Pin) => { const hit = hitOf(pin.id); return hit ? titleOf(hit) : pin.id; };
   const fault = isNew ? nameFault(uid) ?? (name !== null && taken.includes(uid) ? 'A rule with this name exists already.' : null) : null;
-  const off = draft.when === 'words' && !draft.words.trim() ? 'Enter the words first.' : !draft.pins.length ? 'Pin a document first.' : fault;
+  const off = draft.when === 'words' && !draft.words.trim() ? 'Enter the words first.' : !draft.pins.length ? 'Choose a document first.' : fault;
   const { when, then } = say(draft, sayPin);
   const save = async () => {
     setBusy(true);
@@ -40,7 +40,7 @@ export function Editor({ first, isNew, index, taken, onClose }: { first: Draft; 
   };
   const pin = (id: string, position: number) => set({ pins: [...draft.pins.filter(one => one.id !== id), { id, index, position }].sort((one, other) => one.position - other.position) });
   return (
-    <Dialog title={isNew ? 'Create a rule' : 'Change the rule'} size="l" class="rule-dialog" onClose={onClose} actions={<>
+    <Dialog title={isNew ? 'Create a rule' : 'Change the rule'} size="l" class="rule-dialog" unsaved={JSON.stringify(draft) !== start} onClose={onClose} actions={<>
       <span class="sentence grow"><span dir="auto">{when}</span><span class="arrow" aria-label="then">→</span><strong dir="auto">{then}</strong></span>
       <Button onClick={onClose}>Cancel</Button><Button kind="primary" busy={busy} off={off} onClick={save}>{isNew ? 'Create' : 'Save'}</Button></>}>
       {error !== undefined && <Failure error={error} />}
@@ -61,7 +61,7 @@ export function Editor({ first, isNew, index, taken, onClose }: { first: Draft; 
             </div>
           </details>
         </div>
-        <Preview index={index} draft={draft} mine={mine} idOf={idOf} titleOf={titleOf} hitOf={hitOf} onPin={pin} onOrder={pins => set({ pins: [...draft.pins.filter(one => !mine.includes(one)), ...pins] })} onUnpin={id => set({ pins: draft.pins.filter(one => one.id !== id) })} />
+        <Preview index={index} draft={draft} mine={mine} idOf={idOf} titleOf={titleOf} hitOf={hitOf} onPin={pin} onOrder={pins => set({ pins: [...draft.pins.filter(one => !mine.includes(one) || one.position >= LAST), ...pins] })} onUnpin={id => set({ pins: draft.pins.filter(one => one.id !== id) })} />
       </div>
     </Dialog>
   );
@@ -87,21 +87,21 @@ function Within({ index, values, onChange }: { index: string; values: [string, s
 
 interface PreviewProps { index: string; draft: Draft; mine: Pin[]; idOf: (hit: Hit) => string; titleOf: (hit: Hit) => string; hitOf: (id: string) => Hit | undefined; onPin: (id: string, position: number) => void; onOrder: (pins: Pin[]) => void; onUnpin: (id: string) => void }
 function Preview({ index, draft, mine, idOf, titleOf, hitOf, onPin, onOrder, onUnpin }: PreviewProps) {
-  const [text, setText] = useState(''), q = draft.when === 'words' ? draft.words.trim() : '', filter = filterOf(draft), key = about.value.primaryKey;
+  const [text, setText] = useState(''), top = mine.filter(pin => pin.position < LAST), last = mine.filter(pin => pin.position >= LAST), q = draft.when === 'words' ? draft.words.trim() : '', filter = filterOf(draft), key = about.value.primaryKey;
   const found = useResource(signal => search<SearchAnswer>(index, { q, filter, limit: SHOWN + mine.length, explain: true }, signal), [index, q, JSON.stringify(filter), mine.length], { keep: true });
   const offered = useResource(signal => text.trim() ? search<SearchAnswer>(index, { q: text, limit: OFFERED }, signal) : Promise.resolve({ hits: [] as Hit[] }), [index, text], { keep: true, live: false });
   const pinnedBy = (hit: Hit) => { const of = hit['_explanation']; return typeof of === 'object' && of !== null && !Array.isArray(of) ? of['pinnedBy'] : undefined; };
   return (
     <section class="rule-preview" aria-label="Preview">
       <div class="row spread"><h3>Preview</h3>{q && <span class="muted" dir="auto">for “{q}”</span>}</div>
-      <Combobox key={mine.length} label="Pin a document" hideLabel placeholder="Pin another document by its title" value="" onInput={setText} options={(offered.data?.hits ?? []).map(hit => ({ value: idOf(hit), title: titleOf(hit), about: idOf(hit) }))} onChange={id => { if (id && id !== text) onPin(id, mine.length); setText(''); }} />
+      <Combobox key={mine.length} label="Pin a document" hideLabel placeholder="Pin another document by its title" value="" onInput={setText} options={(offered.data?.hits ?? []).map(hit => ({ value: idOf(hit), title: titleOf(hit), about: idOf(hit) }))} onChange={id => { if (id && id !== text) onPin(id, top.length); setText(''); }} />
       <Loaded of={found} lines={6}>{answer => {
         // What this rule pins now is not where it would be found.
-        const ranked = answer.hits.filter(hit => pinnedBy(hit) !== draft.uid || !draft.uid), ghost = (id: string): Hit => hitOf(id) ?? (key ? { [key]: id } : {}), all = pinned(ranked, idOf, mine, ghost).slice(0, SHOWN + mine.length);
-        if (!all.length) return <Empty title="No results">Pin a document to show it for this query.</Empty>;
+        const ranked = answer.hits.filter(hit => (pinnedBy(hit) !== draft.uid || !draft.uid) && !last.some(pin => pin.id === idOf(hit))), ghost = (id: string): Hit => hitOf(id) ?? (key ? { [key]: id } : {}), all = pinned(ranked, idOf, top, ghost).slice(0, SHOWN + top.length);
+        if (!all.length && !last.length) return <Empty title="No results">Pin a document to show it for this query.</Empty>;
         return (
           <DragList label="Hits" items={all} keyOf={one => idOf(one.hit)} nameOf={one => titleOf(one.hit)} onChange={(items, moved) => {
-            const isMine = (id: string) => id === idOf(moved.hit) || mine.some(pin => pin.id === id);
+            const isMine = (id: string) => id === idOf(moved.hit) || top.some(pin => pin.id === id);
             onOrder(items.flatMap((one, position) => { const id = idOf(one.hit); return isMine(id) ? [{ id, index: mine.find(pin => pin.id === id)?.index ?? index, position }] : []; }));
           }} render={(one, place) => {
             const id = idOf(one.hit), other = one.isPinned ? undefined : pinnedBy(one.hit), isMissing = one.isPinned && !hitOf(id);
@@ -109,13 +109,17 @@ function Preview({ index, draft, mine, idOf, titleOf, hitOf, onPin, onOrder, onU
               <>
                 <span class="rank">{place + 1}</span><span class="grow"><span dir="auto" class="hit-name">{titleOf(one.hit)}</span> <small>{id}</small>{isMissing && <small class="bad-text"> does not exist yet</small>}</span>
                 {typeof other === 'string' && <Badge>by {other}</Badge>}
-                {one.isPinned ? <><Badge tone="accent"><Icon name="pin" />pinned</Badge><IconButton size="s" icon="close" label={`Unpin ${titleOf(one.hit)}`} onClick={() => onUnpin(id)} /></> : id && <IconButton size="s" icon="pin" label={`Pin ${titleOf(one.hit)} first`} onClick={() => onPin(id, 0)} />}
+                {one.isPinned ? <><Badge tone="accent"><Icon name="pin" />pinned</Badge><IconButton size="s" icon="close" label={`Unpin ${titleOf(one.hit)}`} onClick={() => onUnpin(id)} /></> : id && <><IconButton size="s" icon="pin" label={`Pin ${titleOf(one.hit)} first`} onClick={() => onPin(id, 0)} /><IconButton size="s" icon="last" label={`Move ${titleOf(one.hit)} to the end`} onClick={() => onPin(id, LAST)} /></>}
               </>
             );
           }} />
         );
       }}</Loaded>
-      <p class="hint">Drag a hit to its position, or pin it to the top. Filters still apply to pinned documents.</p>
+      {last.length > 0 && <ul class="rule-last" aria-label="At the end">{last.map(({ id }) => {
+        const hit = hitOf(id), name = hit ? titleOf(hit) : id;
+        return <li key={id}><span class="grow"><span dir="auto" class="hit-name">{name}</span> <small>{id}</small></span><Badge><Icon name="last" />last</Badge><IconButton size="s" icon="close" label={`Put ${name} back`} onClick={() => onUnpin(id)} /></li>;
+      })}</ul>}
+      <p class="hint">Drag a hit to its position, pin it to the top or move it to the end. Filters still apply to these documents.</p>
     </section>
   );
 }

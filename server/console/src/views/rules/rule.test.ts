@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { bodyOf, draftOf, EMPTY, filterOf, nameFault, nameFor, pinned, say, timeState, type Draft } from './rule';
+import { bodyOf, draftOf, EMPTY, filterOf, LAST, nameFault, nameFor, pinned, say, timeState, type Draft } from './rule';
 
 const draft: Draft = { ...EMPTY, uid: 'a', words: 'space ship', pins: [{ id: '348', index: 'films', position: 0 }] };
 describe('a rule', () => {
@@ -8,6 +8,7 @@ describe('a rule', () => {
     expect(draftOf({ uid: 'a', ...bodyOf(rich) } as never)).toEqual(rich);
   });
   test('is a sentence', () => { expect(say(draft, () => 'Alien')).toEqual({ when: '“space ship”', then: 'Alien first' }); });
+  test('says what comes last', () => { expect(say({ ...draft, pins: [{ id: '1', index: null, position: 1499 }, { id: '2', index: null, position: LAST }] }, pin => pin.id).then).toBe('1 at position 1,500, 2 last'); });
   test('says where and how long', () => { expect(say({ ...draft, when: 'always', values: [['genres', 'War']], end: '2026-02-01T12:30' }, pin => pin.id).when).toBe('Every search, within genres: War, until Feb 1, 2026'); });
   test('that has no more conditions says so to the server', () => { expect(bodyOf({ ...EMPTY, when: 'always' })['conditions']).toEqual({ query: null, time: null, filter: null }); });
   test('of numbers has numbers', () => { expect(filterOf({ ...draft, values: [['price', '5'], ['a "b"', 'x']] })).toEqual(['"price" = 5', '"a \\"b\\"" = "x"']); });

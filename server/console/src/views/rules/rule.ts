@@ -1,6 +1,7 @@
 // Rules as people think of them: when they act, and which documents they put where.
 import type { Json, JsonObject, Rule } from '../../api/types';
 import { quoted } from '../../lib/filters';
+import { count } from '../../lib/text';
 
 export interface Pin { id: string; index: string | null; position: number }
 export type When = 'words' | 'query' | 'empty' | 'always';
@@ -49,8 +50,10 @@ export function bodyOf(draft: Draft): JsonObject {
 }
 export const filterOf = (draft: Draft): string[] => draft.values.filter(([name, value]) => name && value).map(([name, value]) => `${quoted(name)} = ${typeof asValue(value) === 'string' ? quoted(value) : value}`);
 
+/** A position behind all hits: a document that is pinned there is the last of few hits, and on no page of many. */
+export const LAST = 1_000_000;
 const PLACES = ['first', 'second', 'third'];
-export const placeName = (position: number) => PLACES[position] ?? `at position ${position + 1}`;
+export const placeName = (position: number) => PLACES[position] ?? (position >= LAST ? 'last' : `at position ${count(position + 1)}`);
 export interface Said { when: string; then: string }
 /** “space ship” → Alien first. */
 export function say(draft: Draft, titleOf: (pin: Pin) => string): Said {

@@ -4,13 +4,13 @@ import { post, route } from '../../api/client';
 import { useResource } from '../../api/resource';
 import { writeAndWait } from '../../api/tasks';
 import type { SearchAnswer, SearchQuery, Settings } from '../../api/types';
-import { compact, count } from '../../lib/text';
+import { compact, count, plural } from '../../lib/text';
 import { address, setParams } from '../../state/address';
-import { Button, Checkbox, Link, TextField, useFollowed } from '../../ui';
+import { Button, Checkbox, Link, Skeleton, TextField, useFollowed } from '../../ui';
 import { go, hrefOf } from '../../state/address';
-import { dayNumber, dayOf, kindOf, niceStep, orderedValues, selectionOf, type Asked, type FacetCounts } from './query';
+import { countsOf, dayNumber, dayOf, kindOf, niceStep, orderedValues, type Asked, type FacetCounts } from './query';
 
-const SHOWN = 8, MORE = 24, FACETS = 24;
+const SHOWN = 8, MORE = 24, FACETS = 24, ALL_MOST = 20_000, REST_MS = 250;
 
 export function Facets({ index, asked, settings, facets }: { index: string; asked: Asked; settings: Settings; facets: readonly FacetCounts[] }) {
   const [most, setMost] = useState(FACETS);
@@ -33,30 +33,43 @@ export function Facets({ index, asked, settings, facets }: { index: string; aske
 
 interface FacetProps { index: string; asked: Asked; settings: Settings; facet: FacetCounts }
 
+/** The values of a facet of which an answer lists only some, and how often each is there: as those of several indexes a request may list more. Null: there are even more. */
+async function allValues(index: string, query: SearchQuery, name: string, signal: AbortSignal): Promise<Record<string, number> | null> {
+  // While someone types, what is on the page stays.
+  await new Promise(done => setTimeout(done, REST_MS));
+  if (signal.aborted) return null;
+  const { limit, ...rest } = query, federation = { limit, facetsByIndex: { [index]: [name] }, mergeFacets: { maxValuesPerFacet: ALL_MOST } };
+  const counts = (await post<SearchAnswer>('/multi-search', { federation, queries: [{ indexUid: index, ...rest }] }, { signal })).facetDistribution?.[name] ?? {};
+  return Object.keys(counts).length < ALL_MOST ? counts : null;
+}
+
 function Values({ index, asked, settings, facet }: FacetProps) {
-  const { name, counts, isCut } = facet, chosen = asked.narrowing.chosen.get(name) ?? [];
+  const { name, isCut } = facet, chosen = asked.narrowing.chosen.get(name) ?? [], { limit, ...selection } = countsOf(asked, settings, name), key = JSON.stringify(selection);
   const [find, setFind] = useState(''), [most, setMost] = useState(SHOWN);
-  const here = orderedValues(counts, chosen), isLong = here.length > SHOWN || isCut;
+  const whole = useResource(signal => isCut ? allValues(index, { ...selection, limit }, name, signal) : Promise.resolve(undefined), [index, name, isCut, key], { keep: true });
+  const all = isCut ? whole.data : undefined, counts = all ?? facet.counts, known = Object.keys(counts).length;
+  const here = useMemo(() => orderedValues(counts, chosen), [counts, chosen.join('\n')]), isLong = here.length > SHOWN || isCut;
   const found = useResource<[string, number][] | null>(async signal => {
     if (!find.trim()) return null;
-    const { sort: _, ...selection } = selectionOf(asked, settings, name);
     return post<{ facetHits: { value: string; count: number }[] }>(route('indexes', index, 'facet-search'), { facetName: name, facetQuery: find, ...selection }, { signal })
       .then(answer => answer.facetHits.map((one): [string, number] => [one.value, one.count]))
       // Fields whose values cannot be searched have at least those that are known here.
       .catch(error => { if (signal.aborted) throw error; return here.filter(([value]) => value.toLowerCase().includes(find.toLowerCase())); });
-  }, [index, name, find, JSON.stringify(selectionOf(asked, settings, name))], { keep: true });
-  const all = find.trim() && found.data ? found.data : here;
+  }, [index, name, find, key], { keep: true });
+  const shown = find.trim() && found.data ? found.data : here;
   const set = (value: string, isOn: boolean) => setParams({ ['f.' + name]: isOn ? [...chosen, value] : chosen.filter(one => one !== value), limit: null });
   const orders = (settings.faceting as { sortFacetValuesBy?: Record<string, string> } | undefined)?.sortFacetValuesBy ?? {};
   const byCount = (orders[name] ?? orders['*'] ?? 'alpha') === 'count';
+  // The first of the alphabet are not shown as if they were the most frequent.
+  const waits = isCut && !byCount && !find.trim() && all === undefined && whole.loading;
   return (
     <>
-      {isLong && <TextField label={'Find a value of ' + name} hideLabel type="search" placeholder="Find a value" value={find} onInput={setFind} />}
-      <div class="facet-values">{all.slice(0, most).map(([value, documents]) => <Checkbox key={value} label={value || '(empty)'} checked={chosen.includes(value)} onChange={isOn => set(value, isOn)} count={compact(documents)} />)}</div>
-      {all.length === 0 && <p class="muted">{find ? 'No matching value.' : 'No hit has a value.'}</p>}
-      {all.length > most && <Button size="s" kind="quiet" onClick={() => setMost(most + MORE)}>{count(all.length - most)} more</Button>}
-      {isCut && !find && (byCount ? <p class="hint">These are the {count(Object.keys(counts).length)} most frequent values. Type to find others.</p>
-        : <p class="hint">These are the first {count(Object.keys(counts).length)} values in alphabetical order, not the most frequent. <Frequent index={index} name={name} orders={orders} /></p>)}
+      {isLong && <TextField label={'Find a value of ' + name} hideLabel type="search" placeholder={isCut && !all ? 'Find a value' : `Find in ${plural(known, 'value')}`} value={find} onInput={setFind} />}
+      {waits ? <Skeleton lines={SHOWN} /> : <><div class="facet-values">{shown.slice(0, most).map(([value, documents]) => <Checkbox key={value} label={value || '(empty)'} checked={chosen.includes(value)} onChange={isOn => set(value, isOn)} count={compact(documents)} />)}</div>
+      {shown.length === 0 && <p class="muted">{find ? 'No matching value.' : 'No hit has a value.'}</p>}
+      {shown.length > most && <Button size="s" kind="quiet" onClick={() => setMost(most + MORE)}>{count(shown.length - most)} more</Button>}
+      {isCut && !find && <p class="hint">{all ? `The first ${count(Math.min(most, known))} of ${count(known)} values, the most frequent first.`
+        : <>The first {count(known)} {all === null && `of more than ${count(ALL_MOST)} `}values, {byCount ? 'the most frequent first. Type to find others.' : <>in alphabetical order. <Frequent index={index} name={name} orders={orders} /></>}</>}</p>}</>}
     </>
   );
 }
@@ -84,9 +97,9 @@ const bucketsOf = (answer: Details): Bucket[] => {
 };
 
 async function load(index: string, query: SearchQuery, { name, stats }: FacetCounts, areDays: boolean, signal: AbortSignal): Promise<Histogram | null> {
-  const ask = (interval: number | string) => post<Details>(route('indexes', index, 'search'), { ...query, limit: 0, facets: [{ facet: name, histogram: { interval } }] }, { signal });
+  const ask = (interval: number | string) => post<Details>(route('indexes', index, 'search'), { ...query, facets: [{ facet: name, histogram: { interval } }] }, { signal });
   if (!areDays) {
-    const at = stats ?? (await post<SearchAnswer>(route('indexes', index, 'search'), { ...query, limit: 0, facets: [name] }, { signal })).facetStats?.[name];
+    const at = stats ?? (await post<SearchAnswer>(route('indexes', index, 'search'), { ...query, facets: [name] }, { signal })).facetStats?.[name];
     if (!at || !(at.max > at.min)) return null;
     const step = niceStep(at.min, at.max);
     const bars = bucketsOf(await ask(step)).map(one => ({ from: Number(one.from), to: Number(one.to), count: one.count }));
@@ -100,7 +113,7 @@ async function load(index: string, query: SearchQuery, { name, stats }: FacetCou
 }
 
 function Range({ index, asked, settings, facet, areDays }: FacetProps & { areDays: boolean }) {
-  const { name } = facet, { sort: _, ...query } = selectionOf(asked, settings, name);
+  const { name } = facet, query = countsOf(asked, settings, name);
   const found = useResource(signal => load(index, query, facet, areDays, signal), [index, name, areDays, JSON.stringify(query)], { keep: true });
   const [low, high] = asked.narrowing.ranges.get(name) ?? ['', ''];
   const number = (text: string) => areDays ? dayNumber(text) : Number(text), text = (value: number) => areDays ? dayOf(value) : String(Number(value.toPrecision(12)));

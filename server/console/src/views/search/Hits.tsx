@@ -150,8 +150,8 @@ function HitTable({ hits, primaryKey, settings, chosen, onWhy, actions }: HitsPr
     ...(hits.some(hit => sourceOf(hit, picture)) ? [{ id: 'picture', title: 'Picture', hideTitle: true, cell: (hit: Hit) => <Thumb source={sourceOf(hit, picture)} /> }] : []),
     ...(price ? [{ id: 'price', title: price, number: true, cell: (hit: Hit) => shownPrice(hit[price]) }] : []),
     ...others.slice(0, chosen.fields?.length ? 20 : most).map(name => ({ id: 'field ' + name, title: name, cell: cell(name), number: typeof first[name] === 'number' })),
-    { id: 'score', title: 'score', number: true, cell: hit => hit._rankingScore === undefined ? '' : <Badge>{hit._rankingScore.toFixed(2)}</Badge> },
-    { id: 'more', title: 'More', hideTitle: true, cell: hit => <span class="row"><IconButton size="s" icon="info" label="Why is this a hit?" off={!primaryKey && NO_KEY} onClick={() => onWhy(hit)} /><Menu label="More" items={actions(hit)} /></span> },
+    ...(first._rankingScore === undefined ? [] : [{ id: 'score', title: 'score', number: true, cell: (hit: Hit) => hit._rankingScore === undefined ? '' : <Badge>{hit._rankingScore.toFixed(2)}</Badge> }]),
+    { id: 'more', title: 'More', hideTitle: true, cell: hit => <span class="row nowrap"><IconButton size="s" icon="info" label="Why is this a hit?" off={!primaryKey && NO_KEY} onClick={() => onWhy(hit)} /><Menu label="More" items={actions(hit)} /></span> },
   ];
   return <div ref={place}><Table label="Hits" columns={columns} rows={hits} keyOf={hit => keyOf(hit, hits.indexOf(hit), primaryKey)} onPick={primaryKey ? onWhy : undefined} /></div>;
 }

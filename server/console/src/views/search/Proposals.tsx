@@ -3,19 +3,30 @@ import { get, route } from '../../api/client';
 import { useResource } from '../../api/resource';
 import { writeAndWait } from '../../api/tasks';
 import type { JsonObject, ListOf, Settings } from '../../api/types';
-import { useState } from 'preact/hooks';
+import { signal } from '@preact/signals';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { about } from '../../state/indexes';
 import { preference } from '../../state/preferences';
 import { toast } from '../../state/toasts';
 import { Button, Failure, IconButton } from '../../ui';
 import { proposalsOf, type Proposal } from './proposals';
 
-const LOOKED_AT = 200;
+const LOOKED_AT = 200, WAIT_MS = 300;
+/** The index of which it is known what stands above its hits: until then they would be pushed down. */
+export const settled = signal('');
 const putAway = preference<string[]>('search.proposals', []);
 
 export function Proposals({ index }: { index: string }) {
   const isHidden = putAway.value.includes(index), { settings, primaryKey, stats } = about.value;
   const found = useResource(signal => isHidden ? Promise.resolve(null) : get<ListOf<JsonObject>>(route('indexes', index, 'documents'), { query: { limit: LOOKED_AT }, signal }).catch(() => null), [index, isHidden, stats?.numberOfDocuments ?? 0], { live: false });
+  const isKnown = !found.loading && about.value.state !== 'loading';
+  useLayoutEffect(() => {
+    const settle = () => { settled.value = index; };
+    if (isKnown) return settle();
+    const timer = setTimeout(settle, WAIT_MS);
+    return () => clearTimeout(timer);
+  }, [index, isKnown]);
+  useLayoutEffect(() => () => { settled.value = ''; }, []);
   const [busy, setBusy] = useState(''), [error, setError] = useState<unknown>(null);
   if (isHidden || !found.data || about.value.state !== 'ready' || settings.searchableAttributes === undefined) return null;
   const all = proposalsOf(found.data.results, settings, primaryKey);

@@ -1,7 +1,7 @@
-import { useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { fetchAnswer, route } from '../../api/client';
 import { useResource } from '../../api/resource';
-import type { Hit, SearchAnswer } from '../../api/types';
+import type { Hit, SearchAnswer, Settings } from '../../api/types';
 import { titleField } from '../../lib/documents';
 import { CLOSE, OPEN } from '../../lib/marks';
 import { count, plural } from '../../lib/text';
@@ -9,25 +9,28 @@ import { address, go, param, setParams } from '../../state/address';
 import { about, uid } from '../../state/indexes';
 import { copy, Button, Chip, Drawer, Empty, IconButton, Loaded, Segments, Select, Skeleton, Slider, useFollowed, type MenuItem } from '../../ui';
 import { toast } from '../../state/toasts';
+import { BoostLike } from './BoostLike';
 import { CodeDrawer } from './CodeDrawer';
 import { FieldsDialog } from './FieldsDialog';
 import { Facets } from './Facets';
 import { FilterField } from './FilterField';
 import { chosenFields, Hits, isHttpBlocked, look, NO_KEY, withoutMarks, type Chosen } from './Hits';
+import { traitsOf } from './like';
 import { Places } from './Places';
-import { Proposals } from './Proposals';
+import { Proposals, settled } from './Proposals';
 import { SearchField } from './SearchField';
 import { Why, PICK, wrongOf } from './Why';
-import { askedOf, chipsOf, embeddersOf, facetNames, facetsOf, filtersPlaces, MOST, narrowed, PAGE, plainSearch, selectionOf, type Asked, type FacetCounts, type Way } from './query';
+import { askedOf, chipsOf, countsOf, embeddersOf, facetNames, facetsOf, filtersPlaces, MOST, narrowed, PAGE, plainSearch, selectionOf, type Asked, type FacetCounts, type Way } from './query';
 
 interface Found { answer: SearchAnswer & { didYouMean?: { q: string; estimatedTotalHits: number } }; facets: FacetCounts[]; degraded: string[] }
 
 export function Search() {
   const index = uid.value, { settings, primaryKey, state } = about.value, asked = askedOf(address.value.params, settings);
-  const [isFieldsOpen, setFieldsOpen] = useState(false), [isCodeOpen, setCodeOpen] = useState(false), [isNarrowOpen, setNarrowOpen] = useState(false);
+  const [liked, setLiked] = useState<Hit | null>(null), [isFieldsOpen, setFieldsOpen] = useState(false), [isCodeOpen, setCodeOpen] = useState(false), [isNarrowOpen, setNarrowOpen] = useState(false);
   const key = JSON.stringify([asked.q, asked.limit, asked.sort, asked.way, asked.embedder, asked.ratio, [...asked.narrowing.chosen], [...asked.narrowing.ranges], asked.narrowing.filter, asked.box, facetNames(settings), settings['matchingStrategy']]);
   // Settings say what can be asked for: without them the first answer would lack its facets.
-  const found = useResource(signal => state === 'loading' ? new Promise<Found>(() => {}) : ask(index, asked, signal), [index, key, state], { keep: true });
+  const asking = useResource(signal => state === 'loading' ? new Promise<Found>(() => {}) : ask(index, asked, signal), [index, key, state], { keep: true });
+  const found = settled.value === index ? asking : { ...asking, data: undefined };
   const wrong = wrongOf(found.error), chips = chipsOf(asked), why = param('why');
   const chosen: Chosen = chosenFields.value[index] ?? {};
   const total = found.data ? found.data.answer.totalHits ?? found.data.answer.estimatedTotalHits ?? found.data.answer.hits.length : 0;
@@ -42,7 +45,7 @@ export function Search() {
         <Ways asked={asked} />
       </div>
       <Proposals index={index} />
-      <div class="search-columns">
+      <div class={settled.value === index ? 'search-columns' : 'search-columns waits'}>
         <aside class="search-facets" aria-label="Facets">{facets}</aside>
         <div class="search-found">
           <div class="search-tools">
@@ -69,14 +72,15 @@ export function Search() {
                 {filtersPlaces(settings) && <Places index={index} asked={asked} settings={settings} onPick={onWhy} titleOf={hit => { const name = titleField(hit, primaryKey, settings.searchableAttributes); return String(name ? hit[name] : primaryKey ? hit[primaryKey] : 'Document'); }} />}
                 {isHttpBlocked.value && <p class="hint">Pictures over HTTP are not loaded. A server that is started with <code>--console-http-pictures</code> allows them.</p>}
                 {answer.hits.length === 0 ? <Nothing asked={asked} isNarrowed={chips.length > 0} />
-                  : <Hits hits={answer.hits} primaryKey={primaryKey} settings={settings} chosen={chosen} onWhy={onWhy} actions={hit => actionsOf(hit, primaryKey)} />}
-                {answer.hits.length < total && asked.limit < MOST && <More busy={found.loading} onMore={() => setParams({ limit: String(asked.limit + PAGE) })} />}
+                  : <Hits hits={answer.hits} primaryKey={primaryKey} settings={settings} chosen={chosen} onWhy={onWhy} actions={hit => actionsOf(hit, primaryKey, settings, () => setLiked(hit))} />}
+                {answer.hits.length < total && asked.limit < MOST && <More busy={found.loading} shown={answer.hits.length} onMore={() => setParams({ limit: String(asked.limit + PAGE) })} />}
               </>
             )}
           </Loaded>}
         </div>
       </div>
       {isNarrowOpen && <Drawer title="Facets" onClose={() => setNarrowOpen(false)} actions={<Button kind="primary" onClick={() => setNarrowOpen(false)}>{plural(total, 'hit')}</Button>}>{facets}</Drawer>}
+      {liked && primaryKey && <BoostLike hit={liked} index={index} asked={asked} settings={settings} primaryKey={primaryKey} onClose={() => setLiked(null)} />}
       {isFieldsOpen && <FieldsDialog index={index} onClose={() => setFieldsOpen(false)} />}
       {isCodeOpen && <CodeDrawer index={index} query={plainSearch(asked, settings)} onClose={() => setCodeOpen(false)} />}
       {why && state === 'ready' && <Why key={why} id={why} index={index} asked={asked} settings={settings} primaryKey={primaryKey} onClose={() => setParams({ why: null })} />}
@@ -87,8 +91,8 @@ export function Search() {
 /** One request: the hits, and for each field that is narrowed the counts without its own condition. */
 async function ask(index: string, asked: Asked, signal: AbortSignal): Promise<Found> {
   const { settings } = about.peek(), names = facetNames(settings), beside = narrowed(asked.narrowing, names);
-  const main = { ...selectionOf(asked, settings), limit: asked.limit, facets: names, attributesToHighlight: ['*'], highlightPreTag: OPEN, highlightPostTag: CLOSE, showRankingScore: true, didYouMean: asked.q.trim() !== '' };
-  const others = beside.map(name => ({ ...selectionOf(asked, settings, name), limit: 0, facets: [name] }));
+  const main = { ...selectionOf(asked, settings), limit: asked.limit, facets: names, attributesToHighlight: ['*'], highlightPreTag: OPEN, highlightPostTag: CLOSE, showRankingScore: asked.q.trim() !== '', didYouMean: asked.q.trim() !== '' };
+  const others = beside.map(name => ({ ...countsOf(asked, settings, name), facets: [name] }));
   const body = { queries: [main, ...others].map(query => ({ indexUid: index, ...query })) };
   const response = beside.length ? await fetchAnswer('POST', '/multi-search', { body, signal }) : await fetchAnswer('POST', route('indexes', index, 'search'), { body: main, signal });
   const json: unknown = await response.json(), answers = beside.length ? (json as { results: Found['answer'][] }).results : [json as Found['answer']];
@@ -134,16 +138,23 @@ function Nothing({ asked, isNarrowed }: { asked: Asked; isNarrowed: boolean }) {
 }
 
 /** More hits; the focus goes to the first new one when the button is gone. */
-function More({ busy, onMore }: { busy: boolean; onMore: () => void }) {
-  const place = useRef<HTMLDivElement>(null);
-  return <div class="row centre" ref={place}><Button busy={busy} onClick={onMore}>Show more</Button></div>;
+function More({ busy, onMore, shown }: { busy: boolean; onMore: () => void; shown: number }) {
+  const place = useRef<HTMLDivElement>(null), last = useRef(shown), wasPressed = useRef(false);
+  last.current = shown;
+  useLayoutEffect(() => () => {
+    if (wasPressed.current && (document.activeElement === document.body || place.current?.contains(document.activeElement))) setTimeout(() => document.querySelectorAll<HTMLElement>('.hit, .search-found tbody .plain')[last.current]?.focus());
+  }, []);
+  return <div class="row centre" ref={place}><Button busy={busy} onClick={() => { wasPressed.current = true; onMore(); }}>Show more</Button></div>;
 }
 
-function actionsOf(hit: Hit, primaryKey: string | null): MenuItem[] {
-  const id = primaryKey ? String(hit[primaryKey]) : null, off = id === null && NO_KEY;
+function actionsOf(hit: Hit, primaryKey: string | null, settings: Settings, onBoost: () => void): MenuItem[] {
+  const id = primaryKey ? String(hit[primaryKey]) : null, off = id === null && NO_KEY, q = param('q');
+  const rule = (at: string | null) => go({ view: 'rules', params: { rule: 'new', pin: id, at, q } }), of = q ? 'for this query' : 'for the empty query';
   return [
     { title: 'Explain the ranking', icon: 'info', off, onPick: () => setParams({ why: id }, { replace: false }) },
-    { title: 'Pin for this query …', icon: 'pin', off, onPick: () => go({ view: 'rules', params: { rule: 'new', pin: id, q: param('q') } }) },
+    { title: `Pin ${of} …`, icon: 'pin', off, onPick: () => rule(null) },
+    { title: `Move to the end ${of} …`, icon: 'last', off, onPick: () => rule('last') },
+    { title: 'Boost documents like this …', icon: 'up', off: off || traitsOf(hit, primaryKey, settings).length === 0 && 'It has no value in a filterable field.', onPick: onBoost },
     { title: 'Open the document', icon: 'documents', off, onPick: () => go({ view: 'documents', params: { doc: id } }) },
     { title: 'Copy as JSON', icon: 'copy', onPick: async () => toast(await copy(JSON.stringify(withoutMarks(hit), null, 2)) ? { tone: 'good', title: 'Copied' } : { tone: 'warn', title: 'The browser does not allow copying', text: 'It does over HTTPS and on this machine. Show the hits as JSON and select the text.' }) },
   ];

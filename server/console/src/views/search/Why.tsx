@@ -2,7 +2,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { atControls, post, route } from '../../api/client';
 import { useResource } from '../../api/resource';
-import type { Hit, JsonObject, SearchAnswer, Settings } from '../../api/types';
+import type { Hit, JsonObject, ListOf, SearchAnswer, Settings } from '../../api/types';
 import { titleField } from '../../lib/documents';
 import { plural } from '../../lib/text';
 import { address, go, setParams } from '../../state/address';
@@ -59,12 +59,14 @@ function Explain(props: WhyProps) {
     const ask = (limit: number) => post<Explained>(route('indexes', index, 'search'), { ...base, limit, explain: { documentId: id }, showRankingScore: true }, { signal });
     const first = await ask(asked.limit), place = first.explanation?.document?.position;
     // The one behind it is seen as well: it says where the two part.
-    return place === undefined || place + NEXT <= asked.limit || place >= 1000 ? first : ask(place + NEXT);
+    if (place !== undefined && place + NEXT > asked.limit && place < 1000) return { answer: await ask(place + NEXT), missing: undefined };
+    // What is no hit has a title all the same.
+    return { answer: first, missing: place === undefined ? await post<ListOf<Hit>>(route('indexes', index, 'documents', 'fetch'), { ids: [id], limit: 1 }, { signal }).then(all => all.results[0], () => undefined) : undefined };
   }, [index, id, JSON.stringify(base), asked.limit]);
-  return <Loaded of={found} lines={10}>{answer => <Explained answer={answer} {...props} primaryKey={primaryKey} />}</Loaded>;
+  return <Loaded of={found} lines={10}>{({ answer, missing }) => <Explained answer={answer} missing={missing} {...props} primaryKey={primaryKey} />}</Loaded>;
 }
 
-function Explained({ answer, ...props }: WhyProps & { answer: Explained }) {
+function Explained({ answer, missing, ...props }: WhyProps & { answer: Explained; missing: Hit | undefined }) {
   const { id, primaryKey } = props, { document, stages = [], words = [] } = answer.explanation ?? {};
   const hits = answer.hits as ExplainedHit[], place = hits.findIndex(hit => primaryKey && String(hit[primaryKey]) === id), hit = hits[place], next = place < 0 ? undefined : hits[place + 1];
   const seen = hit?._explanation, rules = seen?.rules ?? document?.rules, matched = seen?.words ?? document?.words ?? [];
@@ -72,7 +74,7 @@ function Explained({ answer, ...props }: WhyProps & { answer: Explained }) {
   return (
     <>
       <div class="why-head">
-        <h3 dir="auto">{hit ? titleOf(hit, props) : <span class="mono">{id}</span>}</h3>
+        <h3 dir="auto">{hit ?? missing ? titleOf(hit ?? missing ?? {}, props) : <span class="mono">{id}</span>}</h3>
         <p class="row">
           {rank >= 0 && <Badge tone={place >= 0 ? 'good' : 'info'}>{`#${rank + 1} of ${total.toLocaleString('en')}`}</Badge>}
           {place < 0 && document && document.reason !== 'outsideOfPage' && <Badge tone="warn">not a hit</Badge>}
@@ -112,7 +114,8 @@ function Reason({ document, asked, settings }: WhyProps & { document: DocumentSe
 }
 
 const FIELDS = 8, TERMS = 12;
-interface Term { word: number; text: string; how: string; times: number }
+/** What words of the query matched in a field: several have matched the same where they were written as one. */
+interface Term { words: number[]; text: string; how: string; times: number }
 
 /** The words of the query on the left, and lines to what they matched in each field on the right. */
 function Lines({ words }: { words: readonly WordSeen[] }) {
@@ -120,8 +123,10 @@ function Lines({ words }: { words: readonly WordSeen[] }) {
   const fields = new Map<string, Term[]>();
   words.forEach((one, word) => {
     for (const { attribute, term, match, positions } of one.matches) {
-      const terms = fields.get(attribute) ?? [], text = term ?? 'hidden', there = terms.find(other => other.word === word && other.text === text && other.how === match);
-      if (there) there.times += positions?.length ?? 1; else terms.push({ word, text, how: match, times: positions?.length ?? 1 });
+      const terms = fields.get(attribute) ?? [], text = term ?? 'hidden', there = terms.find(other => other.text === text && other.how === match);
+      if (!there) terms.push({ words: [word], text, how: match, times: positions?.length ?? 1 });
+      else if (there.words.includes(word)) there.times += positions?.length ?? 1;
+      else there.words.push(word);
       fields.set(attribute, terms);
     }
   });
@@ -131,10 +136,13 @@ function Lines({ words }: { words: readonly WordSeen[] }) {
     if (!box.current || !here) return;
     const words = new Map([...box.current.querySelectorAll<HTMLElement>('[data-word]')].map(one => [one.dataset['word'], one.getBoundingClientRect()]));
     setPaths([...box.current.querySelectorAll<HTMLElement>('[data-of]')].flatMap((one, place) => {
-      const to = one.getBoundingClientRect(), from = words.get(one.dataset['of']);
-      if (!from) return [];
-      const x1 = from.right - here.left, y1 = from.top + from.height / 2 - here.top, x2 = to.left - here.left, y2 = to.top + to.height / 2 - here.top, bend = Math.max(12, (x2 - x1) / 2);
-      return [{ key: String(place), isLoose: one.dataset['loose'] !== undefined, d: `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}` }];
+      const to = one.getBoundingClientRect();
+      return (one.dataset['of'] ?? '').split(' ').flatMap(word => {
+        const from = words.get(word);
+        if (!from) return [];
+        const x1 = from.right - here.left, y1 = from.top + from.height / 2 - here.top, x2 = to.left - here.left, y2 = to.top + to.height / 2 - here.top, bend = Math.max(12, (x2 - x1) / 2);
+        return [{ key: place + ' ' + word, isLoose: one.dataset['loose'] !== undefined, d: `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}` }];
+      });
     }));
   };
   useLayoutEffect(draw, [key]);
@@ -151,7 +159,7 @@ function Lines({ words }: { words: readonly WordSeen[] }) {
         {all.slice(0, FIELDS).map(([attribute, terms]) => (
           <li key={attribute}><small dir="auto">{attribute}</small><span class="terms">{terms.slice(0, TERMS).map((term, place) => {
             const isLoose = !['exact', 'phrase', 'prefix'].includes(term.how);
-            return <span key={place} data-of={term.word} data-loose={isLoose ? '' : undefined} class={classes('token', 'found', isLoose && 'loose')} dir="auto">{term.text}{term.how !== 'exact' && <small>{howOf(term.how)}</small>}{term.times > 1 && <small>×{term.times}</small>}</span>;
+            return <span key={place} data-of={term.words.join(' ')} data-loose={isLoose ? '' : undefined} class={classes('token', 'found', isLoose && 'loose')} dir="auto">{term.text}{term.how !== 'exact' && <small>{howOf(term.how)}</small>}{term.times > 1 && <small>×{term.times}</small>}</span>;
           })}</span></li>
         ))}
         {all.length === 0 && <li class="muted">No field matches.</li>}
@@ -188,7 +196,7 @@ function Waterfall({ stages }: { stages: readonly Stage[] }) {
       const before = times.slice(0, place).reduce((sum, time) => sum + time, 0);
       return (
         <tr key={place}><th scope="row">{stageTitle(one.stage)}{one.documents !== undefined && <small> {one.documents.toLocaleString('en')} left</small>}</th>
-          <td class="track-cell"><span style={{ marginInlineStart: before / total * 100 + '%', width: Math.max(0.6, (times[place] ?? 0) / total * 100) + '%' }} /></td><td class="number">{one.took}</td></tr>
+          <td class="track-cell"><span style={{ marginInlineStart: before / total * 100 + '%', width: Math.max(0.6, (times[place] ?? 0) / total * 100) + '%' }} /></td><td class="number">{one.took.replace(/(?=[a-zµ]+$)/, ' ')}</td></tr>
       );
     })}</tbody></table>
   );

@@ -49,6 +49,12 @@ export function selectionOf(asked: Asked, settings: Settings, without?: string):
   return query;
 }
 
+/** What counts the values of a field, without hits. Vectors find nothing where no hit is asked for. */
+export function countsOf(asked: Asked, settings: Settings, without: string): SearchQuery {
+  const { sort: _, ...query } = selectionOf(asked, settings, without);
+  return query.hybrid ? { ...query, limit: asked.limit, attributesToRetrieve: [] } : { ...query, limit: 0 };
+}
+
 export function facetNames(settings: Settings): string[] {
   const names = settings.filterableAttributes ?? [];
   if (names.some(name => typeof name !== 'string' || name.includes('*'))) return ['*'];

@@ -2,9 +2,10 @@ import { describe, expect, test } from 'vitest';
 import type { Json, Settings } from '../../api/types';
 import { codeOf } from './code';
 import { nextInFilter, offersOf } from './complete';
+import { climbs, traitsOf } from './like';
 import { gridOf, pointOf, project, viewOf } from './map';
 import { proposalsOf } from './proposals';
-import { askedOf, boxOf, chipsOf, dayNumber, dayOf, facetNames, isCut, kindOf, narrowed, niceStep, orderedValues, plainSearch, selectionOf } from './query';
+import { askedOf, boxOf, chipsOf, countsOf, dayNumber, dayOf, facetNames, isCut, kindOf, narrowed, niceStep, orderedValues, plainSearch, selectionOf } from './query';
 import { decidedBy, millis, ruleTitle, sentenceOf, stageTitle, wordsBetween, type WordSeen } from './sentences';
 
 const params = (all: Record<string, string[]>) => new Map(Object.entries(all));
@@ -29,6 +30,8 @@ describe('a search', () => {
 });
 
 describe('facets', () => {
+  test('are counted without a hit, an order and their own condition', () => { expect(countsOf(asked({ q: ['x'], sort: ['a:asc'], 'f.a': ['1'], 'f.b': ['2'] }), {}, 'a')).toEqual({ q: 'x', filter: [['"b" = "2"']], limit: 0 }); });
+  test('by meaning are counted with hits: without, vectors find nothing', () => { expect(countsOf(asked({ q: ['x'], way: ['meaning'], limit: ['40'] }, MEANING), MEANING, 'a')).toMatchObject({ limit: 40, attributesToRetrieve: [] }); });
   test('of patterns are all', () => { expect(facetNames({ filterableAttributes: ['a', { attributePatterns: ['b*'] }] })).toEqual(['*']); });
   test('are narrowed only where they can be filtered', () => { expect(narrowed(asked({ 'f.a': ['1'], 'f.gone': ['2'] }).narrowing, ['a'])).toEqual(['a']); });
   test('come by frequency, those chosen first', () => { expect(orderedValues({ a: 1, b: 5, c: 3 }, ['c', 'none'])).toEqual([['c', 3], ['none', 0], ['b', 5], ['a', 1]]); });
@@ -60,15 +63,26 @@ describe('an explanation', () => {
   const words = [word('alein', ['title', 'alien', 'oneTypo', [2]], ['text', 'alien', 'oneTypo', [0, 40]]), word('ship', ['text', 'ship', 'exact', [53]]), word('zoo')];
   test('says which words are there', () => { expect(sentenceOf('words', { matchingWords: 2, maxMatchingWords: 3 }, words)).toBe('2 of 3 words; missing: zoo'); });
   test('says which typos there are', () => { expect(sentenceOf('typo', { typoCount: 1 }, words)).toBe('1 typo: alein → alien'); });
+  test('says which words are written as one', () => { expect(sentenceOf('typo', { typoCount: 2 }, [word('space', ['text', 'space', 'exact', [1]], ['text', 'spaceship', 'concatenation', [3]]), word('ship', ['text', 'spaceship', 'concatenation', [3]])])).toBe('2 typos: spaceship as one word'); });
   test('says how far apart words are', () => { expect(sentenceOf('proximity', {}, words)).toBe('12 words in between'); });
   test('knows words of different fields', () => { expect(wordsBetween([word('a', ['x', 'a', 'exact', [1]]), word('b', ['y', 'b', 'exact', [1]])])).toBeNull(); });
   test('says that words are side by side', () => { expect(sentenceOf('proximity', {}, [word('a', ['x', 'a', 'exact', [1]]), word('b', ['x', 'b', 'exact', [2]])])).toBe('side by side'); });
   test.each([['boost:popularity', 'Boost by popularity'], ['year:desc', 'year, descending'], ['boostIf', 'Boost'], ['words', 'Words'], ['<hidden-rule-3>', '<hidden-rule-3>']])('calls %s %s', (rule, title) => { expect(ruleTitle(rule)).toBe(title); });
+  test('says where a rule pins it', () => { expect([0, 1_000_000].map(position => sentenceOf('pin', { position }, []))).toEqual(['a rule pins it to position 1', 'a rule moves it to the end']); });
   test('of a sort has the value', () => { expect(sentenceOf('year:desc', { value: null }, [])).toBe('no value'); });
   test('finds the rule that decided', () => { expect(decidedBy({ words: { order: 0, score: 1 }, typo: { order: 1, score: 1 } }, { words: { order: 0, score: 1 }, typo: { order: 1, score: 0.5 } })).toBe('typo'); });
   test('of equal hits finds none', () => { expect(decidedBy({ words: { order: 0, score: 1 } }, { words: { order: 0, score: 1 } })).toBeNull(); });
   test.each([['1.25ms', 1.25], ['310.00µs', 0.31], ['2.00s', 2000], ['15ns', 0.000015], ['soon', 0]])('reads %s', (took, ms) => { expect(millis(took)).toBeCloseTo(ms, 9); });
   test('names stages that it does not know as they are', () => { expect([stageTitle('rank'), stageTitle('something new')]).toEqual(['Rank', 'something new']); });
+});
+
+describe('documents like a hit', () => {
+  const hit = { id: 7, genre: ['War', 'Drama "x"'], year: 1979, inStock: true, text: 'x'.repeat(200), nested: { a: 1 }, none: null, _score: 1 };
+  test('have values that can be filtered by', () => { expect(traitsOf(hit, 'id', { filterableAttributes: ['id', 'genre', 'year', 'inStock', 'text', 'nested', 'none', 'missing', 'constructor'] }).map(one => one.filter)).toEqual(['"genre" = "War"', '"genre" = "Drama \\"x\\""', '"year" = 1979', '"inStock" = true']); });
+  test('have nothing in common where nothing is filterable', () => { expect(traitsOf(hit, 'id', {})).toEqual([]); });
+  test('have all fields where patterns say so', () => { expect(traitsOf(hit, 'id', { filterableAttributes: ['*'] })).toHaveLength(4); });
+  test('of many values have some', () => { expect(traitsOf({ a: Array.from({ length: 10_000 }, (_, place) => place) }, null, { filterableAttributes: ['a'] })).toHaveLength(8); });
+  test('climb and fall', () => { expect(climbs(['a', 'b', 'c'], ['c', 'a', 'd'])).toEqual([2, -1, null]); });
 });
 
 describe('code', () => {

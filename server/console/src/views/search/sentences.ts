@@ -1,6 +1,7 @@
 // An explanation in sentences: what matched, what each ranking rule says, and where a hit beat the next one.
 import type { Json, JsonObject } from '../../api/types';
-import { plural } from '../../lib/text';
+import { count, plural } from '../../lib/text';
+import { LAST } from '../rules/rule';
 
 export interface Match { attribute: string; term?: string; match: string; positions?: number[] }
 export interface WordSeen { word: string; isMatched: boolean; matches: Match[] }
@@ -62,7 +63,9 @@ export function wordsBetween(words: readonly WordSeen[]): number | null {
 
 const spelt = (words: readonly WordSeen[]) => words.flatMap(({ word, matches }) => {
   const isExact = matches.some(one => ['exact', 'prefix', 'stem', 'phrase'].includes(one.match)), typo = matches.find(one => /Typo/.test(one.match));
-  return typo && !isExact ? [`${word} → ${typo.term ?? '…'}`] : [];
+  const joined = matches.find(one => one.match === 'concatenation' || one.match === 'split');
+  if (isExact || !(typo ?? joined)) return [];
+  return [typo ? `${word} → ${typo.term ?? '…'}` : `${joined?.term ?? word} ${howOf(joined?.match ?? '')}`];
 });
 
 /** What a rule says of a hit. */
@@ -71,7 +74,7 @@ export function sentenceOf(rule: string, detail: JsonObject, words: readonly Wor
   switch (rule) {
     case 'words': return of('word') + (words.some(one => !one.isMatched) ? `; missing: ${words.filter(one => !one.isMatched).map(one => one.word).join(', ')}` : '');
     case 'typo': {
-      const typos = spelt(words), count = number(detail['typoCount']);
+      const typos = [...new Set(spelt(words))], count = number(detail['typoCount']);
       return count === 0 ? 'no typos' : plural(count, 'typo') + (typos.length ? ': ' + typos.join(', ') : '');
     }
     case 'proximity': {
@@ -94,7 +97,7 @@ export function sentenceOf(rule: string, detail: JsonObject, words: readonly Wor
       return arm ? `#${number(arm['rank']) + 1} ${by}` : `not ${by}`;
     }).join(', ');
     case 'rerank': return `score ${shown(detail['score'])} by the model`;
-    case 'pin': return `a rule pins it to position ${number(detail['position']) + 1}`;
+    case 'pin': { const at = number(detail['position']); return at >= LAST ? 'a rule moves it to the end' : `a rule pins it to position ${count(at + 1)}`; }
     case 'skipped': return 'decided by the rules above, or out of time';
   }
   if ('factor' in detail) return `times ${shown(detail['factor'])}`;

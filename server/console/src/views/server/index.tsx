@@ -30,7 +30,7 @@ function Server() {
             <Figure label="Version" value={version?.pkgVersion ?? '–'} about={version?.commitSha.slice(0, 12)} />
             <Figure label="Database" value={stats ? bytes(stats.databaseSize) : '–'} about={stats?.usedDatabaseSize === undefined ? undefined : `${bytes(stats.usedDatabaseSize)} in use`} />
             <Figure label="Documents" value={stats ? count(Object.values(stats.indexes).reduce((all, one) => all + one.numberOfDocuments, 0)) : '–'} about={stats ? `in ${plural(Object.keys(stats.indexes).length, 'index')}` : undefined} />
-            <Figure label="Last write" value={stats ? ago(stats.lastUpdate) : '–'} />
+            <Figure label="Last write" value={stats ? ago(stats.lastUpdate, Date.now(), 'short') : '–'} />
             <Figure label="Open tasks" value={open?.total === undefined ? '–' : count(open.total)} />
             {replica.value && <Figure label="Generation" value={replica.value.generation ?? '–'} about={replica.value.lagMs === null ? undefined : `${span(replica.value.lagMs)} behind`} />}
           </Figures>
@@ -45,7 +45,7 @@ function Server() {
   );
 }
 
-const rate = (value: number) => value >= 100 || value === 0 ? value.toFixed(0) : value.toFixed(value < 1 ? 2 : 1);
+const rate = (value: number) => count(Number(value.toFixed(value >= 100 ? 0 : value < 1 ? 2 : 1)));
 
 function Charts({ of, window }: { of: Resource<History | null>; window: Window }) {
   return (

@@ -18,10 +18,12 @@ export function boostOf(kind: Kind, { field, origin, scale, filter, weight }: { 
 
 export function BoostDialog({ rule, onClose, onDone }: { rule: JsonObject | null; onClose: () => void; onDone: (rule: JsonObject) => void }) {
   const first = rule ? Object.entries(rule)[0] : undefined, body: JsonObject = isObject(first?.[1]) ? first[1] : {}, isKnown = KINDS.some(one => one.id === first?.[0]);
-  const [kind, setKind] = useState<Kind>(isKnown ? first?.[0] as Kind : 'boost'), [field, setField] = useState(String(body['field'] ?? '')), [weight, setWeight] = useState(typeof body['weight'] === 'number' ? body['weight'] : 1);
+  const [kind, setKind] = useState<Kind>(isKnown ? first?.[0] as Kind : 'boost'), [field, setField] = useState(String(body['field'] ?? '')), [chosen, setWeight] = useState(typeof body['weight'] === 'number' ? body['weight'] : null);
+  // Times one, a condition changes nothing.
+  const weight = chosen ?? (kind === 'boostIf' ? 2 : 1);
   const [origin, setOrigin] = useState(isObject(body['origin']) ? Object.values(body['origin']).join(', ') : String(body['origin'] ?? 'now')), [scale, setScale] = useState(String(body['scale'] ?? '365d'));
   const [filter, setFilter] = useState(typeof body['filter'] === 'string' ? body['filter'] : JSON.stringify(body['filter'] ?? '').replace(/^""$/, ''));
-  const off = kind === 'boostIf' ? !filter.trim() && 'Enter a condition first.' : !field ? 'Choose a field first.' : kind === 'decay' && (!origin.trim() || !scale.trim()) && 'Enter the origin and the distance first.';
+  const off = kind === 'boostIf' ? (!filter.trim() ? 'Enter a condition first.' : weight === 1 && 'With × 1 it changes nothing.') : !field ? 'Choose a field first.' : kind === 'decay' && (!origin.trim() || !scale.trim()) && 'Enter the origin and the distance first.';
   const done = () => {
     const made = boostOf(kind, { field, origin, scale, filter, weight }), kept = kind === first?.[0] ? body : {};
     // Fields that this form does not show stay as they are.

@@ -99,5 +99,5 @@ export function sayBoost(rule: Json): string {
   const by = of['weight'] === undefined ? '' : ` × ${String(of['weight'])}`;
   if (kind === 'boost') return `more ${String(of['field'])}${by}`;
   if (kind === 'decay') return `${String(of['field'])} near ${isObject(of['origin']) ? Object.values(of['origin']).join(', ') : String(of['origin'])}${by}`;
-  return kind === 'boostIf' ? `where ${typeof of['filter'] === 'string' ? of['filter'] : JSON.stringify(of['filter'])}${by}` : JSON.stringify(rule);
+  return kind === 'boostIf' ? `${by.trim()} where ${typeof of['filter'] === 'string' ? of['filter'] : JSON.stringify(of['filter'])}`.trim() : JSON.stringify(rule);
 }

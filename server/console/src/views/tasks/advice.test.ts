@@ -17,6 +17,7 @@ describe('the time of batches', () => {
     const one = { stats: { indexUids: { a: 1 }, progressTrace: { 'processing tasks > writing tasks to disk': '5s' } } } as unknown as Batch;
     expect([verdict(stepsOf([one], index => index === 'a')), verdict(stepsOf([one]))]).toEqual([expect.stringContaining('embedder'), expect.stringContaining('disk')]);
   });
+  test('says nothing of what was quick', () => { expect(verdict(stepsOf([batch({ 'indexing documents': '900ms' })]))).toBeNull(); });
   test('says nothing where nothing was measured', () => { expect(verdict(stepsOf([]))).toBeNull(); });
 });
 

@@ -48,10 +48,11 @@ export function stepsOf(batches: readonly Batch[], hasVectors: (index: string) =
   return [...all].map(([name, ms]) => ({ name, ms, share: ms / sum })).filter(one => one.ms > 0).sort((one, other) => other.ms - one.ms);
 }
 
-/** What is slow, in a sentence; null where nothing stands out. */
+const SLOW_MS = 1000;
+/** What is slow, in a sentence; null where nothing stands out, or all was quick. */
 export function verdict(steps: readonly Step[]): string | null {
   const first = steps[0];
-  if (!first || first.share < 0.4) return null;
+  if (!first || first.share < 0.4 || steps.reduce((sum, one) => sum + one.ms, 0) < SLOW_MS) return null;
   const why = /waiting for other/.test(first.name) ? 'waiting for work on other indexes: more cores help, or fewer loads at once.'
     : /embed|vectors/.test(first.name) ? 'vectors: the embedder makes them, and its speed is the limit. A faster model, or one nearer to the server, helps.'
     : /writing|commit|disk/.test(first.name) ? 'commits to disk: fewer and larger writes need fewer of them.'

@@ -8,7 +8,7 @@ import { openTasks } from '../../state/activity';
 import { go, param, params, setParams } from '../../state/address';
 import { known } from '../../state/indexes';
 import { toast } from '../../state/toasts';
-import { Bars, Button, Card, Combobox, confirm, Empty, Icon, Loaded, Menu, PageHead, Select, StatusBadge, Table } from '../../ui';
+import { Bars, Button, Card, Combobox, confirm, Empty, Icon, Loaded, Loading, Menu, PageHead, Select, StatusBadge, Table } from '../../ui';
 import type { View } from '../types';
 import { heldUp, stepsOf, verdict } from './advice';
 import { cancel, Sheet } from './Sheet';
@@ -16,6 +16,8 @@ import { titleOfType, TYPES } from './names';
 
 const PAGE = 50, BATCHES = 20, LIVE_MS = 1000;
 const STATUSES: { id: TaskStatus; tone: string }[] = [{ id: 'enqueued', tone: 'plain' }, { id: 'processing', tone: 'info' }, { id: 'succeeded', tone: 'good' }, { id: 'failed', tone: 'bad' }, { id: 'canceled', tone: 'warn' }];
+// Rules are kept in an index of their own, that nobody sees.
+const indexOf = ({ indexUid }: Task) => indexUid?.startsWith('.') === false ? indexUid : '–';
 const took = (task: Task) => { const ms = msOf(task.duration); return ms === null ? '–' : span(ms); };
 
 function Tasks() {
@@ -31,13 +33,13 @@ function Tasks() {
         <Filters />
         <Loaded of={found} isEmpty={all => all.results.length === 0} empty={isFiltered
           ? <Empty icon="tasks" title="No task matches these filters" actions={<Button onClick={() => setParams({ status: null, type: null, of: null, from: null })}>Show all tasks</Button>} />
-          : <Empty icon="tasks" title="There are no tasks yet" />}>
+          : <Empty icon="tasks" title="There are no tasks yet">Load documents or change a setting, and see here how it goes.</Empty>}>
           {all => <>
             <Table label="Tasks" rows={all.results} keyOf={task => String(task.uid)} picked={param('task')} onPick={task => setParams({ task: String(task.uid) }, { replace: false })} columns={[
               { id: 'uid', title: 'Task', cell: task => task.uid },
               { id: 'status', title: 'Status', cell: task => <StatusBadge status={task.status} /> },
               { id: 'type', title: 'Type', cell: task => <span class="tasks-what">{titleOfType(task.type)}</span> },
-              { id: 'index', title: 'Index', grow: true, cell: task => <span dir="auto">{task.indexUid ?? '–'}</span> },
+              { id: 'index', title: 'Index', grow: true, cell: task => <span dir="auto">{indexOf(task)}</span> },
               { id: 'took', title: 'Duration', number: true, cell: took },
               { id: 'when', title: 'Enqueued', number: true, cell: task => <span title={task.enqueuedAt}>{ago(task.enqueuedAt)}</span> },
               { id: 'cancel', title: 'Cancel', hideTitle: true, cell: task => isOpen(task) ? <Button size="s" onClick={() => cancel(task.uid)} aria-label={`Cancel task ${task.uid}`}>Cancel</Button> : null },
@@ -81,7 +83,7 @@ function Now() {
     get<ListOf<Batch>>('/batches', { query: { limit: BATCHES }, signal }),
     get<ListOf<Task>>('/tasks', { query: { statuses: 'enqueued', limit: 1, reverse: true }, signal }),
   ]), [isBusy], { everyMs: isBusy ? LIVE_MS : undefined, keep: true });
-  if (!found.data) return null;
+  if (!found.data) return found.error === undefined ? <Card><Loading lines={5} /></Card> : null;
   const [running, latest, waiting] = found.data, under = running.results.filter(one => one.progress), oldest = waiting.results[0];
   const steps = stepsOf(latest.results, hasVectors), slow = verdict(steps), sum = steps.reduce((all, one) => all + one.ms, 0);
   return (

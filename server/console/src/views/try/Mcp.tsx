@@ -31,8 +31,8 @@ export function Mcp() {
       <Loaded of={found} lines={8} isEmpty={all => all.tools.length === 0} empty={<Empty icon="try" title="This key permits no tool">Agents need permission to search and to read documents, settings and indexes.</Empty>}>
         {({ tools }) => { const tool = tools.find(one => one.name === chosen) ?? tools[0]; return tool && <Tools key={index + ' ' + tool.name} index={index} tools={tools} chosen={tool} onChoose={setChosen} />; }}
       </Loaded>
-      <CodeBlock label="Configuration for MCP over HTTP" code={JSON.stringify(http, null, 2)} />
-      <CodeBlock label="Configuration for MCP over stdio" code={JSON.stringify(local, null, 2)} />
+      {!(found.loading && found.data === undefined) && <><CodeBlock label="Configuration for MCP over HTTP" code={JSON.stringify(http, null, 2)} />
+        <CodeBlock label="Configuration for MCP over stdio" code={JSON.stringify(local, null, 2)} /></>}
     </div>
   );
 }
@@ -58,7 +58,7 @@ function Tools({ index, tools, chosen, onChoose }: { index: string; tools: reado
       <Card title="Tools">
         <div class="stack">
           <div class="try-tools" role="group" aria-label="Tools">{tools.map(one => <Button key={one.name} size="s" aria-pressed={one.name === chosen.name} onClick={() => onChoose(one.name)}>{one.name}</Button>)}</div>
-          {chosen.description && <p class="try-about" tabIndex={0} aria-label={`What ${chosen.name} does`}>{chosen.description}</p>}
+          {chosen.description && <p class="try-about" tabIndex={0} aria-label={`What ${chosen.name} does`}><Spoken text={chosen.description} /></p>}
           <form class="stack" onSubmit={event => { event.preventDefault(); if (!fault && !missing && !busy) void call(); }}>
             {all.map(one => <One key={chosen.name + one.name} of={one} value={written[one.name]} onChange={now => setWritten({ ...written, [one.name]: now })} error={fault?.name === one.name ? fault.message : null} />)}
             <div class="row end"><Button type="submit" kind="primary" busy={busy} off={fault ? `${fault.name} is not valid JSON.` : missing && `${missing.name} is missing.`}>Call {chosen.name}</Button></div>
@@ -83,8 +83,11 @@ function Answer({ called, ms }: { called: Called; ms: number }) {
   );
 }
 
+/** What stands between backticks is code. */
+const Spoken = ({ text }: { text: string }) => <>{text.split('`').map((part, place) => place % 2 ? <code key={place}>{part}</code> : part)}</>;
+
 function One({ of: { name, form, about, isRequired }, value, onChange, error }: { of: Argument; value: Written[string] | undefined; onChange: (value: Written[string]) => void; error: string | null }) {
-  const label = isRequired ? name : `${name} (optional)`, hint = about.length > 140 ? about.slice(0, 140) + '…' : about || undefined, text = typeof value === 'string' ? value : '';
+  const label = isRequired ? name : `${name} (optional)`, hint = about ? <Spoken text={about.length > 140 ? about.slice(0, 140) + '…' : about} /> : undefined, text = typeof value === 'string' ? value : '';
   switch (form.kind) {
     case 'switch': return <Checkbox label={label} checked={value === true} onChange={onChange} />;
     case 'choice': return <Select label={label} hint={hint} value={text} options={[{ value: '', title: 'default' }, ...form.choices.map(one => ({ value: one, title: one }))]} onChange={onChange} />;
