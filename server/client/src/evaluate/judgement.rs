@@ -63,6 +63,10 @@ impl Judgement {
             Some(Value::Object(search)) => search,
             Some(_) => return Err("`search` must be an object".to_owned()),
         };
+        // What `lamina judge` says about its grades.
+        if fields.remove("evidence").is_some_and(|evidence| !evidence.is_object()) {
+            return Err("`evidence` must be an object".to_owned());
+        }
         match fields.keys().next() {
             Some(unknown) => Err(format!("unknown field `{unknown}`: expected `id`, `q`, `relevant`, `search`")),
             None => Ok(Judgement { id, q, relevant, search }),

@@ -28,7 +28,7 @@ function readOne(line: string, number: number): Judgement {
   let fields: unknown;
   try { fields = JSON.parse(line); } catch (error) { throw wrong(error instanceof Error ? error.message : String(error)); }
   if (!isObject(fields)) throw wrong('expected an object');
-  const { q, id, relevant, search, ...rest } = fields;
+  const { q, id, relevant, search, evidence, ...rest } = fields;
   if (typeof q !== 'string') throw wrong('`q` must be a string');
   if (id !== undefined && typeof id !== 'string' && typeof id !== 'number') throw wrong('`id` must be a string or a number');
   if (!isObject(relevant) && !Array.isArray(relevant)) throw wrong('`relevant` must be an object of grades or an array of ids');
@@ -37,6 +37,7 @@ function readOne(line: string, number: number): Judgement {
     return [name, grade];
   });
   if (search !== undefined && !isObject(search)) throw wrong('`search` must be an object');
+  if (evidence !== undefined && !isObject(evidence)) throw wrong('`evidence` must be an object');
   const unknown = Object.keys(rest)[0];
   if (unknown !== undefined) throw wrong(`unknown field \`${unknown}\`: expected \`id\`, \`q\`, \`relevant\`, \`search\``);
   return { q, relevant: Object.fromEntries(grades), ...(id === undefined ? {} : { id: idText(id) }), ...(search ? { search } : {}) };

@@ -1,0 +1,210 @@
+//! `lamina judge`: from what users did to judged queries, which `evaluate` and `tune` read.
+
+mod log;
+mod model;
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args as ClapArgs;
+use lamina_base::console;
+use lamina_base::plural::counted;
+use lamina_base::timestamp::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::judgement::Judgement;
+use super::{EvaluateError, UNMEASURED, read_trec};
+use log::Log;
+use model::{Fit, wilson};
+
+/// The best grade; the worst is 0.
+const GRADE_MAX: f64 = 3.0;
+
+/// Make judged queries from clicks, votes or TREC files.
+#[derive(Debug, Clone, ClapArgs)]
+pub struct JudgeArgs {
+    /// Searches with their hits and clicks, a JSON object a line, and votes. `-` is standard input.
+    ///
+    /// `{"queryUid": "…", "userId": "…", "q": "red fox", "hits": ["17", "4"], "clicks": [{"objectId": "4", "position": 1}]}`, optionally with `at`
+    /// (milliseconds since 1970, or RFC 3339), `offset` of the first hit, and `search`: parameters such as a filter. A vote is
+    /// `{"userId": "…", "q": "red fox", "objectId": "17", "vote": 1}`, or -1.
+    #[arg(value_name = "FILE", required_unless_present = "topics", conflicts_with = "topics")]
+    file: Option<PathBuf>,
+    /// Instead of FILE: TREC topics, or lines with a number, a tab and a query.
+    #[arg(long, value_name = "FILE", requires = "qrels")]
+    topics: Option<PathBuf>,
+    /// The judgements of the topics, one per line: query, iteration, document and grade.
+    #[arg(long, value_name = "FILE", requires = "topics")]
+    qrels: Option<PathBuf>,
+    /// File for the judged queries, which `lamina evaluate` and `lamina tune` read.
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Leave out queries that were searched less often, by different users.
+    #[arg(long, value_name = "COUNT", default_value = "5", value_parser = lamina_base::options::count::<u32>)]
+    min_searches: u32,
+    /// Print the report and errors as JSON, for programs.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Writes judged queries and reports what they are made of. The exit status is 2 if there are none.
+pub fn run(args: &JudgeArgs) -> ExitCode {
+    match judge(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            console::failed("judge", args.json, &error, None);
+            ExitCode::from(UNMEASURED)
+        }
+    }
+}
+
+fn judge(args: &JudgeArgs) -> Result<(), EvaluateError> {
+    let shown = |path: &Path| path.display().to_string();
+    let (lines, report) = match (&args.topics, &args.qrels) {
+        (Some(topics), Some(qrels)) => of_trec(&read_trec(topics, qrels)?),
+        _ => {
+            let path = args.file.as_deref().unwrap_or(Path::new("-"));
+            let failed = |source| EvaluateError::Read { file: shown(path), source };
+            let (mut log, now) = (Log::default(), Timestamp::now().nanos() / 1_000_000);
+            match path == Path::new("-") {
+                true => log.read(io::stdin().lock(), now).map_err(failed)?,
+                false => log.read(BufReader::new(File::open(path).map_err(failed)?), now).map_err(failed)?,
+            }
+            of_log(&log, args.min_searches)
+        }
+    };
+    if lines.is_empty() {
+        return Err(EvaluateError::NoJudgement(report.as_text()));
+    }
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    fs::write(&args.output, text).map_err(|source| EvaluateError::Read { file: shown(&args.output), source })?;
+    let said = if args.json { format!("{:#}", report.as_json()) } else { report.as_text() };
+    console::print(&format!("{said}\n")).map_err(EvaluateError::Print)
+}
+
+/// What the judged queries are made of.
+#[derive(Debug, Default)]
+struct Report {
+    searches: usize,
+    queries: usize,
+    judgements: usize,
+    /// How clicks were understood; `None` without any.
+    model: Option<&'static str>,
+    /// How often a place is examined, beside the place that is examined most.
+    examination: Vec<f64>,
+    dropped: BTreeMap<&'static str, usize>,
+}
+
+impl Report {
+    fn as_json(&self) -> Value {
+        json!({
+            "searches": self.searches,
+            "queries": self.queries,
+            "judgements": self.judgements,
+            "model": self.model,
+            "examination": self.examination,
+            "dropped": self.dropped,
+        })
+    }
+
+    fn as_text(&self) -> String {
+        let queries = format!("{} with {}", counted(self.queries, "query"), counted(self.judgements, "judgement"));
+        let mut said = vec![format!("{queries} from {}.", counted(self.searches, "search"))];
+        if let Some(model) = self.model {
+            let places: Vec<String> = self.examination.iter().take(10).map(|share| format!("{share:.2}")).collect();
+            said.push(format!("Model: {model}. Examined by place: {}", places.join(" ")));
+        }
+        if !self.dropped.is_empty() {
+            let dropped = self.dropped.iter().map(|(reason, count)| format!("\n  {count} {reason}"));
+            said.push(format!("Left out:{}", dropped.collect::<String>()));
+        }
+        said.join("\n")
+    }
+}
+
+fn of_trec(judgements: &[Judgement]) -> (Vec<Value>, Report) {
+    let line = |judgement: &Judgement| json!({ "id": judgement.id, "q": judgement.q, "relevant": judgement.relevant });
+    let count = judgements.iter().map(|judgement| judgement.relevant.len()).sum();
+    let report = Report { queries: judgements.len(), judgements: count, ..Report::default() };
+    (judgements.iter().map(line).collect(), report)
+}
+
+/// What is known of a document of a query.
+#[derive(Clone, Copy, Default)]
+struct Evidence {
+    shown: u32,
+    clicks: u32,
+    /// How often it was examined, by the model.
+    examined: f64,
+}
+
+fn of_log(log: &Log, searches_min: u32) -> (Vec<Value>, Report) {
+    let cells = log.cells();
+    let fit = Fit::of(&cells, log.pair_count());
+    let votes = log.votes();
+    let mut evidence = vec![Evidence::default(); log.pair_count()];
+    for cell in &cells {
+        let of = &mut evidence[cell.pair];
+        *of = Evidence {
+            shown: of.shown + cell.shown,
+            clicks: of.clicks + cell.clicks,
+            examined: of.examined + fit.examined(cell),
+        };
+    }
+    let model = if fit.is_fitted { "position-based" } else { "clicks over expected clicks" };
+    let mut report = Report { searches: log.searches, dropped: log.dropped.clone(), ..Report::default() };
+    if !cells.is_empty() {
+        (report.model, report.examination) = (Some(model), fit.examination.clone());
+    }
+    let mut drop_query = |reason| *report.dropped.entry(reason).or_default() += 1;
+    let mut lines = Vec::new();
+    for ((q, parameters), documents) in log.queries() {
+        let most = documents.values().map(|pair| evidence[*pair].shown).max().unwrap_or(0);
+        let has_votes = documents.values().any(|pair| votes.contains_key(pair));
+        if most < searches_min && !has_votes {
+            drop_query("queries that were searched too seldom");
+            continue;
+        }
+        let (mut relevant, mut about) = (Map::new(), Map::new());
+        for (id, pair) in documents {
+            let Evidence { shown, clicks, examined } = evidence[pair];
+            let (low, high) = wilson(f64::from(clicks), examined.max(f64::from(clicks)));
+            let mut of_clicks = json!({ "shown": shown, "clicks": clicks, "examined": hundredths(examined),
+                "attraction": hundredths(fit.attraction[pair]), "low": hundredths(low), "high": hundredths(high) });
+            let grade = match votes.get(&pair) {
+                Some((up, down)) => {
+                    (of_clicks["up"], of_clicks["down"]) = (json!(up), json!(down));
+                    f64::from(*up) / f64::from(up + down)
+                }
+                None if shown < searches_min => continue,
+                None => grade(fit.attraction[pair], fit.mean),
+            };
+            relevant.insert(id.to_owned(), json!(hundredths(GRADE_MAX * grade)));
+            about.insert(id.to_owned(), of_clicks);
+        }
+        if !relevant.values().any(|grade| grade.as_f64() > Some(0.0)) {
+            drop_query("queries of which no document stands out");
+            continue;
+        }
+        report.judgements += relevant.len();
+        let mut line = json!({ "q": q, "relevant": relevant, "evidence": about });
+        if let Ok(parameters) = serde_json::from_str::<Value>(parameters) {
+            line["search"] = parameters;
+        }
+        lines.push(line);
+    }
+    report.queries = lines.len();
+    (lines, report)
+}
+
+/// A grade from 0 to 1: how far a document attracts more than the mean.
+fn grade(attraction: f64, mean: f64) -> f64 {
+    if mean < 1.0 { ((attraction - mean) / (1.0 - mean)).max(0.0) } else { attraction }
+}
+
+fn hundredths(number: f64) -> f64 {
+    (number * 100.0).round() / 100.0
+}
