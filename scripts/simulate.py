@@ -31,6 +31,7 @@ NOISE = 0.2
 USERS = 10_000
 # Of the gain with true judgements.
 SHARE_MIN = 0.9
+# The set judges few documents of a query, so hits without a judgement are ignored.
 JUDGED = ["--judged-only", "--fetch", "100"]
 FIELDS = ("id", "title", "overview", "tags", "genres", "director", "actors", "characters", "year")
 
@@ -79,7 +80,7 @@ def sessions_of(queries, shown, count, chance):
 
 
 def lamina(binary, *arguments):
-    url = [] if arguments[0] == "judge" else ["--url", os.environ["LAMINA_URL"], "--index", "films", *JUDGED]
+    url = [] if arguments[0] == "judge" else ["--url", os.environ["LAMINA_URL"], "--index", "films"]
     done = subprocess.run([binary, *map(str, arguments), *url, "--json"], stdout=subprocess.PIPE, check=True)
     return json.loads(done.stdout)
 
@@ -103,11 +104,11 @@ def run(options, queries, shown, seed, folder):
     clicked = folder / "clicked.ndjson"
     judged = lamina(options.binary, "judge", sessions, "--output", clicked)
     tuned = {
-        name: lamina(options.binary, "tune", "--judgements", file, "--budget", options.budget, "--seed", seed)
-        for name, file in (("true", true), ("clicked", clicked))
+        name: lamina(options.binary, "tune", "--judgements", file, "--budget", options.budget, "--seed", seed, *extra)
+        for name, file, extra in (("true", true, JUDGED), ("clicked", clicked, []))
     }
     ways = [argument for name, report in tuned.items() for argument in ("--with", way(name, report))]
-    found = lamina(options.binary, "evaluate", write(folder / "others.ndjson", others), "--with", "now={}", *ways)
+    found = lamina(options.binary, "evaluate", write(folder / "others.ndjson", others), "--with", "now={}", *ways, *JUDGED)
     for name, report in tuned.items():
         print(f"  {name}: {json.dumps(report['tuned'])}, winner {report['verdict']['winner']}", file=sys.stderr)
     print(f"  judged: {judged['queries']} queries, {judged['judgements']} documents, {judged['model']}", file=sys.stderr)

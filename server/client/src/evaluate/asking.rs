@@ -119,6 +119,8 @@ impl Server<'_> {
         body.insert("q".into(), json!(judgement.q));
         body.insert("limit".into(), json!(self.asking.fetch.unwrap_or(self.asking.depth).max(self.asking.depth)));
         body.insert("showRankingScore".into(), json!(true));
+        // Whole documents take longer to send and read than to find.
+        body.insert("attributesToRetrieve".into(), json!([primary_key]));
         let route = self.client.route(&["indexes", uid, "search"]);
         let answer = self.client.call(Method::POST, route, Some(&Value::Object(body))).await?;
         let hits = answer["hits"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -128,7 +130,8 @@ impl Server<'_> {
         hits.truncate(depth);
         let grades: Vec<f64> = hits.iter().map(|(id, _)| judgement.grade(id)).collect();
         let judged: Vec<f64> = judgement.relevant.values().copied().collect();
-        Ok(Answer { measures: Measures::new(&grades, &judged, depth), hits })
+        let unjudged = if self.asking.judged_only { 0.0 } else { judgement.unjudged };
+        Ok(Answer { measures: Measures::new(&grades, &judged, unjudged, depth), hits })
     }
 }
 

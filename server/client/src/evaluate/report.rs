@@ -194,6 +194,7 @@ mod tests {
             id: n.to_string(),
             q: format!("question {n}"),
             relevant: Default::default(),
+            unjudged: 0.0,
             search: Default::default(),
         };
         (0..count).map(one).collect()

@@ -16,6 +16,7 @@ use lamina_base::timestamp::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::judgement::Judgement;
+use super::statistics::mean;
 use super::{EvaluateError, UNMEASURED, read_trec};
 use log::Log;
 use model::{Fit, wilson};
@@ -160,12 +161,14 @@ fn of_log(log: &Log, searches_min: u32) -> (Vec<Value>, Report) {
         (report.model, report.examination) = (Some(model), fit.examination.clone());
     }
     let mut drop_query = |reason| *report.dropped.entry(reason).or_default() += 1;
+    let unjudged = unjudged(&evidence, &fit);
     let mut lines = Vec::new();
     for ((q, parameters), documents) in log.queries() {
         let most = documents.values().map(|pair| evidence[*pair].shown).max().unwrap_or(0);
         let has_votes = documents.values().any(|pair| votes.contains_key(pair));
-        if most < searches_min && !has_votes {
-            drop_query("queries that were searched too seldom");
+        let is_clicked = most >= searches_min && unjudged > 0.0;
+        if !is_clicked && !has_votes {
+            drop_query("queries with too few searches or clicks");
             continue;
         }
         let (mut relevant, mut about) = (Map::new(), Map::new());
@@ -174,23 +177,22 @@ fn of_log(log: &Log, searches_min: u32) -> (Vec<Value>, Report) {
             let (low, high) = wilson(f64::from(clicks), examined.max(f64::from(clicks)));
             let mut of_clicks = json!({ "shown": shown, "clicks": clicks, "examined": hundredths(examined),
                 "attraction": hundredths(fit.attraction[pair]), "low": hundredths(low), "high": hundredths(high) });
-            let grade = match votes.get(&pair) {
+            let gain = match votes.get(&pair) {
                 Some((up, down)) => {
                     (of_clicks["up"], of_clicks["down"]) = (json!(up), json!(down));
                     f64::from(*up) / f64::from(up + down)
                 }
-                None if shown < searches_min => continue,
-                None => grade(fit.attraction[pair], fit.mean),
+                None if shown < searches_min || !is_clicked => continue,
+                None => gain(fit.attraction[pair], fit.mean),
             };
-            relevant.insert(id.to_owned(), json!(hundredths(GRADE_MAX * grade)));
+            relevant.insert(id.to_owned(), json!(grade(gain)));
             about.insert(id.to_owned(), of_clicks);
-        }
-        if !relevant.values().any(|grade| grade.as_f64() > Some(0.0)) {
-            drop_query("queries of which no document stands out");
-            continue;
         }
         report.judgements += relevant.len();
         let mut line = json!({ "q": q, "relevant": relevant, "evidence": about });
+        if is_clicked {
+            line["unjudged"] = json!(grade(unjudged));
+        }
         if let Ok(parameters) = serde_json::from_str::<Value>(parameters) {
             line["search"] = parameters;
         }
@@ -200,9 +202,22 @@ fn of_log(log: &Log, searches_min: u32) -> (Vec<Value>, Report) {
     (lines, report)
 }
 
-/// A grade from 0 to 1: how far a document attracts more than the mean.
-fn grade(attraction: f64, mean: f64) -> f64 {
+/// The gain of a document, from 0 to 1: how far it attracts more than the mean.
+fn gain(attraction: f64, mean: f64) -> f64 {
     if mean < 1.0 { ((attraction - mean) / (1.0 - mean)).max(0.0) } else { attraction }
+}
+
+/// The gain that is assumed of documents that were not shown: half of what those have that were. If it were 0, what is shown now would
+/// be the best; if it were the mean, what is new would be as good as what was chosen (decision 0117).
+fn unjudged(evidence: &[Evidence], fit: &Fit) -> f64 {
+    let shown = evidence.iter().zip(&fit.attraction).filter(|(evidence, _)| evidence.shown > 0);
+    let gains: Vec<f64> = shown.map(|(_, attraction)| gain(*attraction, fit.mean)).collect();
+    mean(&gains) / 2.0
+}
+
+/// The grade whose gain in nDCG, 2 to its power less 1, grows in step with a gain from 0 to 1.
+fn grade(gain: f64) -> f64 {
+    hundredths((1.0 + (GRADE_MAX.exp2() - 1.0) * gain).log2())
 }
 
 fn hundredths(number: f64) -> f64 {

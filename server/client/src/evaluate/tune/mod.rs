@@ -141,7 +141,9 @@ async fn usable(server: &Server<'_>, judgements: Vec<Judgement>) -> Result<(Vec<
         let before = judgement.relevant.len();
         judgement.relevant.retain(|id, _| there.contains(id));
         dropped.gone += before - judgement.relevant.len();
-        match judgement.relevant.values().any(|grade| *grade > 0.0) {
+        // Documents that nobody has seen may be better than those that were bad.
+        let is_assumed = judgement.unjudged > 0.0 && !judgement.relevant.is_empty();
+        match is_assumed || judgement.relevant.values().any(|grade| *grade > 0.0) {
             true => kept.push(judgement),
             false => dropped.unanswerable += 1,
         }
@@ -226,6 +228,7 @@ impl Report<'_> {
         shown["tuning"] =
             json!({ "queries": queries, "trials": trials, "searches": searches, "before": before, "after": after });
         shown["tuned"] = json!({ "settings": tuned.settings, "parameters": tuned.parameters });
+        shown["unjudged"] = json!(unjudged(held_out, measured));
         shown["dropped"] = json!({ "judgements": self.dropped.gone, "queries": self.dropped.unanswerable });
         shown["verdict"] = self.verdict.as_json();
         shown["applied"] = self.applied.clone();
@@ -254,6 +257,8 @@ impl Report<'_> {
             let lines = changed.iter().take(form.changes).map(|change| format!("\n  {change}"));
             said.extend((!changed.is_empty()).then(|| format!("{name}:{}", lines.collect::<String>())));
         }
+        let shares = unjudged(held_out, measured).map(|share| format!("{:.0} %", share * 100.0));
+        said.push(format!("Of the first hits, {} now and {} tuned have no judgement.", shares[0], shares[1]));
         let changes: String = self.changes.iter().map(|change| format!("\n  {change}")).collect();
         said.push(if changes.is_empty() { "Nothing is changed.".to_owned() } else { format!("Changed:{changes}") });
         said.push(self.verdict.to_string());
@@ -262,13 +267,24 @@ impl Report<'_> {
     }
 }
 
+/// The share of hits without a judgement, now and tuned: what is said of them is assumed.
+fn unjudged(judgements: &[Judgement], measured: &[Measured]) -> [f64; 2] {
+    [0, 1].map(|way| {
+        let both = judgements.iter().zip(&measured[way].answers);
+        let is_unjudged = both.flat_map(|(judgement, answer)| {
+            answer.hits.iter().map(|(id, _)| f64::from(u8::from(!judgement.relevant.contains_key(id))))
+        });
+        mean(&is_unjudged.collect::<Vec<f64>>())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn judged(q: &str) -> Judgement {
         let relevant = BTreeMap::from([("1".to_owned(), 1.0)]);
-        Judgement { id: q.to_owned(), q: q.to_owned(), relevant, search: Map::new() }
+        Judgement { id: q.to_owned(), q: q.to_owned(), relevant, unjudged: 0.0, search: Map::new() }
     }
 
     #[test]
