@@ -1,7 +1,7 @@
 //! `lamina judge` and `lamina tune`: from what users did to settings that are better, tested and undone.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
@@ -126,7 +126,7 @@ fn what_cannot_be_tuned_is_said() {
         (
             &judged(9, "1"),
             &["--budget", "17"],
-            "a budget of 17 searches is too small for 9 queries: at least 18 are needed",
+            "a budget of 17 searches is too small for 9 queries: at least 18 searches are needed",
         ),
         ("{\"q\": \"a\", \"relevant\": [], \"evidence\": 1}", &[], "line 1: `evidence` must be an object"),
     ] {
@@ -143,24 +143,32 @@ fn what_cannot_be_tuned_is_said() {
     assert_eq!(found["verdict"]["winner"], Value::Null);
 }
 
-#[test]
-fn an_index_that_is_deleted_meanwhile_does_not_come_back() {
-    let server = films();
+/// Runs `tune --apply`, and meanwhile, once it has its clone, something else. What it says at its end.
+fn applied_while(server: &Server, change: impl FnOnce()) -> String {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("queries.ndjson");
     std::fs::write(&file, questions()).expect("a file can be written");
-    let mut command = tune_file(&server, "films", &file);
-    let run = command
-        .args(["--apply", "--budget", "350"])
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped());
-    let run = run.spawn().expect("the binary starts");
-    soon_as(|| indexes(&server), |found| *found == 2);
-    server.done(&server.delete("/indexes/films"));
+    let mut command = tune_file(server, "films", &file);
+    command.args(["--apply", "--budget", "350"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let run = command.spawn().expect("the binary starts");
+    soon_as(|| indexes(server), |found| *found == 2);
+    change();
     let output = run.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-    assert!(said(&output).contains("Index `films` not found"), "{}", said(&output));
-    assert_eq!(indexes(&server), 0);
+    said(&output)
+}
+
+#[test]
+fn what_has_changed_meanwhile_stays() {
+    let server = films();
+    let text = applied_while(&server, || drop(server.set("films", json!({"rankingRules": ["typo"]}))));
+    assert!(text.contains("the settings of index `films` have changed meanwhile"), "{text}");
+    let settings = server.get("/indexes/films/settings").ok();
+    assert_eq!((&settings["rankingRules"], settings.get("matchingStrategy")), (&json!(["typo"]), None));
+    server.set("films", json!({"rankingRules": null}));
+    let text = applied_while(&server, || drop(server.done(&server.delete("/indexes/films"))));
+    assert!(text.contains("Index `films` not found"), "{text}");
+    assert_eq!(indexes(&server), 0, "a change of settings does not bring it back");
 }
 
 fn judge(folder: &Path, arguments: &[&str]) -> Output {

@@ -15,7 +15,7 @@ pub(super) struct Judgement {
     pub(super) q: String,
     /// Grade by document id; larger is better.
     pub(super) relevant: BTreeMap<String, f64>,
-    /// The grade that a document without a judgement is assumed to have. Judgements of clicks set it: nobody has seen these documents.
+    /// The grade that a document without a judgement is assumed to have. Judgements of clicks set it, for documents that were not shown.
     pub(super) unjudged: f64,
     /// Parameters for this query only.
     pub(super) search: Map<String, Value>,

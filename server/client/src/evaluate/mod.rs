@@ -87,7 +87,7 @@ pub struct Args {
     min_mrr: Option<f64>,
 }
 
-/// How queries are sent, and how figures of them are printed.
+/// Options of commands that send judged queries and print figures.
 #[derive(Debug, Clone, ClapArgs)]
 struct Asking {
     /// The index to search.
@@ -155,12 +155,14 @@ enum EvaluateError {
     Replica,
     #[error("interrupted; the clones of the index are removed")]
     Interrupted,
+    #[error("the settings of index `{0}` have changed meanwhile, so nothing was applied: search again")]
+    SettingsChanged(String),
     #[error("nothing is judged: {0}")]
     NoJudgement(String),
     #[error("{kept} of {read} judged queries can be used: at least {needed} are needed")]
     Few { kept: usize, read: usize, needed: usize },
-    #[error("a budget of {budget} searches is too small for {queries}: at least {needed} are needed")]
-    Budget { budget: usize, queries: String, needed: usize },
+    #[error("a budget of {budget} is too small for {queries}: at least {needed} are needed")]
+    Budget { budget: String, queries: String, needed: String },
     #[error("cannot print the results: {0}")]
     Print(std::io::Error),
 }

@@ -14,9 +14,9 @@ use crate::evaluate::judgement::id_text;
 
 /// A line is read up to here: a search with its hits is a hundredth of it.
 const LINE_BYTES_MAX: u64 = 1 << 20;
-/// Hits of a search that count; whoever looks further is no person.
+/// Hits of a search that count; people look no further.
 const HITS_MAX: usize = 100;
-/// Deepest place that is told apart.
+/// Deepest place that has its own rate of examination.
 const PLACE_MAX: u32 = 199;
 /// Times of two machines differ by as much.
 const SKEW: i64 = 60_000;
@@ -73,7 +73,7 @@ impl Time {
 /// A query, and the parameters that it is sent with.
 pub(super) type Query = (String, String);
 
-/// What one user saw and did with one document of a query: one vote, however often it was.
+/// One document of a query for one user: a vote that counts once, however often the user searched.
 #[derive(Clone, Copy)]
 struct Seen {
     place: u32,
@@ -180,7 +180,7 @@ impl Log {
         }
     }
 
-    /// Which hits have a click that can be true.
+    /// Returns for each hit whether it has a click that can be true.
     fn clicked(&mut self, hits: &[String], clicks: &[Click], offset: u32, at: Option<i64>, now: i64) -> Vec<bool> {
         let mut clicked = vec![false; hits.len()];
         for click in clicks {
@@ -221,7 +221,7 @@ impl Log {
         self.pairs.len()
     }
 
-    /// What was shown and clicked, by document and place.
+    /// Returns the counts by document and place.
     pub(super) fn cells(&self) -> Vec<Cell> {
         let mut cells: BTreeMap<(usize, usize), (u32, u32)> = BTreeMap::new();
         for ((_, pair), seen) in &self.seen {
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_vote_of_a_user_counts_and_filters_tell_queries_apart() {
+    fn the_last_vote_of_a_user_counts_and_filters_make_other_queries() {
         let vote = |user: &str, vote: i32| json!({"q": "a", "userId": user, "objectId": 7, "vote": vote});
         let log = read(&[
             vote("x", 1),

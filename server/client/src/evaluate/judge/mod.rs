@@ -86,15 +86,15 @@ fn judge(args: &JudgeArgs) -> Result<(), EvaluateError> {
     console::print(&format!("{said}\n")).map_err(EvaluateError::Print)
 }
 
-/// What the judged queries are made of.
+/// Source and size of the judged queries.
 #[derive(Debug, Default)]
 struct Report {
     searches: usize,
     queries: usize,
     judgements: usize,
-    /// How clicks were understood; `None` without any.
+    /// Name of the click model; `None` without searches.
     model: Option<&'static str>,
-    /// How often a place is examined, beside the place that is examined most.
+    /// Examination of each place, relative to the place that is examined most.
     examination: Vec<f64>,
     dropped: BTreeMap<&'static str, usize>,
 }
@@ -133,12 +133,12 @@ fn of_trec(judgements: &[Judgement]) -> (Vec<Value>, Report) {
     (judgements.iter().map(line).collect(), report)
 }
 
-/// What is known of a document of a query.
+/// Counts of a document of a query.
 #[derive(Clone, Copy, Default)]
 struct Evidence {
     shown: u32,
     clicks: u32,
-    /// How often it was examined, by the model.
+    /// Expected number of times that it was examined, by the model.
     examined: f64,
 }
 

@@ -2,7 +2,7 @@
 //! maximisation (the position-based model of Craswell et al., 2008, "An experimental comparison of click position-bias models"; its
 //! equations in Chuklin, Markov and de Rijke, 2015, "Click models for web search", section 4.2).
 //!
-//! Attraction and examination can be told apart only where the same document of a query was shown at several places. Where few were,
+//! Attraction and examination can be separated only where the same document of a query was shown at several places. Where few were,
 //! examination is the rate of clicks of a place: then attraction is clicks over expected clicks (Zhang and Jones, 2007, "Comparing click
 //! logs and editorial labels for training query rewriting").
 
@@ -16,7 +16,7 @@ const ROUNDS_MAX: usize = 500;
 /// Change of a probability that ends the rounds.
 const CHANGE_MIN: f64 = 1e-5;
 
-/// How often a document of a query was shown at a place, and clicked there.
+/// Counts of a document of a query at one place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cell {
     /// Number of the document of the query.
@@ -40,7 +40,7 @@ pub(super) struct Fit {
     pub(super) is_fitted: bool,
 }
 
-/// What a document or a place was credited with in a round.
+/// Events and occasions of a document or a place in a round, with their probabilities.
 #[derive(Clone, Copy, Default)]
 struct Credit {
     hits: f64,
@@ -61,8 +61,7 @@ impl Fit {
             by_place[cell.place].of += f64::from(cell.shown);
         }
         let rates = by_place.iter().map(|credit| credit.hits / credit.of).collect();
-        let mut fit =
-            Fit { attraction: vec![0.5; pairs], examination: rates, mean: rate, is_fitted: tells_apart(cells) };
+        let mut fit = Fit { attraction: vec![0.5; pairs], examination: rates, mean: rate, is_fitted: separates(cells) };
         fit.scale();
         let mean = fit.mean_attraction(cells);
         fit.attraction.fill(mean);
@@ -75,7 +74,7 @@ impl Fit {
         fit
     }
 
-    /// How often the places at which a document was shown were examined.
+    /// Returns the expected number of times that a document was examined.
     pub(super) fn examined(&self, cell: &Cell) -> f64 {
         self.examination[cell.place] * f64::from(cell.shown)
     }
@@ -125,7 +124,7 @@ impl Fit {
 }
 
 /// Returns whether enough was clicked that was shown at several places.
-fn tells_apart(cells: &[Cell]) -> bool {
+fn separates(cells: &[Cell]) -> bool {
     let mut by_pair: BTreeMap<usize, (usize, u64)> = BTreeMap::new();
     for cell in cells {
         let (places, clicks) = by_pair.entry(cell.pair).or_default();

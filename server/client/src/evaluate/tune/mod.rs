@@ -80,7 +80,7 @@ struct Dropped {
     unanswerable: usize,
 }
 
-/// What the search has found.
+/// Result of the search, and of the test.
 struct Outcome {
     tuned: Variant,
     trials: usize,
@@ -103,13 +103,14 @@ async fn tune(args: &TuneArgs) -> Result<(), EvaluateError> {
     }
     let trials_max = trials_max(args.budget as usize, chosen_on.len(), held_out.len())?;
     let space = Space::of(&server, !args.apply).await?;
-    let work = async |trials: &mut Trials<'_>| {
-        let queries = (&*chosen_on, &*held_out);
-        search(&server, &space, queries, trials_max, args.seed, trials).await
-    };
+    let queries = (&*chosen_on, &*held_out);
+    let work = async |trials: &mut Trials<'_>| search(&server, &space, queries, trials_max, args.seed, trials).await;
     let outcome = with_trials(&server.client, true, work).await?;
     let verdict = Verdict::of(&outcome.measured, args.asking.confidence);
     let applied = match verdict.winner() {
+        Some(_) if args.apply && !space.is_current(&server).await? => {
+            return Err(EvaluateError::SettingsChanged(args.asking.index.clone()));
+        }
         Some(_) if args.apply => apply(&server, &outcome.tuned).await?,
         _ => Value::Null,
     };
@@ -141,7 +142,7 @@ async fn usable(server: &Server<'_>, judgements: Vec<Judgement>) -> Result<(Vec<
         let before = judgement.relevant.len();
         judgement.relevant.retain(|id, _| there.contains(id));
         dropped.gone += before - judgement.relevant.len();
-        // Documents that nobody has seen may be better than those that were bad.
+        // Documents that were not shown may be better than those that were bad.
         let is_assumed = judgement.unjudged > 0.0 && !judgement.relevant.is_empty();
         match is_assumed || judgement.relevant.values().any(|grade| *grade > 0.0) {
             true => kept.push(judgement),
@@ -164,9 +165,11 @@ fn parts(judgements: Vec<Judgement>, share: f64, seed: u64) -> (Vec<Judgement>, 
 /// Trials that a budget of searches allows: the held-out queries are sent twice at the end.
 fn trials_max(budget: usize, chosen_on: usize, held_out: usize) -> Result<usize, EvaluateError> {
     let trials = budget.saturating_sub(2 * held_out) / chosen_on;
-    let needed = 2 * (held_out + chosen_on);
-    let queries = counted(held_out + chosen_on, "query");
-    if trials < 2 { Err(EvaluateError::Budget { budget, queries, needed }) } else { Ok(trials) }
+    if trials < 2 {
+        let [budget, needed] = [budget, 2 * (held_out + chosen_on)].map(|count| counted(count, "search"));
+        return Err(EvaluateError::Budget { budget, queries: counted(held_out + chosen_on, "query"), needed });
+    }
+    Ok(trials)
 }
 
 async fn search(
@@ -304,7 +307,7 @@ mod tests {
     fn a_budget_is_kept() {
         assert_eq!(trials_max(1000, 100, 50).unwrap(), 9);
         let said = trials_max(299, 100, 50).unwrap_err().to_string();
-        assert_eq!(said, "a budget of 299 searches is too small for 150 queries: at least 300 are needed");
+        assert_eq!(said, "a budget of 299 searches is too small for 150 queries: at least 300 searches are needed");
         assert_eq!(trials_max(300, 100, 50).unwrap(), 2);
     }
 }

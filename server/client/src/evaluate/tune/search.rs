@@ -9,7 +9,7 @@ use crate::evaluate::statistics::{Chance, NOISE};
 /// The number of a choice in each dimension; 0 leaves it as it is.
 pub(super) type Point = Vec<usize>;
 
-/// What a change must be worth at least. So settings that hardly matter stay as they are, and fewer are fitted to chance.
+/// Gain of nDCG that a change must have at least. So settings that hardly matter stay as they are, and fewer are fitted to chance.
 const PRICE: f64 = 0.001;
 /// Random points are one in so many of the trials.
 const RANDOM_EVERY: usize = 3;

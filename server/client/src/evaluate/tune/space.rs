@@ -10,12 +10,12 @@ use crate::evaluate::variant::{Variant, set};
 
 /// Attributes whose weights and order are tried, the first ones.
 const ATTRIBUTES_MAX: usize = 16;
-/// Of a weight or a scale.
+/// Multiples of a weight or a scale that are tried.
 const FACTORS: [f64; 4] = [0.25, 0.5, 2.0, 4.0];
 /// Rules whose place may change. `words` stays first, sorts and rules over fields stay where their owner put them.
 const MOVABLE_RULES: [&str; 5] = ["typo", "proximity", "attributeRank", "wordPosition", "exactness"];
 
-/// Where a value goes.
+/// Destination of a value.
 enum Place {
     /// A field of the settings, by the names on the way to it.
     Setting(Vec<String>),
@@ -29,7 +29,7 @@ enum Place {
     Hybrid(&'static str),
 }
 
-/// What must be chosen elsewhere for a dimension to have an effect.
+/// Condition under which a dimension has an effect.
 #[derive(Clone, Copy, PartialEq)]
 enum Needs {
     Nothing,
@@ -57,13 +57,12 @@ impl Space {
     /// What the server says.
     pub(super) async fn of(server: &Server<'_>, has_parameters: bool) -> Result<Space, EvaluateError> {
         let index = &*server.asking.index;
-        let read = |last: &str| server.client.call(Method::GET, server.client.route(&["indexes", index, last]), None);
-        let current = read("settings").await?;
-        let current = current.as_object().cloned().unwrap_or_default();
+        let current = settings(server).await?;
         let listed = texts(current.get("searchableAttributes").unwrap_or(&Value::Null));
         let attributes = match listed.iter().any(|name| name == "*") {
             true => {
-                let stats = read("stats").await?;
+                let route = server.client.route(&["indexes", index, "stats"]);
+                let stats = server.client.call(Method::GET, route, None).await?;
                 let fields = stats["fieldDistribution"].as_object().cloned().unwrap_or_default();
                 let key = server.primary_key(index).await?;
                 fields.into_iter().map(|(name, _)| name).filter(|name| *name != key && !name.starts_with('_')).collect()
@@ -92,6 +91,11 @@ impl Space {
         }
         space.add_items("rankingRules", |name| MOVABLE_RULES.contains(&name));
         space
+    }
+
+    /// Returns whether the index still has the settings that the space starts from.
+    pub(super) async fn is_current(&self, server: &Server<'_>) -> Result<bool, EvaluateError> {
+        Ok(settings(server).await? == self.current)
     }
 
     /// Returns the number of choices of each dimension.
@@ -151,7 +155,7 @@ impl Space {
         Variant { name: "tuned".to_owned(), index: None, settings, parameters }
     }
 
-    /// What a change says of a setting that is replaced as a whole: what it is now, to begin with.
+    /// Returns the new value of a setting that is replaced as a whole; at first it is the present one.
     fn whole<'v>(&self, settings: &'v mut Map<String, Value>, name: &str) -> &'v mut Value {
         let current = self.current.get(name).filter(|value| !value.is_null()).cloned();
         settings.entry(name).or_insert_with(|| current.unwrap_or_else(|| json!({})))
@@ -238,6 +242,12 @@ impl Space {
             self.push(Place::Item(list, item), Needs::Rules, vec![json!("first"), json!("last")]);
         }
     }
+}
+
+async fn settings(server: &Server<'_>) -> Result<Map<String, Value>, EvaluateError> {
+    let route = server.client.route(&["indexes", &server.asking.index, "settings"]);
+    let settings = server.client.call(Method::GET, route, None).await?;
+    Ok(settings.as_object().cloned().unwrap_or_default())
 }
 
 fn texts(list: &Value) -> Vec<String> {
