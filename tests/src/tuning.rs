@@ -58,12 +58,12 @@ fn indexes(server: &Server) -> usize {
 fn better_settings_are_found_applied_and_undone() {
     let server = films();
     let before = server.get("/indexes/films/settings").ok();
-    let budget = ["--budget", "350", "--json"];
+    let budget = ["--budget", "250", "--json"];
     let found = report(&tune(&server, &questions(), &budget));
     assert_eq!(found["verdict"]["winner"], "tuned", "{found:#}");
     assert_eq!(found["tuned"]["settings"]["matchingStrategy"], "any", "{found:#}");
     assert_eq!((&found["queries"], &found["tuning"]["queries"]), (&json!(25), &json!(25)));
-    assert!(found["tuning"]["searches"].as_u64() <= Some(350), "{}", found["tuning"]);
+    assert!(found["tuning"]["searches"].as_u64() <= Some(250), "{}", found["tuning"]);
     assert_eq!(found["applied"], Value::Null);
     assert_eq!(
         (server.get("/indexes/films/settings").ok(), settings_tasks(&server), indexes(&server)),
@@ -72,7 +72,7 @@ fn better_settings_are_found_applied_and_undone() {
     let again = report(&tune(&server, &questions(), &budget));
     assert_eq!(again, found, "the same seed gives the same result");
     server.done(&server.patch("/aliases", json!({"movies": "films"})));
-    let output = tune_index(&server, "movies", &questions(), &["--budget", "350", "--apply"]);
+    let output = tune_index(&server, "movies", &questions(), &["--budget", "250", "--apply"]);
     let text = said(&output);
     assert!(output.status.success(), "{text}");
     for part in [
@@ -149,7 +149,7 @@ fn applied_while(server: &Server, change: impl FnOnce()) -> String {
     let file = folder.path().join("queries.ndjson");
     std::fs::write(&file, questions()).expect("a file can be written");
     let mut command = tune_file(server, "films", &file);
-    command.args(["--apply", "--budget", "350"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.args(["--apply", "--budget", "250"]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let run = command.spawn().expect("the binary starts");
     soon_as(|| indexes(server), |found| *found == 2);
     change();
