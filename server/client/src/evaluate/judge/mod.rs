@@ -13,6 +13,7 @@ use clap::Args as ClapArgs;
 use lamina_base::console;
 use lamina_base::plural::counted;
 use lamina_base::timestamp::Timestamp;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::judgement::Judgement;
@@ -82,12 +83,12 @@ fn judge(args: &JudgeArgs) -> Result<(), EvaluateError> {
     }
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     fs::write(&args.output, text).map_err(|source| EvaluateError::Read { file: shown(&args.output), source })?;
-    let said = if args.json { format!("{:#}", report.as_json()) } else { report.as_text() };
+    let said = if args.json { format!("{:#}", json!(report)) } else { report.as_text() };
     console::print(&format!("{said}\n")).map_err(EvaluateError::Print)
 }
 
 /// Source and size of the judged queries.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 struct Report {
     searches: usize,
     queries: usize,
@@ -100,17 +101,6 @@ struct Report {
 }
 
 impl Report {
-    fn as_json(&self) -> Value {
-        json!({
-            "searches": self.searches,
-            "queries": self.queries,
-            "judgements": self.judgements,
-            "model": self.model,
-            "examination": self.examination,
-            "dropped": self.dropped,
-        })
-    }
-
     fn as_text(&self) -> String {
         let queries = format!("{} with {}", counted(self.queries, "query"), counted(self.judgements, "judgement"));
         let mut said = vec![format!("{queries} from {}.", counted(self.searches, "search"))];
@@ -160,7 +150,6 @@ fn of_log(log: &Log, searches_min: u32) -> (Vec<Value>, Report) {
     if !cells.is_empty() {
         (report.model, report.examination) = (Some(model), fit.examination.clone());
     }
-    let mut drop_query = |reason| *report.dropped.entry(reason).or_default() += 1;
     let unjudged = unjudged(&evidence, &fit);
     let mut lines = Vec::new();
     for ((q, parameters), documents) in log.queries() {
@@ -168,7 +157,7 @@ fn of_log(log: &Log, searches_min: u32) -> (Vec<Value>, Report) {
         let has_votes = documents.values().any(|pair| votes.contains_key(pair));
         let is_clicked = most >= searches_min && unjudged > 0.0;
         if !is_clicked && !has_votes {
-            drop_query("queries with too few searches or clicks");
+            *report.dropped.entry("queries with too few searches or clicks").or_default() += 1;
             continue;
         }
         let (mut relevant, mut about) = (Map::new(), Map::new());

@@ -28,7 +28,7 @@ use super::variant::Variant;
 use super::verdict::Verdict;
 use super::{Asking, EvaluateError, UNMEASURED, applied_in_words, apply, read_file, with_trials};
 use crate::client::{Client, run_to_end};
-use search::Search;
+use search::{Point, search};
 use space::Space;
 
 /// Queries of which a part is held out, at least.
@@ -104,7 +104,7 @@ async fn tune(args: &TuneArgs) -> Result<(), EvaluateError> {
     let trials_max = trials_max(args.budget as usize, chosen_on.len(), held_out.len())?;
     let space = Space::of(&server, !args.apply).await?;
     let queries = (&*chosen_on, &*held_out);
-    let work = async |trials: &mut Trials<'_>| search(&server, &space, queries, trials_max, args.seed, trials).await;
+    let work = async |trials: &mut Trials<'_>| outcome(&server, &space, queries, trials_max, args.seed, trials).await;
     let outcome = with_trials(&server.client, true, work).await?;
     let verdict = Verdict::of(&outcome.measured, args.asking.confidence);
     let applied = match verdict.winner() {
@@ -172,7 +172,7 @@ fn trials_max(budget: usize, chosen_on: usize, held_out: usize) -> Result<usize,
     Ok(trials)
 }
 
-async fn search(
+async fn outcome(
     server: &Server<'_>,
     space: &Space,
     (chosen_on, held_out): (&[Judgement], &[Judgement]),
@@ -184,7 +184,7 @@ async fn search(
     let style = ProgressStyle::with_template("{bar:12} {pos} of {len} trials  {msg}");
     let bar = bar.map(|bar| bar.with_style(style.expect("the template is a constant and valid")));
     let (mut first, mut best, mut values) = (None, f64::MIN, BTreeMap::new());
-    let measure = async |point: &search::Point| {
+    let measure = async |point: &Point| {
         let answers = server.answers(&space.variant(point), chosen_on, trials, true).await?;
         let value = mean(&answers.iter().map(|answer| answer.measures.ndcg).collect::<Vec<f64>>());
         first.get_or_insert(value);
@@ -198,7 +198,7 @@ async fn search(
     };
     let sizes = space.sizes();
     let plain = |point| space.plain(point);
-    let found: Result<_, EvaluateError> = Search::new(&sizes, &plain, trials_max, measure).run(seed).await;
+    let found: Result<_, EvaluateError> = search(&sizes, plain, trials_max, seed, measure).await;
     if let Some(bar) = &bar {
         bar.finish_and_clear();
     }

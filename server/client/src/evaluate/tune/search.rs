@@ -2,7 +2,7 @@
 //! optimization"), then coordinate ascent from the best of them (Metzler and Croft, 2007, "Linear feature-based models for information
 //! retrieval").
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use crate::evaluate::statistics::{Chance, NOISE};
 
@@ -14,17 +14,6 @@ const PRICE: f64 = 0.001;
 /// Random points are one in so many of the trials.
 const RANDOM_EVERY: usize = 3;
 
-/// The trials of a search, and what they are made of.
-pub(super) struct Search<'a, Measure> {
-    /// By dimension, how many choices it has beside 0.
-    pub(super) sizes: &'a [usize],
-    /// Takes out of a point what has no effect.
-    pub(super) plain: &'a dyn Fn(Point) -> Point,
-    pub(super) trials_max: usize,
-    pub(super) measure: Measure,
-    known: BTreeMap<Point, f64>,
-}
-
 /// The best point of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Found {
@@ -32,57 +21,50 @@ pub(super) struct Found {
     pub(super) trials: usize,
 }
 
-impl<'a, E, Measure: AsyncFnMut(&Point) -> Result<f64, E>> Search<'a, Measure> {
-    pub(super) fn new(
-        sizes: &'a [usize],
-        plain: &'a dyn Fn(Point) -> Point,
-        trials_max: usize,
-        measure: Measure,
-    ) -> Search<'a, Measure> {
-        Search { sizes, plain, trials_max, measure, known: BTreeMap::new() }
-    }
-
-    /// Searches until nothing near the best point is better, or all trials are used. The same seed draws the same points.
-    ///
-    /// # Errors
-    /// The first error of a trial.
-    pub(super) async fn run(mut self, seed: u64) -> Result<Found, E> {
-        let mut chance = Chance(seed);
-        let mut best = (vec![0; self.sizes.len()], f64::MIN);
-        self.consider(best.0.clone(), &mut best).await?;
-        for _ in 0..self.trials_max / RANDOM_EVERY {
-            let choice = |size: &usize| if chance.below(2) == 0 { 0 } else { chance.below(size + 1) };
-            let point = self.sizes.iter().map(choice).collect();
-            self.consider(point, &mut best).await?;
-        }
-        loop {
-            let before = best.1;
-            for dimension in 0..self.sizes.len() {
-                for choice in 0..=self.sizes[dimension] {
-                    let mut point = best.0.clone();
-                    point[dimension] = choice;
-                    self.consider(point, &mut best).await?;
-                }
-            }
-            if best.1 <= before {
-                return Ok(Found { point: best.0, trials: self.known.len() });
+/// Searches until nothing near the best point is better, or all trials are used. `sizes` has the number of choices of each dimension beside 0,
+/// `plain` takes out of a point what has no effect. The same seed draws the same points.
+///
+/// # Errors
+/// The first error of a trial.
+pub(super) async fn search<E>(
+    sizes: &[usize],
+    plain: impl Fn(Point) -> Point,
+    trials_max: usize,
+    seed: u64,
+    mut measure: impl AsyncFnMut(&Point) -> Result<f64, E>,
+) -> Result<Found, E> {
+    let (mut chance, mut known) = (Chance(seed), BTreeSet::new());
+    let mut best = (vec![0; sizes.len()], f64::MIN);
+    // Tries a point, unless it is known or no trial is left, and keeps the better one.
+    let mut consider = async |point: Point, best: &mut (Point, f64)| {
+        let point = plain(point);
+        if known.len() < trials_max && known.insert(point.clone()) {
+            let changed = point.iter().filter(|choice| **choice > 0).count();
+            let value = measure(&point).await? - PRICE * changed as f64;
+            if value > best.1 + NOISE {
+                *best = (point, value);
             }
         }
+        Ok::<(), E>(())
+    };
+    consider(best.0.clone(), &mut best).await?;
+    for _ in 0..trials_max / RANDOM_EVERY {
+        let choice = |size: &usize| if chance.below(2) == 0 { 0 } else { chance.below(size + 1) };
+        let point = sizes.iter().map(choice).collect();
+        consider(point, &mut best).await?;
     }
-
-    /// Tries a point, unless it is known or no trial is left, and keeps the better one.
-    async fn consider(&mut self, point: Point, best: &mut (Point, f64)) -> Result<(), E> {
-        let point = (self.plain)(point);
-        if self.known.contains_key(&point) || self.known.len() >= self.trials_max {
-            return Ok(());
+    loop {
+        let before = best.1;
+        for (dimension, size) in sizes.iter().enumerate() {
+            for choice in 0..=*size {
+                let mut point = best.0.clone();
+                point[dimension] = choice;
+                consider(point, &mut best).await?;
+            }
         }
-        let changed = point.iter().filter(|choice| **choice > 0).count();
-        let value = (self.measure)(&point).await? - PRICE * changed as f64;
-        if value > best.1 + NOISE {
-            *best = (point.clone(), value);
+        if best.1 <= before {
+            return Ok(Found { point: best.0, trials: known.len() });
         }
-        self.known.insert(point, value);
-        Ok(())
     }
 }
 
@@ -111,7 +93,7 @@ mod tests {
             }
             point
         };
-        let found = Search::new(&SIZES, &plain, trials_max, measure).run(seed).await.unwrap();
+        let found = search(&SIZES, plain, trials_max, seed, measure).await.unwrap();
         (found, tried)
     }
 
@@ -129,7 +111,7 @@ mod tests {
             assert_eq!((first.clone(), tried.clone()), found(trials_max, 7).await);
             assert!(tried.len() <= trials_max, "{tried:?}");
             assert_eq!((tried.len(), &tried[0]), (first.trials, &vec![0; 4]));
-            let distinct: std::collections::BTreeSet<&Point> = tried.iter().collect();
+            let distinct: BTreeSet<&Point> = tried.iter().collect();
             assert_eq!(distinct.len(), tried.len(), "no point twice");
         }
         assert_ne!(found(30, 7).await.1, found(30, 8).await.1);
@@ -138,9 +120,9 @@ mod tests {
     #[tokio::test]
     async fn nothing_to_gain_changes_nothing() {
         let measure = async |_: &Point| Ok::<f64, ()>(0.5);
-        let found = Search::new(&SIZES, &|point| point, 100, measure).run(1).await.unwrap();
+        let found = search(&SIZES, |point| point, 100, 1, measure).await.unwrap();
         assert_eq!(found.point, [0; 4]);
         let failing = async |_: &Point| Err::<f64, &str>("gone");
-        assert_eq!(Search::new(&SIZES, &|point| point, 100, failing).run(1).await, Err("gone"));
+        assert_eq!(search(&SIZES, |point| point, 100, 1, failing).await, Err("gone"));
     }
 }
