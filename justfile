@@ -73,6 +73,11 @@ full-disks rounds="50":
     cargo build --workspace --bin lamina --test e2e
     scripts/starve.py --what disk --rounds {{rounds}}
 
+# How much of the gain of true judgements simulated clicks reach, e.g. `just simulate --msrd FOLDER` for all films: CI tunes one small set.
+simulate *options:
+    cargo build --release --bin lamina
+    scripts/simulate.py target/release/lamina {{options}}
+
 # Thousands of indexes under `ulimit -n 1024`: each written and searched, lists timed.
 many-indexes count="10000":
     cargo build --release --bin lamina

@@ -93,6 +93,8 @@ Examples in documentation
 cargo test --workspace --quiet --doc
 Labelled sets
 scripts/labelled.sh
+Tuning on simulated clicks
+scripts/simulate.py --small
 The conformance suite of MCP
 scripts/test-mcp.sh
 The site

@@ -77,6 +77,8 @@ fn help_and_version() {
             "mcp",
             "sync",
             "evaluate",
+            "judge",
+            "tune",
             "inspect",
             "verify",
             "repair",

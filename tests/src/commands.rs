@@ -56,7 +56,9 @@ fn the_short_help_fits_a_screen_and_the_long_one_is_whole() {
     assert!(!long.contains("No effect"), "options without an effect are hidden");
     assert!(printed(&run(&["serve", "--help"])).contains("--ssl-cert-path"));
     assert_eq!(printed(&run(&["serve", "--version"])), printed(&run(&["--version"])));
-    for command in [&["import"][..], &["build"], &["search"], &["evaluate"], &["sync"], &["verify"], &["store", "ls"]] {
+    let commands =
+        [&["import"][..], &["build"], &["search"], &["evaluate"], &["judge"], &["tune"], &["sync"], &["verify"]];
+    for command in commands.into_iter().chain([&["store", "ls"][..]]) {
         let (short, long) =
             (printed(&run(&[command, &["-h"]].concat())), printed(&run(&[command, &["--help"]].concat())));
         assert!(short.lines().count() <= 40, "{command:?}:\n{short}");
@@ -179,6 +181,10 @@ fn programs_read_errors_as_json() {
     assert_eq!(said["command"], "store");
     let said = complaint(&run(&["evaluate", "absent.ndjson", "--index", "films", "--json"]));
     assert!(said["error"]["message"].as_str().unwrap().starts_with("absent.ndjson: "), "{said}");
+    let said = complaint(&run(&["tune", "--judgements", "absent.ndjson", "--index", "films", "--json"]));
+    assert!(said["error"]["message"].as_str().unwrap().starts_with("absent.ndjson: "), "{said}");
+    let said = complaint(&run(&["judge", "absent.ndjson", "--output", "judged.ndjson", "--json"]));
+    assert_eq!(said["command"], "judge");
     // What cannot be read as a command line is refused as always.
     let output = run(&["search", "--json", "--colour"]);
     assert_eq!((output.status.code(), output.stderr.starts_with(b"error: ")), (Some(2), true));

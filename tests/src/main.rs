@@ -96,6 +96,7 @@ mod telemetry;
 mod tenants;
 mod tidy;
 mod tls;
+mod tuning;
 mod upgrade;
 mod vectors;
 mod waiting;

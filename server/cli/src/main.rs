@@ -38,6 +38,8 @@ fn main() -> ExitCode {
         Some(Command::Snapshot(args)) => commands::snapshot(&args),
         Some(Command::Restore(args)) => restore::run(&args),
         Some(Command::Evaluate(args)) => evaluate::run(&args),
+        Some(Command::Judge(args)) => evaluate::judge::run(&args),
+        Some(Command::Tune(args)) => evaluate::tune::run(&args),
         Some(Command::Mcp(args)) => commands::mcp(&args),
         Some(Command::Sync(args)) => sync::run(&args),
         Some(Command::Inspect(args)) => inspect::inspect(&args),

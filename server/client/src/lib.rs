@@ -1,4 +1,4 @@
-//! Commands that talk to a server over HTTP: import, search, settings, evaluate, mcp.
+//! Commands that talk to a server over HTTP: import, search, settings, evaluate, judge, tune, mcp.
 //!
 //! Uses `lamina-base` and `lamina-protocol`: a client knows the server by its interface alone.
 //!

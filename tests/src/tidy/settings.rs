@@ -6,9 +6,9 @@ const ENGINE_LIST: &str = "engine/index/src/index/settings/list.rs";
 const WIRE: &str = "server/protocol/src/wire/settings/";
 
 /// Names of settings in code that acts on them, or that means something else by the word.
-const ELSEWHERE: [(&str, &[&str]); 12] = [
+const ELSEWHERE: [(&str, &[&str]); 15] = [
     // Examples of bodies, and tools of MCP.
-    ("searchableAttributes", &["server/src/api/settings.rs"]),
+    ("searchableAttributes", &["server/src/api/settings.rs", "server/client/src/evaluate/tune/space.rs"]),
     (
         "filterableAttributes",
         &[
@@ -33,12 +33,17 @@ const ELSEWHERE: [(&str, &[&str]); 12] = [
     ("facetSearch", &["server/protocol/src/wire/settings/parts.rs", "server/src/api/fields.rs"]),
     ("foreignKeys", &["server/base/src/options/feature.rs"]),
     ("bm25", &["engine/src/rank/bm25/mod.rs", "server/src/answer/search/details.rs"]),
+    // Settings whose values are tried.
+    ("rankingRules", &["server/client/src/evaluate/tune/space.rs"]),
+    ("typoTolerance", &["server/client/src/evaluate/tune/space.rs"]),
+    ("searchableAttributesWeights", &["server/client/src/evaluate/tune/space.rs"]),
     // Configurations with secrets, which not every server has.
     (
         "embedders",
         &[
             "server/cli/src/build.rs",
             "server/client/src/commands/settings.rs",
+            "server/client/src/evaluate/tune/space.rs",
             "server/protocol/src/mcp/fields.rs",
             "server/protocol/src/wire/settings/bounds.rs",
             "server/protocol/src/wire/settings/secrets.rs",
@@ -66,6 +71,7 @@ const ELSEWHERE: [(&str, &[&str]); 12] = [
     (
         "matchingStrategy",
         &[
+            "server/client/src/evaluate/tune/space.rs",
             "server/protocol/src/mcp/tools.rs",
             "server/protocol/src/wire/search/parameters/matches.rs",
             "server/protocol/src/wire/settings/chat.rs",

@@ -59,6 +59,10 @@ pub enum Command {
     Settings(commands::SettingsArgs),
     /// Compare ways of searching on judged queries.
     Evaluate(evaluate::Args),
+    /// Make judged queries from clicks, votes or TREC files.
+    Judge(evaluate::judge::JudgeArgs),
+    /// Search for settings that answer judged queries better.
+    Tune(evaluate::tune::TuneArgs),
     /// Serve the Model Context Protocol on standard input and output.
     Mcp(commands::McpArgs),
     /// Keep indexes in sync with PostgreSQL tables.

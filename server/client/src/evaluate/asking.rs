@@ -7,12 +7,12 @@ use super::judgement::{Judgement, id_text};
 use super::measure::Measures;
 use super::trial::{Trials, task};
 use super::variant::Variant;
-use super::{Args, EvaluateError};
+use super::{Asking, EvaluateError};
 use crate::client::Client;
 
 pub(super) struct Server<'a> {
     pub(super) client: Client,
-    pub(super) args: &'a Args,
+    pub(super) asking: &'a Asking,
 }
 
 /// Result of one query under one variant.
@@ -24,7 +24,7 @@ pub(super) struct Answer {
 }
 
 impl Server<'_> {
-    async fn primary_key(&self, uid: &str) -> Result<String, EvaluateError> {
+    pub(super) async fn primary_key(&self, uid: &str) -> Result<String, EvaluateError> {
         let index = self.client.call(Method::GET, self.client.route(&["indexes", uid]), None).await?;
         let key = index["primaryKey"].as_str();
         key.map(str::to_owned).ok_or_else(|| EvaluateError::NoPrimaryKey(uid.to_owned()))
@@ -56,7 +56,7 @@ impl Server<'_> {
 
     /// The index that a way of searching searches.
     pub(super) fn index_of<'v>(&'v self, variant: &'v Variant) -> &'v str {
-        variant.index.as_ref().unwrap_or(&self.args.index)
+        variant.index.as_ref().unwrap_or(&self.asking.index)
     }
 
     /// Returns what undoes a change of settings. Secrets are not shown, and a change leaves those alone that it does not name.
@@ -113,22 +113,25 @@ impl Server<'_> {
         primary_key: &str,
         judgement: &Judgement,
     ) -> Result<Answer, EvaluateError> {
-        let depth = usize::from(self.args.depth);
+        let depth = usize::from(self.asking.depth);
         let mut body = variant.parameters.clone();
         body.extend(judgement.search.clone());
         body.insert("q".into(), json!(judgement.q));
-        body.insert("limit".into(), json!(self.args.fetch.unwrap_or(self.args.depth).max(self.args.depth)));
+        body.insert("limit".into(), json!(self.asking.fetch.unwrap_or(self.asking.depth).max(self.asking.depth)));
         body.insert("showRankingScore".into(), json!(true));
+        // Whole documents take longer to send and read than to find.
+        body.insert("attributesToRetrieve".into(), json!([primary_key]));
         let route = self.client.route(&["indexes", uid, "search"]);
         let answer = self.client.call(Method::POST, route, Some(&Value::Object(body))).await?;
         let hits = answer["hits"].as_array().map(Vec::as_slice).unwrap_or_default();
         let hits = hits.iter().map(|hit| (id_text(&hit[primary_key]), hit["_rankingScore"].as_f64().unwrap_or(0.0)));
-        let is_wanted = |hit: &(String, f64)| !self.args.judged_only || judgement.relevant.contains_key(&hit.0);
+        let is_wanted = |hit: &(String, f64)| !self.asking.judged_only || judgement.relevant.contains_key(&hit.0);
         let mut hits: Vec<(String, f64)> = hits.filter(is_wanted).collect();
         hits.truncate(depth);
         let grades: Vec<f64> = hits.iter().map(|(id, _)| judgement.grade(id)).collect();
         let judged: Vec<f64> = judgement.relevant.values().copied().collect();
-        Ok(Answer { measures: Measures::new(&grades, &judged, depth), hits })
+        let unjudged = if self.asking.judged_only { 0.0 } else { judgement.unjudged };
+        Ok(Answer { measures: Measures::new(&grades, &judged, unjudged, depth), hits })
     }
 }
 

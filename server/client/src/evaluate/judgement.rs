@@ -15,6 +15,8 @@ pub(super) struct Judgement {
     pub(super) q: String,
     /// Grade by document id; larger is better.
     pub(super) relevant: BTreeMap<String, f64>,
+    /// The grade that a document without a judgement is assumed to have. Judgements of clicks set it, for documents that were not shown.
+    pub(super) unjudged: f64,
     /// Parameters for this query only.
     pub(super) search: Map<String, Value>,
 }
@@ -31,9 +33,9 @@ pub(super) enum JudgementError {
 }
 
 impl Judgement {
-    /// The grade of a document; 0 without a judgement.
+    /// The grade of a document, or the one that is assumed.
     pub(super) fn grade(&self, id: &str) -> f64 {
-        self.relevant.get(id).copied().unwrap_or(0.0)
+        self.relevant.get(id).copied().unwrap_or(self.unjudged)
     }
 
     fn read(number: usize, line: &str) -> Result<Judgement, String> {
@@ -63,9 +65,18 @@ impl Judgement {
             Some(Value::Object(search)) => search,
             Some(_) => return Err("`search` must be an object".to_owned()),
         };
+        let unjudged = match fields.remove("unjudged").map(|grade| grade.as_f64()) {
+            None => 0.0,
+            Some(Some(grade)) if grade >= 0.0 => grade,
+            Some(_) => return Err("`unjudged` must be a number that is not negative".to_owned()),
+        };
+        // What `lamina judge` says about its grades.
+        if fields.remove("evidence").is_some_and(|evidence| !evidence.is_object()) {
+            return Err("`evidence` must be an object".to_owned());
+        }
         match fields.keys().next() {
             Some(unknown) => Err(format!("unknown field `{unknown}`: expected `id`, `q`, `relevant`, `search`")),
-            None => Ok(Judgement { id, q, relevant, search }),
+            None => Ok(Judgement { id, q, relevant, unjudged, search }),
         }
     }
 }

@@ -14,14 +14,17 @@ pub(super) struct Measures {
 }
 
 impl Measures {
-    /// `found` are the grades of the hits, `judged` those of all judged documents; the first `depth` hits count.
-    pub(super) fn new(found: &[f64], judged: &[f64], depth: usize) -> Measures {
+    /// `found` are the grades of the hits, `judged` those of all judged documents, `unjudged` is the grade of the others; the first `depth`
+    /// hits count. Relevant is what is better than a document without a judgement.
+    pub(super) fn new(found: &[f64], judged: &[f64], unjudged: f64, depth: usize) -> Measures {
         let found = &found[..found.len().min(depth)];
-        let relevant = |grades: &[f64]| grades.iter().filter(|grade| **grade > 0.0).count() as f64;
+        let relevant = |grades: &[f64]| grades.iter().filter(|grade| **grade > unjudged).count() as f64;
         let all = relevant(judged);
+        let others = std::iter::repeat_n(unjudged, depth);
+        let known: Vec<f64> = judged.iter().copied().chain(others).collect();
         Measures {
-            ndcg: ndcg(found, judged, depth),
-            mrr: reciprocal_rank(found),
+            ndcg: ndcg(found, &known, depth),
+            mrr: reciprocal_rank(found, unjudged),
             recall: if all > 0.0 { relevant(found) / all } else { 0.0 },
             precision: relevant(found) / depth.max(1) as f64,
         }
@@ -40,8 +43,8 @@ fn ndcg(found: &[f64], judged: &[f64], depth: usize) -> f64 {
     if best > 0.0 { gain(found) / best + 0.0 } else { 0.0 }
 }
 
-fn reciprocal_rank(found: &[f64]) -> f64 {
-    found.iter().position(|grade| *grade > 0.0).map_or(0.0, |place| 1.0 / (place as f64 + 1.0))
+fn reciprocal_rank(found: &[f64], unjudged: f64) -> f64 {
+    found.iter().position(|grade| *grade > unjudged).map_or(0.0, |place| 1.0 / (place as f64 + 1.0))
 }
 
 #[cfg(test)]
@@ -52,12 +55,13 @@ mod tests {
     #[test]
     fn measures_are_those_worked_out_by_hand() {
         for case in cases("measures") {
-            let grade = |id| case["relevant"][id].as_f64().unwrap_or(0.0);
+            let unjudged = case["unjudged"].as_f64().unwrap_or(0.0);
+            let grade = |id| case["relevant"][id].as_f64().unwrap_or(unjudged);
             let found: Vec<f64> =
                 case["hits"].as_array().unwrap().iter().map(|id| grade(id.as_str().unwrap())).collect();
             let judged: Vec<f64> = case["relevant"].as_object().unwrap().keys().map(|id| grade(id)).collect();
             let Measures { ndcg, mrr, recall, precision } =
-                Measures::new(&found, &judged, case["depth"].as_u64().unwrap() as usize);
+                Measures::new(&found, &judged, unjudged, case["depth"].as_u64().unwrap() as usize);
             for (name, value) in [("ndcg", ndcg), ("mrr", mrr), ("recall", recall), ("precision", precision)] {
                 let expected = case[name].as_f64().unwrap();
                 assert!((value - expected).abs() < 1e-6, "{}, {name}: {value}, not {expected}", case["name"]);

@@ -3,14 +3,18 @@
 //! A client like any other: it sends the judged queries to a running server, once for each way of searching that is to
 //! be compared, and prints measures with intervals of confidence side by side, and which questions changed. The exit status says whether what was demanded was reached, so a
 //! change of settings can be guarded by a test.
+//!
+//! `lamina judge` makes judged queries of what users did, `lamina tune` searches for settings that answer them better.
 
 mod asking;
+pub mod judge;
 mod judgement;
 mod measure;
 mod report;
 mod statistics;
 mod trec;
 mod trial;
+pub mod tune;
 mod variant;
 mod verdict;
 
@@ -53,11 +57,8 @@ pub struct Args {
     /// The judgements of the topics, one per line: query, iteration, document and grade.
     #[arg(long, value_name = "FILE", requires = "topics")]
     qrels: Option<PathBuf>,
-    /// The index to search.
-    #[arg(short, long, value_name = "UID")]
-    index: String,
     #[command(flatten)]
-    server: ServerArgs,
+    asking: Asking,
     /// A way of searching: a name and search parameters as JSON, e.g. `any={"matchingStrategy":"any"}`.
     ///
     /// `indexUid` searches another index. `settings` tries an object of settings on a clone; the index itself does not change. Each
@@ -69,6 +70,31 @@ pub struct Args {
     /// `settings.NAME` sweeps a setting. Several sweeps try every combination.
     #[arg(long = "sweep", value_name = "PATH=VALUE,VALUE", value_parser = parse_sweep)]
     sweeps: Vec<Sweep>,
+    /// Write a TREC run of each way of searching into this folder.
+    #[arg(long, value_name = "FOLDER")]
+    runs: Option<PathBuf>,
+    /// Apply the settings of the winner to the index if it beats the first way by more than chance, and print the command that undoes it.
+    #[arg(long)]
+    apply: bool,
+    /// Fail if another way of searching has a higher nDCG than the last one.
+    #[arg(long)]
+    last_is_best: bool,
+    /// Fail if nDCG of the last way of searching is lower.
+    #[arg(long, value_name = "0..1", value_parser = share)]
+    min_ndcg: Option<f64>,
+    /// Fail if MRR of the last way of searching is lower.
+    #[arg(long, value_name = "0..1", value_parser = share)]
+    min_mrr: Option<f64>,
+}
+
+/// Options of commands that send judged queries and print figures.
+#[derive(Debug, Clone, ClapArgs)]
+struct Asking {
+    /// The index to search.
+    #[arg(short, long, value_name = "UID")]
+    index: String,
+    #[command(flatten)]
+    server: ServerArgs,
     /// Number of hits to judge.
     #[arg(short = 'k', long, value_name = "COUNT", default_value = "10", value_parser = options::count::<u16>)]
     depth: u16,
@@ -87,21 +113,12 @@ pub struct Args {
     /// Print results and errors as JSON, for programs.
     #[arg(long)]
     json: bool,
-    /// Write a TREC run of each way of searching into this folder.
-    #[arg(long, value_name = "FOLDER")]
-    runs: Option<PathBuf>,
-    /// Apply the settings of the winner to the index if it beats the first way by more than chance, and print the command that undoes it.
-    #[arg(long)]
-    apply: bool,
-    /// Fail if another way of searching has a higher nDCG than the last one.
-    #[arg(long)]
-    last_is_best: bool,
-    /// Fail if nDCG of the last way of searching is lower.
-    #[arg(long, value_name = "0..1", value_parser = share)]
-    min_ndcg: Option<f64>,
-    /// Fail if MRR of the last way of searching is lower.
-    #[arg(long, value_name = "0..1", value_parser = share)]
-    min_mrr: Option<f64>,
+}
+
+impl Asking {
+    fn form(&self) -> Form {
+        Form { depth: self.depth, confidence: self.confidence, changes: self.changes }
+    }
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -138,6 +155,14 @@ enum EvaluateError {
     Replica,
     #[error("interrupted; the clones of the index are removed")]
     Interrupted,
+    #[error("the settings of index `{0}` have changed meanwhile, so nothing was applied: search again")]
+    SettingsChanged(String),
+    #[error("nothing is judged: {0}")]
+    NoJudgement(String),
+    #[error("{kept} of {read} judged queries can be used: at least {needed} are needed")]
+    Few { kept: usize, read: usize, needed: usize },
+    #[error("a budget of {budget} is too small for {queries}: at least {needed} are needed")]
+    Budget { budget: String, queries: String, needed: String },
     #[error("cannot print the results: {0}")]
     Print(std::io::Error),
 }
@@ -161,7 +186,7 @@ pub fn run(args: &Args) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            console::failed("evaluate", args.json, &error, error.code());
+            console::failed("evaluate", args.asking.json, &error, error.code());
             ExitCode::from(UNMEASURED)
         }
     }
@@ -176,36 +201,33 @@ async fn evaluate(args: &Args) -> Result<bool, EvaluateError> {
         return Err(EvaluateError::Grid(format!("{size} ways of searching; at most {VARIANTS_MAX} are allowed")));
     }
     let variants = grid(&named, &args.sweeps).map_err(EvaluateError::Grid)?;
-    let server = Server { client: Client::new(&args.server)?, args };
+    let server = Server { client: Client::new(&args.asking.server)?, asking: &args.asking };
     let measured = measure(&server, &variants, &judgements).await?;
     if let Some(folder) = &args.runs {
         write_runs(folder, &judgements, &measured)?;
     }
-    let form = Form { depth: args.depth, confidence: args.confidence, changes: args.changes };
-    let verdict = Verdict::of(&measured, args.confidence);
-    let applied = match verdict.winner() {
-        Some(name) if args.apply => apply(&server, &variants, name).await?,
+    let form = args.asking.form();
+    let verdict = Verdict::of(&measured, form.confidence);
+    let winner = verdict.winner().and_then(|name| variants.iter().find(|variant| variant.name == name));
+    let applied = match winner {
+        Some(winner) if args.apply => apply(&server, winner).await?,
         _ => Value::Null,
     };
-    let shown = if args.json {
+    let shown = if args.asking.json {
         let mut shown = report::as_json(&judgements, &measured, form);
         shown["verdict"] = verdict.as_json();
         shown["applied"] = applied;
         format!("{shown:#}")
     } else {
         let lines = [report::table(&judgements, &measured, form), verdict.to_string()];
-        let undo = applied["undo"].as_str().map(|undo| {
-            let (winner, index) = (applied["name"].as_str().unwrap_or_default(), applied["indexUid"].as_str());
-            format!("The settings of {winner} are those of `{}` now. To undo it:\n{undo}", index.unwrap_or_default())
-        });
-        let nothing = (args.apply && undo.is_none()).then(|| "No settings were applied.".to_owned());
-        lines.into_iter().chain(undo).chain(nothing).collect::<Vec<_>>().join("\n\n")
+        let said = args.apply.then(|| applied_in_words(&applied));
+        lines.into_iter().chain(said).collect::<Vec<_>>().join("\n\n")
     };
     console::print(&format!("{shown}\n")).map_err(EvaluateError::Print)?;
     Ok(is_as_demanded(args, &measured))
 }
 
-/// Measures all ways of searching. Clones are gone when this ends, however it does.
+/// Measures all ways of searching.
 async fn measure(
     server: &Server<'_>,
     variants: &[Variant],
@@ -214,24 +236,36 @@ async fn measure(
     // Ways that are compared see the same documents.
     let tries_settings =
         |uid: &str| variants.iter().any(|variant| server.index_of(variant) == uid && !variant.settings.is_empty());
-    let mut trials = Trials::new(&server.client);
-    if variants.iter().any(|variant| tries_settings(server.index_of(variant))) {
+    let is_cloned = variants.iter().any(|variant| tries_settings(server.index_of(variant)));
+    let work =
+        async |trials: &mut Trials<'_>| measure_with(server, variants, judgements, &tries_settings, trials).await;
+    with_trials(&server.client, is_cloned, work).await
+}
+
+/// Does work on clones. They are gone when this ends, however it does.
+async fn with_trials<T>(
+    client: &Client,
+    is_cloned: bool,
+    work: impl AsyncFnOnce(&mut Trials<'_>) -> Result<T, EvaluateError>,
+) -> Result<T, EvaluateError> {
+    let mut trials = Trials::new(client);
+    if is_cloned {
         let removed = trials.remove_dead().await?;
         if removed > 0 {
             announce(format_args!("removed {} of an earlier run", counted(removed, "clone")));
         }
     }
-    let measured = tokio::select! {
+    let done = tokio::select! {
         biased;
         () = interrupted() => Err(EvaluateError::Interrupted),
-        measured = measure_with(server, variants, judgements, &tries_settings, &mut trials) => measured,
+        done = work(&mut trials) => done,
     };
     let ended = trials.end().await;
-    let measured = measured?;
+    let done = done?;
     for index in ended? {
         announce(format_args!("index `{index}` has changed meanwhile: it was measured as it was when it was cloned"));
     }
-    Ok(measured)
+    Ok(done)
 }
 
 async fn measure_with(
@@ -280,32 +314,55 @@ fn announce(text: std::fmt::Arguments<'_>) {
     console::line(text);
 }
 
-/// Gives the settings of the winner to its index: what was done, and the command that undoes it.
-async fn apply(server: &Server<'_>, variants: &[Variant], name: &str) -> Result<Value, EvaluateError> {
-    let winner = variants.iter().find(|variant| variant.name == name && !variant.settings.is_empty());
-    let Some(winner) = winner else { return Ok(Value::Null) };
+/// Gives the settings of the winner to its index: what was done, and the command that undoes it. Null without settings.
+async fn apply(server: &Server<'_>, winner: &Variant) -> Result<Value, EvaluateError> {
+    if winner.settings.is_empty() {
+        return Ok(Value::Null);
+    }
     let before = server.apply(winner).await?;
     let index = server.index_of(winner);
     let change = Value::Object(before).to_string().replace('\'', r"'\''");
     let url = server.client.base();
     let undo = format!("lamina settings set --url '{url}' --index '{index}' '{change}'");
-    Ok(json!({ "name": name, "indexUid": index, "settings": winner.settings, "undo": undo }))
+    Ok(json!({ "name": winner.name, "indexUid": index, "settings": winner.settings, "undo": undo }))
+}
+
+/// Describes what [`apply`] did.
+fn applied_in_words(applied: &Value) -> String {
+    let field = |name: &str| applied[name].as_str().unwrap_or_default();
+    match applied.is_null() {
+        true => "No settings were applied.".to_owned(),
+        false => format!(
+            "The settings of {} are those of `{}` now. To undo it:\n{}",
+            field("name"),
+            field("indexUid"),
+            field("undo")
+        ),
+    }
 }
 
 fn judgements(args: &Args) -> Result<Vec<Judgement>, EvaluateError> {
-    let shown = |path: &Path| path.display().to_string();
-    if let (Some(topics), Some(qrels)) = (&args.topics, &args.qrels) {
-        let text = |path: &Path| {
-            // Old collections are not always UTF-8.
-            let bytes = fs::read(path).map_err(|source| EvaluateError::Read { file: shown(path), source })?;
-            Ok::<String, EvaluateError>(String::from_utf8_lossy(without_mark(&bytes)).into_owned())
-        };
-        let read = trec::read(&text(topics)?, &text(qrels)?);
-        return read.map_err(|source| EvaluateError::Judgement { file: shown(qrels), source });
+    match (&args.topics, &args.qrels) {
+        (Some(topics), Some(qrels)) => read_trec(topics, qrels),
+        _ => read_file(args.file.as_deref().unwrap_or(Path::new(""))),
     }
-    let path = args.file.as_deref().unwrap_or(Path::new(""));
-    let opened = File::open(path).map_err(|source| EvaluateError::Read { file: shown(path), source })?;
-    read_judgements(BufReader::new(opened)).map_err(|source| EvaluateError::Judgement { file: shown(path), source })
+}
+
+fn read_file(path: &Path) -> Result<Vec<Judgement>, EvaluateError> {
+    let file = || path.display().to_string();
+    let opened = File::open(path).map_err(|source| EvaluateError::Read { file: file(), source })?;
+    read_judgements(BufReader::new(opened)).map_err(|source| EvaluateError::Judgement { file: file(), source })
+}
+
+fn read_trec(topics: &Path, qrels: &Path) -> Result<Vec<Judgement>, EvaluateError> {
+    let shown = |path: &Path| path.display().to_string();
+    let text = |path: &Path| {
+        // Old collections are not always UTF-8.
+        let bytes = fs::read(path).map_err(|source| EvaluateError::Read { file: shown(path), source })?;
+        Ok::<String, EvaluateError>(String::from_utf8_lossy(without_mark(&bytes)).into_owned())
+    };
+    let read = trec::read(&text(topics)?, &text(qrels)?);
+    read.map_err(|source| EvaluateError::Judgement { file: shown(qrels), source })
 }
 
 fn write_runs(folder: &Path, judgements: &[Judgement], measured: &[Measured]) -> Result<(), EvaluateError> {
@@ -332,7 +389,7 @@ fn is_as_demanded(args: &Args, measured: &[Measured]) -> bool {
     else {
         return true;
     };
-    let say = |text: std::fmt::Arguments<'_>| match args.json {
+    let say = |text: std::fmt::Arguments<'_>| match args.asking.json {
         true => console::failed("evaluate", true, &text, None),
         false => console::line(text),
     };

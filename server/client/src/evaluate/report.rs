@@ -1,5 +1,7 @@
 //! What was measured, as a table or as JSON.
 
+use std::fmt;
+
 use lamina_base::plural::counted;
 use serde_json::{Value, json};
 
@@ -57,14 +59,21 @@ impl Measured {
 }
 
 /// The nDCG of a question in both ways.
-struct Change<'a> {
-    judgement: &'a Judgement,
-    before: f64,
-    after: f64,
+pub(super) struct Change<'a> {
+    pub(super) judgement: &'a Judgement,
+    pub(super) before: f64,
+    pub(super) after: f64,
+}
+
+impl fmt::Display for Change<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Change { judgement, before, after } = self;
+        write!(f, "{:+.4}  {before:.4} to {after:.4}  {}", after - before, judgement.q)
+    }
 }
 
 /// The questions that changed, those that changed most first.
-fn changes<'a>(judgements: &'a [Judgement], before: &Measured, after: &Measured) -> Vec<Change<'a>> {
+pub(super) fn changes<'a>(judgements: &'a [Judgement], before: &Measured, after: &Measured) -> Vec<Change<'a>> {
     let both = before.answers.iter().zip(&after.answers);
     let each = judgements.iter().zip(both).map(|(judgement, (before, after))| Change {
         judgement,
@@ -123,10 +132,8 @@ pub(super) fn table(judgements: &[Judgement], measured: &[Measured], form: Form)
             found.worse,
             judgements.len() - found.better - found.worse
         ));
-        for change in changes(judgements, first, way).into_iter().take(form.changes) {
-            let Change { judgement, before, after } = change;
-            lines.push(format!("  {:+.4}  {before:.4} to {after:.4}  {}", after - before, judgement.q));
-        }
+        let changed = changes(judgements, first, way);
+        lines.extend(changed.iter().take(form.changes).map(|change| format!("  {change}")));
     }
     lines.join("\n")
 }
@@ -187,6 +194,7 @@ mod tests {
             id: n.to_string(),
             q: format!("question {n}"),
             relevant: Default::default(),
+            unjudged: 0.0,
             search: Default::default(),
         };
         (0..count).map(one).collect()

@@ -13,7 +13,7 @@ pub(super) fn read(topics: &str, qrels: &str) -> Result<Vec<Judgement>, Judgemen
     let mut grades = read_qrels(qrels)?;
     let judged = read_topics(topics).into_iter().filter_map(|(id, q)| {
         let relevant = grades.remove(&id)?;
-        Some(Judgement { id, q, relevant, search: serde_json::Map::new() })
+        Some(Judgement { id, q, relevant, unjudged: 0.0, search: serde_json::Map::new() })
     });
     let judged: Vec<Judgement> = judged.collect();
     if judged.is_empty() { Err(JudgementError::Empty) } else { Ok(judged) }

@@ -71,7 +71,7 @@ fn place() -> String {
 /// Returns whether a process measures. Where the system does not say, it does.
 fn is_running(process: u32) -> bool {
     match std::fs::read(format!("/proc/{process}/cmdline")) {
-        Ok(line) => line.split(|byte| *byte == 0).any(|argument| argument == b"evaluate"),
+        Ok(line) => line.split(|byte| *byte == 0).any(|argument| argument == b"evaluate" || argument == b"tune"),
         Err(_) => !std::path::Path::new("/proc/self/cmdline").exists(),
     }
 }

@@ -91,7 +91,7 @@ pub(super) fn grid(variants: &[Variant], sweeps: &[Sweep]) -> Result<Vec<Variant
     Ok(all)
 }
 
-fn set(object: &mut Map<String, Value>, path: &[String], value: &Value) -> Result<(), String> {
+pub(super) fn set(object: &mut Map<String, Value>, path: &[String], value: &Value) -> Result<(), String> {
     let Some((first, rest)) = path.split_first() else { return Ok(()) };
     if rest.is_empty() {
         object.insert(first.clone(), value.clone());

@@ -20,7 +20,7 @@ async function measure(ways: readonly [Way, Way], judged: readonly Judgement[], 
     const some = judged.slice(from, from + AT_ONCE), queries = some.flatMap(one => ways.map(way => ({ ...way.parameters, ...one.search, q: one.q, limit: DEPTH, indexUid: way.uid, attributesToRetrieve: [primaryKey] })));
     const { results } = await post<{ results: SearchAnswer[] }>('/multi-search', { queries });
     some.forEach((one, place) => {
-      const of = (side: number) => measuresOf(one.relevant, results[place * 2 + side]?.hits.map(hit => String((hit as JsonObject)[primaryKey])) ?? []);
+      const of = (side: number) => measuresOf(one.relevant, results[place * 2 + side]?.hits.map(hit => String((hit as JsonObject)[primaryKey])) ?? [], DEPTH, one.unjudged);
       all.push({ q: one.q, sides: [of(0), of(1)] });
     });
   }

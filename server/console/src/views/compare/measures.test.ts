@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { chance, compare, interval, measuresOf, readJudged, writeJudged, type Judgement } from './measures';
 
 interface Cases {
-  measures: { name: string; relevant: Record<string, number>; hits: string[]; depth: number; ndcg: number; mrr: number; recall: number; precision: number }[];
+  measures: { name: string; relevant: Record<string, number>; unjudged?: number; hits: string[]; depth: number; ndcg: number; mrr: number; recall: number; precision: number }[];
   read: { text: string; relevant: Record<string, number> }[];
   refused: { text: string; error: string }[];
 }
@@ -16,8 +16,8 @@ describe('measures', () => {
   test('of another order are less', () => { expect(measuresOf({ a: 3, b: 1 }, ['b', 'a']).ndcg).toBeCloseTo(0.7098097, 6); });
   test('of nothing are 0', () => { expect(measuresOf({}, [])).toEqual({ ndcg: 0, mrr: 0, recall: 0, precision: 0 }); });
   test('know no document by the name of a method', () => { expect(measuresOf({ a: 1 }, ['constructor', '__proto__']).ndcg).toBe(0); });
-  for (const { name, relevant, hits, depth, ...expected } of shared.measures) {
-    test(name, () => { for (const [measure, value] of Object.entries(measuresOf(relevant, hits, depth))) expect(value, measure).toBeCloseTo(expected[measure as 'ndcg'], 6); });
+  for (const { name, relevant, unjudged, hits, depth, ...expected } of shared.measures) {
+    test(name, () => { for (const [measure, value] of Object.entries(measuresOf(relevant, hits, depth, unjudged))) expect(value, measure).toBeCloseTo(expected[measure as 'ndcg'], 6); });
   }
 });
 

@@ -2,16 +2,17 @@
 import type { JsonObject } from '../../api/types';
 
 export const DEPTH = 10;
-export interface Judgement { id?: string; q: string; relevant: Record<string, number>; search?: JsonObject }
+/** `unjudged` is the grade that a document without a judgement is assumed to have. */
+export interface Judgement { id?: string; q: string; relevant: Record<string, number>; unjudged?: number; search?: JsonObject }
 export interface Measures { ndcg: number; mrr: number; recall: number; precision: number }
 
 export const gradeOf = (relevant: Record<string, number>, id: string): number | undefined => Object.hasOwn(relevant, id) ? relevant[id] : undefined;
 
-export function measuresOf(relevant: Record<string, number>, hits: readonly string[], depth = DEPTH): Measures {
-  const found = hits.slice(0, depth).map(id => gradeOf(relevant, id) ?? 0), judged = Object.values(relevant);
+export function measuresOf(relevant: Record<string, number>, hits: readonly string[], depth = DEPTH, unjudged = 0): Measures {
+  const found = hits.slice(0, depth).map(id => gradeOf(relevant, id) ?? unjudged), judged = Object.values(relevant);
   const gain = (grades: readonly number[]) => grades.slice(0, depth).reduce((all, grade, place) => all + (2 ** grade - 1) / Math.log2(place + 2), 0);
-  const count = (grades: readonly number[]) => grades.filter(grade => grade > 0).length;
-  const best = gain([...judged].sort((one, other) => other - one)), first = found.findIndex(grade => grade > 0), all = count(judged);
+  const count = (grades: readonly number[]) => grades.filter(grade => grade > unjudged).length;
+  const best = gain([...judged, ...Array<number>(depth).fill(unjudged)].sort((one, other) => other - one)), first = found.findIndex(grade => grade > unjudged), all = count(judged);
   return {
     ndcg: best > 0 ? gain(found) / best : 0,
     mrr: first < 0 ? 0 : 1 / (first + 1),
@@ -28,7 +29,7 @@ function readOne(line: string, number: number): Judgement {
   let fields: unknown;
   try { fields = JSON.parse(line); } catch (error) { throw wrong(error instanceof Error ? error.message : String(error)); }
   if (!isObject(fields)) throw wrong('expected an object');
-  const { q, id, relevant, search, ...rest } = fields;
+  const { q, id, relevant, search, unjudged, evidence, ...rest } = fields;
   if (typeof q !== 'string') throw wrong('`q` must be a string');
   if (id !== undefined && typeof id !== 'string' && typeof id !== 'number') throw wrong('`id` must be a string or a number');
   if (!isObject(relevant) && !Array.isArray(relevant)) throw wrong('`relevant` must be an object of grades or an array of ids');
@@ -37,9 +38,11 @@ function readOne(line: string, number: number): Judgement {
     return [name, grade];
   });
   if (search !== undefined && !isObject(search)) throw wrong('`search` must be an object');
+  if (unjudged !== undefined && (typeof unjudged !== 'number' || !(unjudged >= 0))) throw wrong('`unjudged` must be a number that is not negative');
+  if (evidence !== undefined && !isObject(evidence)) throw wrong('`evidence` must be an object');
   const unknown = Object.keys(rest)[0];
   if (unknown !== undefined) throw wrong(`unknown field \`${unknown}\`: expected \`id\`, \`q\`, \`relevant\`, \`search\``);
-  return { q, relevant: Object.fromEntries(grades), ...(id === undefined ? {} : { id: idText(id) }), ...(search ? { search } : {}) };
+  return { q, relevant: Object.fromEntries(grades), ...(unjudged === undefined ? {} : { unjudged }), ...(id === undefined ? {} : { id: idText(id) }), ...(search ? { search } : {}) };
 }
 
 /** A judged query a line; the first line that is none is thrown, with its number. */
