@@ -22,6 +22,7 @@ use lamina_base::process_limits::{connections_max, raise_open_files};
 use lamina_base::stopping::Stopping;
 use lamina_base::{crash_mark, logs, memory};
 use lamina_data::access::KeyStore;
+use lamina_data::events::commit_in_background;
 use lamina_data::instance::{Instance, InstanceError, Older, VERSION, check_ours};
 use lamina_data::tasks::{Content, NewTask, Stage, StoreError, TaskQueue};
 use lamina_data::webhooks::{Deliveries, Webhook, Webhooks};
@@ -341,6 +342,8 @@ struct Background {
     deliveries: Arc<Deliveries>,
     scrubbing: Option<std::thread::JoinHandle<()>>,
     replicating: Replicating,
+    /// Commits what people did.
+    events: std::thread::JoinHandle<()>,
     /// Senders and tasks for the usage reports: the sender ends a report, which sends the rest, and the task is
     /// awaited.
     reports: Vec<(watch::Sender<bool>, JoinHandle<()>)>,
@@ -355,11 +358,12 @@ impl Background {
     ) -> io::Result<Background> {
         open_indexes(state);
         let scrubbing = state.scrubber.start(Arc::clone(&state.instance), &state.options.scrubbing)?;
+        let events = commit_in_background(&state.instance)?;
         schedule_snapshots(state);
         remove_expired(state);
         keep_queries(state);
         keep_history(state);
-        Ok(Background { scheduler, deliveries, scrubbing, replicating, reports: report(state) })
+        Ok(Background { scheduler, deliveries, scrubbing, replicating, events, reports: report(state) })
     }
 
     /// Ends it, one after the other, in the time that `stopping` leaves.
@@ -373,6 +377,10 @@ impl Background {
             // Gone only if it panicked, and then there is nothing to wait for.
             let _ = scrubbing.join();
         }
+        stopping.enter("events");
+        state.instance.events().stop();
+        // Gone only if it panicked, and then there is nothing to wait for.
+        let _ = self.events.join();
         // What the last batch wrote is published.
         stopping.enter("the store of replicas");
         drop(self.replicating);

@@ -7,6 +7,7 @@
 //!   lock             held while a server uses the folder; how far uids have got
 //!   tasks.sqlite     tasks, batches, names of the indexes
 //!   payloads/        documents of waiting tasks
+//!   events/          what people did; made when there is such a thing
 //!   indexes/<uuid>/  one folder per index, whatever its name
 //!   quarantine/      what is damaged or what nothing leads to; made when there is such a thing
 //! ```
@@ -61,6 +62,7 @@ pub use state_file::{StateFile, read_state, read_state_or_default, write_state};
 pub use strangers::check_ours;
 pub use version::{VERSION, check_version};
 
+use crate::events::Events;
 use crate::rules::Rules;
 use crate::tasks::{IndexChange, Store, StoreError};
 
@@ -76,6 +78,7 @@ pub struct Instance {
     aliases: RwLock<Arc<Aliases>>,
     open: OpenIndexes,
     rules: Rules,
+    events: Events,
     options: IndexOptions,
     /// The older version that wrote the folder.
     older: Option<Older>,
@@ -147,6 +150,7 @@ impl Instance {
             aliases,
             open: OpenIndexes::new(open_indexes_max()),
             rules: Rules::open(&store)?,
+            events: Events::new(folder, &options),
             options,
             older,
             tasks_were_lost,
@@ -166,6 +170,21 @@ impl Instance {
     /// The dynamic search rules.
     pub fn rules(&self) -> &Rules {
         &self.rules
+    }
+
+    /// What people did.
+    pub fn events(&self) -> &Events {
+        &self.events
+    }
+
+    /// Returns the number of changes of names so far.
+    pub fn name_changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// Reports whether an index or an alias has this name.
+    pub fn has_name(&self, name: &str) -> bool {
+        self.contains(name) || self.aliases.read().get(name).is_some()
     }
 
     /// Returns the maximum number of unused indexes that are kept open.
@@ -198,6 +217,7 @@ impl Instance {
             aliases: RwLock::default(),
             open: OpenIndexes::new(open_indexes_max()),
             rules: Rules::default(),
+            events: Events::new(folder, &options),
             // Who looks gives nothing up.
             options: IndexOptions { locks_folder: false, keep: Duration::MAX, ..options },
             older: None,

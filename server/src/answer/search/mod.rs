@@ -20,6 +20,7 @@ mod pace;
 mod pinned_positions;
 mod pins;
 mod refusal;
+mod recording;
 mod request;
 mod rerank;
 mod response_cache;
@@ -59,6 +60,7 @@ pub(crate) use multi::{OwnView, Written, run_multi};
 pub(crate) use pace::{Asker, Pace};
 pub(crate) use pins::RulesInForce;
 pub(crate) use refusal::unknown_embedder;
+pub(crate) use recording::Recorder;
 pub(crate) use request::{engine_request, filter_time, parse_own_filter};
 pub(crate) use rerank::{Candidates, Reranked, candidates, reranker};
 pub(crate) use response_cache::{Answered, Form, ResponseCache, depends_on_time, unexpired};
@@ -112,6 +114,8 @@ pub(crate) struct Context {
     pub rules: Option<RulesInForce>,
     /// Response cache.
     pub kept: Arc<ResponseCache>,
+    /// Recorder of searches, where this server records them.
+    pub recorder: Option<Recorder>,
     /// The memory of the answer.
     pub budget: AnswerBudget,
     /// Time limit of the search, together with the searches before it.
@@ -132,6 +136,7 @@ impl Context {
             reranked: None,
             rules: None,
             kept: Arc::new(ResponseCache::new(0)),
+            recorder: None,
             budget: AnswerBudget::UNLIMITED,
             pace: Pace::default(),
         }

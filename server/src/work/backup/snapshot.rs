@@ -79,6 +79,7 @@ fn fill(
     sync_folder(&payloads).map_err(BackupError::io(&payloads))?;
     live.steps.enter("linking the indexes", 2, steps);
     link_indexes(instance, &target.join("indexes"), live)?;
+    instance.events().link_to(target).map_err(BackupError::Api)?;
     finish(&store)?;
     // The last connection takes the write-ahead log with it.
     drop(store);
