@@ -1,10 +1,11 @@
 //! Events and recorded searches: what is taken, what is refused, and where both meet other things.
 
 use reqwest::Method;
+use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 
 use crate::keys::{ask, finish, make, start, value};
-use crate::replication::{Group, after, film};
+use crate::replication::{Group, KEY, after, film};
 use crate::server::{Answer, Server, soon_as};
 use crate::tenants::token;
 
@@ -62,7 +63,7 @@ fn clicks_meet_their_searches() {
     let several = json!([
         event("conversion", "films", "a", &alien),
         event("view", "films", "b", &json!(null)),
-        // The same again, and one for a search that nobody knows.
+        // The same again, and one for an unknown search.
         event("click", "films", "a", &alien),
         event("click", "films", "b", &foreign),
     ]);
@@ -191,7 +192,9 @@ fn nothing_is_recorded_unless_the_index_says_so() {
     search(&server, "films", "a", "brazil");
     send(&server, event("click", "films", "a", &json!(null))).ok();
     figures(&server, "films", 1, 1);
-    server.patch("/indexes/films/settings", json!({"analytics": {"retentionDays": 0}})).refused(400, "invalid_settings_analytics");
+    server
+        .patch("/indexes/films/settings", json!({"analytics": {"retentionDays": 0}}))
+        .refused(400, "invalid_settings_analytics");
 }
 
 /// Checks that a request of several queries has a record for each, also when they are merged, and that what a user types is one.
@@ -302,17 +305,29 @@ fn a_snapshot_has_them() {
 }
 
 #[test]
-fn a_replica_passes_events_on_and_records_nothing() {
+fn a_replica_sends_events_on_and_records_nothing() {
     let group = Group::new();
-    let writer = group.writer();
+    let address = group.address();
+    let options = ["--master-key", KEY, "--publish", &address, "--public-url", "http://writer.example/"];
+    let writer = Server::with_options(&options).with_key(KEY);
     writer.set("films", json!({"analytics": {"searches": true}}));
     let task = writer.add("films", json!([film(1, "Alien")]));
     let replica = group.replica();
     after(&replica, &task, "/indexes");
     search(&replica, "films", "a", "alien");
-    // The client is sent on to the writer.
-    assert_eq!(send(&replica, event("click", "films", "a", &json!(null))).status, 201);
-    figures(&writer, "films", 0, 1);
-    figures(&replica, "films", 0, 1);
+    let client = reqwest::blocking::Client::builder().no_proxy().redirect(Policy::none()).build().unwrap();
+    for (method, path) in [
+        (Method::POST, "/events"),
+        (Method::DELETE, "/events/users/a"),
+        (Method::GET, "/analytics/films"),
+        (Method::GET, "/analytics/films/queries"),
+    ] {
+        let request = client.request(method, format!("{}{path}", replica.url)).bearer_auth(KEY);
+        let answer = request.json(&event("click", "films", "a", &json!(null))).send().unwrap();
+        assert_eq!(answer.status().as_u16(), 307, "{path}");
+        assert_eq!(answer.headers()["location"].to_str().unwrap(), format!("http://writer.example{path}"));
+    }
     assert!(!replica.data_folder().join("events").exists());
+    search(&writer, "films", "a", "alien");
+    figures(&writer, "films", 1, 0);
 }

@@ -42,7 +42,9 @@ async fn show(request: Request, kind: Option<ListKind>) -> ApiResult<Response> {
         let present = identity(&*instance.state(&index.uid)?);
         let snapshot = instance.events().snapshot()?;
         let snapshot = snapshot.as_deref();
-        let filter = snapshot.map_or_else(String::new, |events| of_index(events, instance, &index.asked, &present));
+        let filter = snapshot.map_or_else(String::new, |events| {
+            of_index(events, &index.asked, &present, |name| instance.has_name(name))
+        });
         let text = match kind {
             None => figures_text(figures(snapshot, &filter, &query, &of_budget)?, &index.asked, query.format),
             Some(kind) => list_text(list(snapshot, &filter, &query, kind, &of_budget)?, &query),

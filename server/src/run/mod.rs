@@ -1,6 +1,7 @@
 //! The life of a server: from its options to the last answered request.
 
 mod again;
+mod committing;
 mod expiring;
 mod opening;
 mod remembering;
@@ -22,7 +23,6 @@ use lamina_base::process_limits::{connections_max, raise_open_files};
 use lamina_base::stopping::Stopping;
 use lamina_base::{crash_mark, logs, memory};
 use lamina_data::access::KeyStore;
-use lamina_data::events::commit_in_background;
 use lamina_data::instance::{Instance, InstanceError, Older, VERSION, check_ours};
 use lamina_data::tasks::{Content, NewTask, Stage, StoreError, TaskQueue};
 use lamina_data::webhooks::{Deliveries, Webhook, Webhooks};
@@ -50,6 +50,7 @@ use crate::http::{ConnectionLimits, Origins, TlsError, listen, serve as accept, 
 use crate::usage_report::{self, traces};
 use crate::work::backup::{self, BackupError, BackupPlaces, ImportError};
 use crate::work::worker::{Limits, Scheduler, StartError};
+use committing::commit_events;
 use expiring::remove_expired;
 use opening::open_instance;
 use remembering::{keep_queries, save_queries};
@@ -342,7 +343,7 @@ struct Background {
     deliveries: Arc<Deliveries>,
     scrubbing: Option<std::thread::JoinHandle<()>>,
     replicating: Replicating,
-    /// Commits what people did.
+    /// Thread that commits events.
     events: std::thread::JoinHandle<()>,
     /// Senders and tasks for the usage reports: the sender ends a report, which sends the rest, and the task is
     /// awaited.
@@ -358,7 +359,7 @@ impl Background {
     ) -> io::Result<Background> {
         open_indexes(state);
         let scrubbing = state.scrubber.start(Arc::clone(&state.instance), &state.options.scrubbing)?;
-        let events = commit_in_background(&state.instance)?;
+        let events = commit_events(&state.instance)?;
         schedule_snapshots(state);
         remove_expired(state);
         keep_queries(state);

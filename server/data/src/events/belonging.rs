@@ -6,17 +6,15 @@
 
 use std::collections::HashSet;
 
-use lamina_base::error::{ApiResult, Code};
 use lamina_engine::facet::{Listing, distribution, select_facets};
 use lamina_engine::index::Snapshot;
 
-use super::document::{fields, identity, name_key, name_of_key};
-use super::{Events, matching};
-use crate::instance::Instance;
+use super::document::{fields, name_key, name_of_key};
 
-/// A filter for what belongs to the index that is asked for by `name`; `index` is its [`identity`](super::identity).
-pub fn of_index(snapshot: &Snapshot, instance: &Instance, name: &str, index: &str) -> String {
-    let others = values(snapshot, fields::NAMES).into_iter().filter(|key| instance.has_name(&name_of_key(key)));
+/// Returns a filter for what belongs to the index that is asked for by `name`; `index` is its [`identity`](super::identity), and
+/// `is_name` says what is a name of an index now.
+pub fn of_index(snapshot: &Snapshot, name: &str, index: &str, is_name: impl Fn(&str) -> bool) -> String {
+    let others = values(snapshot, fields::NAMES).into_iter().filter(|key| is_name(&name_of_key(key)));
     let others: Vec<String> = others.collect();
     let mut renamed = format!("{} = {index}", fields::INDEX);
     if !others.is_empty() {
@@ -25,35 +23,25 @@ pub fn of_index(snapshot: &Snapshot, instance: &Instance, name: &str, index: &st
     format!("({} = {} OR ({renamed}))", fields::NAMES, name_key(name))
 }
 
-/// Deletes what belongs to no index any more.
-pub(super) fn sweep(events: &Events, instance: &Instance) -> ApiResult<()> {
-    let Some(opened) = events.existing()? else { return Ok(()) };
-    let snapshot = opened.index.snapshot();
-    let is_present = |key: &String| instance.has_name(&name_of_key(key));
-    let (present, gone): (Vec<_>, Vec<_>) = values(&snapshot, fields::NAMES).into_iter().partition(is_present);
+/// Returns a filter for what belongs to no index any more, if there may be such a thing. `is_name` says what is a name of an index
+/// now, and `identities` which indexes there are, or nothing where that cannot be known; it is called only where a name is gone.
+pub(super) fn of_no_index(
+    snapshot: &Snapshot,
+    is_name: impl Fn(&str) -> bool,
+    identities: impl FnOnce() -> Option<HashSet<String>>,
+) -> Option<String> {
+    let keys = values(snapshot, fields::NAMES).into_iter();
+    let (present, gone): (Vec<_>, Vec<_>) = keys.partition(|key| is_name(&name_of_key(key)));
     if gone.is_empty() {
-        return Ok(());
-    }
-    let mut identities = HashSet::new();
-    for uid in instance.uids() {
-        match instance.state(&uid) {
-            Ok(snapshot) => drop(identities.insert(identity(&snapshot))),
-            Err(error) if error.code == Code::IndexNotFound => {}
-            // It is there, and nobody knows which one it is: nothing is deleted.
-            Err(_) => return Ok(()),
-        }
+        return None;
     }
     let mut filter = among(fields::NAMES, "IN", &gone);
-    for (field, kept) in [(fields::NAMES, present), (fields::INDEX, identities.into_iter().collect())] {
+    for (field, kept) in [(fields::NAMES, present), (fields::INDEX, identities()?.into_iter().collect())] {
         if !kept.is_empty() {
             filter = format!("{filter} AND {}", among(field, "NOT IN", &kept));
         }
     }
-    let deleted = opened.remove(move |snapshot| matching(snapshot, &filter))?;
-    if deleted > 0 {
-        tracing::info!(deleted, "deleted the events of indexes that are gone");
-    }
-    Ok(())
+    Some(filter)
 }
 
 /// A filter by values, which are letters and digits.

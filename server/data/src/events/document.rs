@@ -17,13 +17,12 @@ const TEXT_BYTES_MAX: usize = 500;
 /// Fields of the documents.
 pub mod fields {
     use lamina_engine::SettingsPatch;
-    use serde_json::json;
+    use lamina_engine::index::Setting;
+    use lamina_engine::index::settings::{AttributeList, FilterableAttribute};
 
     /// `search`, `click`, `conversion` or `view`.
     pub const KIND: &str = "kind";
-    /// The search of a record.
-    pub const SEARCH: &str = "search";
-    /// When the index was created, in nanoseconds since 1970: another index of the same name is another one.
+    /// Creation time of the index: another index of the same name is another one.
     pub const INDEX: &str = "index";
     /// Name that the request used, and the one that the index had.
     pub const NAMES: &str = "names";
@@ -48,11 +47,19 @@ pub mod fields {
 
     const ALL: [&str; 12] = [KIND, INDEX, NAMES, USER, QUERIES, TEXT, FILTER, TOTAL, MILLIS, POSITION, AT, EXPIRES];
 
+    /// Settings of the index.
     pub(in crate::events) fn settings() -> SettingsPatch {
-        let settings = json!({ "filterableAttributes": ALL, "searchableAttributes": [], "expiryAttribute": EXPIRES });
-        serde_json::from_value(settings).expect("settings in their stored form")
+        SettingsPatch {
+            filterable_attributes: Setting::Set(ALL.map(|field| FilterableAttribute::Field(field.to_owned())).to_vec()),
+            searchable_attributes: Setting::Set(AttributeList::These(Vec::new())),
+            expiry_attribute: Setting::Set(EXPIRES.to_owned()),
+            ..SettingsPatch::default()
+        }
     }
 }
+
+/// The kind of recorded searches, beside those of events.
+pub const SEARCH_KIND: &str = "search";
 
 /// A user as the store knows them: a hash with the key of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -103,7 +110,7 @@ impl Place {
     }
 }
 
-/// What an index is known by, whatever its name.
+/// Returns what an index is known by, whatever its name.
 pub fn identity(snapshot: &Snapshot) -> String {
     format!("i{}", Timestamp::from(snapshot.created_at()).nanos())
 }
@@ -218,7 +225,7 @@ impl<'a> Common<'a> {
     /// A search at this time, without an id yet.
     fn new(place: &'a Place, user: Option<UserHash>, queries: &'a [Uuid], now: u64) -> Common<'a> {
         let (index, names, expires) = (place.identity.as_str(), place.names.as_slice(), now + place.retention_seconds);
-        Common { id: "", kind: fields::SEARCH, index, names, user, queries, at: now, expires }
+        Common { id: "", kind: SEARCH_KIND, index, names, user, queries, at: now, expires }
     }
 }
 

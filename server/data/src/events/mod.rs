@@ -14,12 +14,12 @@ mod belonging;
 mod buffer;
 mod document;
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use aws_lc_rs::hmac;
@@ -34,10 +34,11 @@ use lamina_protocol::wire::events::Event;
 use parking_lot::{Condvar, Mutex, RwLock};
 use uuid::Uuid;
 
-use crate::instance::{Instance, write_durably};
+use crate::durably::write_durably;
 pub use belonging::of_index;
+use belonging::of_no_index;
 use buffer::Buffer;
-pub use document::{Place, Search, fields, identity, name_key};
+pub use document::{Place, SEARCH_KIND, Search, fields, identity, name_key};
 use document::{UserHash, vote_id};
 
 /// Name of the folder.
@@ -45,8 +46,6 @@ pub const FOLDER: &str = "events";
 const KEY_FILE: &str = "user-key";
 /// Longest time that an event waits for its commit while the server runs.
 pub const COMMIT_INTERVAL: Duration = Duration::from_secs(1);
-/// Interval at which expired documents are removed. Readers do not see them in the meantime.
-const REMOVAL_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The store of events. Shared by reference.
 #[derive(Debug)]
@@ -80,7 +79,7 @@ struct Opened {
 }
 
 impl Events {
-    /// Of the database in `folder`. Nothing is opened yet.
+    /// Returns the store of the database in `folder`. Nothing is opened yet.
     pub(crate) fn new(folder: &Path, options: &IndexOptions) -> Events {
         Events {
             folder: folder.join(FOLDER),
@@ -224,22 +223,23 @@ impl Events {
         if let Some(opened) = &*place {
             return Ok(Arc::clone(opened));
         }
-        let opened = Arc::new(Opened::open(&self.folder, self.options.clone()).map_err(|error| {
-            error.prefixed("The events of this server cannot be opened: ")
-        })?);
+        let opened = Arc::new(
+            Opened::open(&self.folder, self.options.clone())
+                .map_err(|error| error.prefixed("The events of this server cannot be opened: "))?,
+        );
         *place = Some(Arc::clone(&opened));
         Ok(opened)
     }
 
-    /// Waits until something is to be done; whether the server stops.
-    fn wait(&self, until: Instant) -> bool {
+    /// Waits until `until`, or until the buffer is half full. Returns whether the server stops.
+    pub fn wait(&self, until: Instant) -> bool {
         let mut buffer = self.buffer.lock();
         while !buffer.stops && !buffer.is_half_full() && !self.wake.wait_until(&mut buffer, until).timed_out() {}
         buffer.forget_old(Instant::now());
         buffer.stops
     }
 
-    /// Ends the thread that commits, after what waits.
+    /// Tells the thread that commits to end, after what waits.
     pub fn stop(&self) {
         self.buffer.lock().stops = true;
         self.wake.notify_all();
@@ -308,45 +308,31 @@ pub fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// Commits what arrives, on a thread of its own, until [`Events::stop`].
-///
-/// # Errors
-/// There is no thread.
-pub fn commit_in_background(instance: &Arc<Instance>) -> io::Result<JoinHandle<()>> {
-    let instance = Arc::clone(instance);
-    std::thread::Builder::new().name("events".to_owned()).spawn(move || commit_until_stopped(&instance))
-}
-
-fn commit_until_stopped(instance: &Instance) {
-    let events = instance.events();
-    let (mut removed_at, mut swept) = (Instant::now(), None);
-    loop {
-        let stops = events.wait(Instant::now() + COMMIT_INTERVAL);
-        let mut done = events.flush();
-        if !stops && done.is_ok() && removed_at.elapsed() >= REMOVAL_INTERVAL {
-            removed_at = Instant::now();
-            done = events.remove_expired();
-        }
-        if !stops && done.is_ok() && swept != Some(instance.name_changes()) {
-            let changes = instance.name_changes();
-            done = belonging::sweep(events, instance);
-            swept = Some(changes);
-        }
-        if let Err(error) = done {
-            tracing::error!(error = %error.message, "cannot write events: they wait for another try");
-            if !stops {
-                // A full buffer would try again at once.
-                std::thread::sleep(COMMIT_INTERVAL);
-            }
-        }
-        if stops {
-            return;
-        }
-    }
-}
-
 impl Events {
-    fn remove_expired(&self) -> ApiResult<()> {
+    /// Deletes what belongs to no index any more. `is_name` says what is a name of an index now, and `identities` which indexes there
+    /// are, or nothing where that cannot be known.
+    ///
+    /// # Errors
+    /// What is wrong with the files.
+    pub fn sweep(
+        &self,
+        is_name: impl Fn(&str) -> bool,
+        identities: impl FnOnce() -> Option<HashSet<String>>,
+    ) -> ApiResult<()> {
+        let Some(opened) = self.existing()? else { return Ok(()) };
+        let Some(filter) = of_no_index(&opened.index.snapshot(), is_name, identities) else { return Ok(()) };
+        let deleted = opened.remove(move |snapshot| matching(snapshot, &filter))?;
+        if deleted > 0 {
+            tracing::info!(deleted, "deleted the events of indexes that are gone");
+        }
+        Ok(())
+    }
+
+    /// Removes documents that have expired. Readers do not see them before either.
+    ///
+    /// # Errors
+    /// What is wrong with the files.
+    pub fn remove_expired(&self) -> ApiResult<()> {
         let Some(opened) = self.existing()? else { return Ok(()) };
         let now = SystemTime::now();
         if opened.index.expired_count(now) > 0 {

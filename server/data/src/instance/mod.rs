@@ -18,7 +18,6 @@
 mod aliases;
 mod before_upgrade;
 mod clones;
-mod durably;
 mod error;
 mod folder;
 mod following;
@@ -49,7 +48,7 @@ use lamina_engine::index::{Index, IndexError, IndexOptions, IndexSummary, MergeS
 use parking_lot::RwLock;
 use uuid::Uuid;
 
-pub use durably::write_durably;
+pub use crate::durably::write_durably;
 pub use error::InstanceError;
 pub use folder::{Older, holds_database, lock_to_look, set_instance_uid};
 pub use following::PendingIndexes;
@@ -172,7 +171,7 @@ impl Instance {
         &self.rules
     }
 
-    /// What people did.
+    /// The store of events and recorded searches.
     pub fn events(&self) -> &Events {
         &self.events
     }

@@ -42,11 +42,11 @@ pub enum Format {
 pub enum ListKind {
     /// The most frequent queries.
     Queries,
-    /// Those that are more frequent than in the time before.
+    /// Queries that are more frequent than in the time before.
     Rising,
-    /// Those that found nothing.
+    /// Queries that found nothing.
     WithoutHits,
-    /// Those that found something which nobody clicked.
+    /// Queries with hits and without a click.
     WithoutClicks,
     /// The slowest ones.
     Slow,

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::identifier::decode_path_segment;
 use super::json::{At, Kind, required};
-use super::schema::{exactly, index_uid, list, one_of};
+use super::schema::{exactly, index_uid, list, one_of, or_null};
 
 /// Events of one request.
 pub const EVENTS_MAX: usize = 1000;
@@ -23,11 +23,11 @@ const KINDS: [(&str, EventKind); 3] =
 /// What a user did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
-    /// Followed a hit.
+    /// A hit was followed.
     Click,
-    /// Did what the operator hopes for: bought it, signed up.
+    /// A purchase, a registration, or whatever else the operator hopes for.
     Conversion,
-    /// Saw it.
+    /// A hit was seen.
     View,
 }
 
@@ -141,7 +141,8 @@ fn query(at: &At<'_>) -> ApiResult<Uuid> {
 fn object(at: &At<'_>) -> ApiResult<String> {
     match at.value() {
         Value::Number(number) if !number.is_f64() => Ok(number.to_string()),
-        _ => short(at),
+        Value::String(_) => short(at),
+        _ => Err(at.wrong_type(&[Kind::PositiveInteger, Kind::NegativeInteger, Kind::String])),
     }
 }
 
@@ -154,17 +155,17 @@ fn place(at: &At<'_>) -> ApiResult<u32> {
 
 /// The schema of the body.
 pub fn schema() -> Value {
-    let short = || json!({ "type": "string", "minLength": 1, "maxLength": TEXT_BYTES_MAX });
+    let short = || json!({ "type": "string", "pattern": format!("^[\\s\\S]{{1,{TEXT_BYTES_MAX}}}$") });
     let event = exactly(
         [
             ("eventType", one_of(&KINDS.map(|(name, _)| name))),
             ("eventName", short()),
             ("indexUid", index_uid()),
-            ("userId", short()),
-            ("queryUid", json!({ "type": "string", "format": "uuid" })),
-            ("objectId", json!({ "type": ["string", "integer"] })),
-            ("objectName", short()),
-            ("position", json!({ "type": "integer", "minimum": 0, "maximum": POSITION_MAX })),
+            ("userId", or_null(short())),
+            ("queryUid", or_null(json!({ "type": "string", "format": "uuid" }))),
+            ("objectId", json!({ "anyOf": [short(), { "type": ["integer", "null"] }] })),
+            ("objectName", or_null(short())),
+            ("position", or_null(json!({ "type": "integer", "minimum": 0, "maximum": POSITION_MAX }))),
         ],
         &FIELDS[..3],
     );

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use lamina_base::budget::AnswerBudget;
 use lamina_base::error::{ApiError, ApiResult, Code};
-use lamina_data::events::{fields, matching};
+use lamina_data::events::{SEARCH_KIND, fields, matching};
 use lamina_engine::index::Snapshot;
 use lamina_protocol::wire::analytics::{AnalyticsQuery, ListKind};
 
@@ -32,7 +32,7 @@ struct Tally {
     /// Searches of the time before, which lists of rising queries compare with.
     searches_before: u64,
     without_hits: u64,
-    /// Searches with hits that nobody clicked.
+    /// Searches with hits and without a click.
     without_clicks: u64,
     clicked: u64,
     converted: u64,
@@ -41,7 +41,7 @@ struct Tally {
     millis_max: u64,
 }
 
-/// What came of a search.
+/// Events of a search.
 #[derive(Clone, Copy, Debug, Default)]
 struct Acts {
     clicks: u64,
@@ -50,7 +50,7 @@ struct Acts {
     /// Clicks with a position.
     positioned: u64,
     position_sum: u64,
-    /// Those of the time that is asked for.
+    /// Number of events in the time that is asked for.
     in_time: u64,
     is_matched: bool,
 }
@@ -75,7 +75,7 @@ struct Totals {
     groups: HashMap<String, (String, Tally)>,
 }
 
-/// What is summed, and what it may take.
+/// Request for sums, and the limits of it.
 struct Work<'a> {
     query: &'a AnalyticsQuery,
     list: Option<ListKind>,
@@ -132,7 +132,7 @@ fn totals(
 }
 
 impl Work<'_> {
-    /// From when on documents are read.
+    /// Returns the time from which on documents are read.
     fn first(&self) -> u64 {
         match self.list {
             Some(ListKind::Rising) => self.query.start.saturating_sub(self.query.end - self.query.start),
@@ -145,11 +145,7 @@ impl Work<'_> {
     }
 
     /// Calls `see` with each document, within the time that there is.
-    fn each(
-        &self,
-        docs: &lamina_engine::bits::DocSet,
-        mut see: impl FnMut(u32) -> ApiResult<()>,
-    ) -> ApiResult<()> {
+    fn each(&self, docs: &lamina_engine::bits::DocSet, mut see: impl FnMut(u32) -> ApiResult<()>) -> ApiResult<()> {
         let (mut outcome, mut count) = (Ok(()), 0);
         docs.for_each(|doc| {
             if outcome.is_err() {
@@ -219,11 +215,12 @@ impl Work<'_> {
         totals: &mut Totals,
     ) -> ApiResult<()> {
         let at = columns.number(fields::AT, doc).unwrap_or_default();
-        if at >= self.query.end || columns.text(fields::KIND, doc) != fields::SEARCH {
+        if at >= self.query.end || columns.text(fields::KIND, doc) != SEARCH_KIND {
             return Ok(());
         }
         let number = |field| columns.number(field, doc).unwrap_or_default();
-        let mut found = Found { at, total: number(fields::TOTAL), millis: number(fields::MILLIS), acts: Acts::default() };
+        let mut found =
+            Found { at, total: number(fields::TOTAL), millis: number(fields::MILLIS), acts: Acts::default() };
         columns.queries(doc, |uid| {
             if let Some(of_search) = acts.get_mut(&uid) {
                 of_search.is_matched = true;

@@ -73,7 +73,7 @@ pub(crate) fn list(
     Ok((rows.map(row).collect(), total))
 }
 
-/// What a list is ordered by, descending; 0 is not in it.
+/// Returns the number that a list is ordered by, descending; a row with 0 is not in it.
 fn rank(kind: ListKind, tally: &Tally) -> u64 {
     match kind {
         ListKind::Queries | ListKind::Filters => tally.searches,

@@ -72,9 +72,8 @@ fn analytics() -> Vec<(&'static str, Value)> {
     let number = || json!({ "type": ["number", "null"] });
     let figures = || {
         let counts = ["searches", "clicks", "conversions", "views", "maxMs"].map(|name| (name, count()));
-        let rates =
-            ["noHitRate", "noClickRate", "clickThroughRate", "conversionRate", "meanClickPosition", "meanMs"]
-                .map(|name| (name, number()));
+        let rates = ["noHitRate", "noClickRate", "clickThroughRate", "conversionRate", "meanClickPosition", "meanMs"]
+            .map(|name| (name, number()));
         counts.into_iter().chain(rates)
     };
     let of_time = || figures().chain([("users", count())]);

@@ -34,10 +34,19 @@ pub(in crate::api) fn context(request: &Request) -> Context {
     let budget = request.state().budgets.answer();
     let rules = rules_in_force(request.state());
     let recorder = recorder(request);
-    Context { contains_filter, foreign, rights: request.rights().clone(), rules, kept, recorder, budget, ..Context::now() }
+    Context {
+        contains_filter,
+        foreign,
+        rights: request.rights().clone(),
+        rules,
+        kept,
+        recorder,
+        budget,
+        ..Context::now()
+    }
 }
 
-/// Where searches are recorded. Events go to the server that writes, so a replica records nothing beside them.
+/// Returns the recorder of searches, if this server records any. Events go to the server that writes, so a replica records nothing beside them.
 fn recorder(request: &Request) -> Option<Recorder> {
     let state = request.state();
     let is_follower = matches!(state.replication.role(), Role::Replica | Role::Superseded);
