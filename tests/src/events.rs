@@ -58,7 +58,7 @@ fn clicks_meet_their_searches() {
     server.search("films", search_filter.clone());
     server.search("films", search_filter);
     let taken = send(&server, event("click", "films", "a", &alien));
-    assert_eq!((taken.status, &taken.body["taken"], &taken.body["durableWithinMs"]), (201, &json!(1), &json!(1000)));
+    assert_eq!((taken.status, &taken.body["taken"], &taken.body["commitIntervalMs"]), (201, &json!(1), &json!(1000)));
     let foreign = json!("019a01b7-a1c2-7782-a410-bb1274c81393");
     let several = json!([
         event("conversion", "films", "a", &alien),
@@ -293,15 +293,34 @@ fn keys_and_tenants_send_for_their_indexes() {
 }
 
 #[test]
-fn a_snapshot_has_them() {
-    let server = cinema();
+fn copies_have_them_if_they_are_to() {
+    let server = Server::with_options(&["--events-in-backups", "all"]);
+    server.add("films", json!([{"id": 1, "title": "Alien"}]));
+    server.set("films", json!({"analytics": {"searches": true}}));
     let uid = search(&server, "films", "a", "alien");
     send(&server, event("click", "films", "a", &uid)).ok();
     server.done(&server.post("/snapshots", Value::Null));
     let snapshot = server.folder().join("snapshots/data.snapshot");
-    let restored = Server::with_options(&["--import-snapshot", snapshot.to_str().unwrap()]);
-    assert_eq!(figures(&restored, "films", 1, 1)["clickThroughRate"], 1.0);
-    assert_eq!(restored.delete("/events/users/a").ok()["deleted"], 2);
+    let task = server.done(&server.post("/dumps", Value::Null));
+    let dump = server.folder().join(format!("dumps/{}.dump", task["details"]["dumpUid"].as_str().unwrap()));
+    for (option, copy) in [("--import-snapshot", &snapshot), ("--import-dump", &dump)] {
+        let mut restored = Server::with_options(&[option, copy.to_str().unwrap(), "--events-in-backups", "none"]);
+        assert_eq!(figures(&restored, "films", 1, 1)["clickThroughRate"], 1.0, "{option}");
+        assert_eq!(restored.delete("/events/users/a").ok()["deleted"], 2, "{option}");
+        restored.done(&restored.post("/snapshots", Value::Null));
+        assert!(!restored.folder().join("snapshots/data.snapshot/events").exists());
+        assert!(restored.terminate().success());
+        let (is_sound, found) = restored.verify();
+        assert!(is_sound, "{found}");
+        assert!(found.contains("events/: "), "{found}");
+    }
+    // By default, a dump has none.
+    let server = cinema();
+    send(&server, event("click", "films", "a", &json!(null))).ok();
+    let task = server.done(&server.post("/dumps", Value::Null));
+    let dump = server.folder().join(format!("dumps/{}.dump", task["details"]["dumpUid"].as_str().unwrap()));
+    let restored = Server::with_options(&["--import-dump", dump.to_str().unwrap()]);
+    assert_eq!(restored.get("/analytics/films").ok()["clicks"], 0);
 }
 
 #[test]

@@ -45,7 +45,7 @@ async fn add(request: Request) -> ApiResult<Response> {
     })
     .await??;
     let millis = u64::try_from(COMMIT_INTERVAL.as_millis()).unwrap_or(u64::MAX);
-    Ok(json_answer(StatusCode::CREATED, &json!({ "taken": count, "durableWithinMs": millis })))
+    Ok(json_answer(StatusCode::CREATED, &json!({ "taken": count, "commitIntervalMs": millis })))
 }
 
 /// The indexes that events name.

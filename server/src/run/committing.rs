@@ -13,7 +13,7 @@ use lamina_data::instance::Instance;
 /// Interval at which expired documents are removed.
 const REMOVAL_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Commits what arrives until the store is told to stop.
+/// Commits what arrives, until the end of the store.
 ///
 /// # Errors
 /// There is no thread.
@@ -25,8 +25,10 @@ pub(super) fn commit_events(instance: &Arc<Instance>) -> io::Result<JoinHandle<(
 fn commit_until_stopped(instance: &Instance) {
     let events = instance.events();
     let (mut removed_at, mut swept) = (Instant::now(), None);
+    let mut begun = Instant::now();
     loop {
-        let stops = events.wait(Instant::now() + COMMIT_INTERVAL);
+        let stops = events.wait(begun + COMMIT_INTERVAL);
+        begun = Instant::now();
         let mut done = events.flush();
         if !stops && done.is_ok() && removed_at.elapsed() >= REMOVAL_INTERVAL {
             removed_at = Instant::now();

@@ -19,7 +19,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use aws_lc_rs::hmac;
@@ -44,7 +44,11 @@ use document::{UserHash, vote_id};
 /// Name of the folder.
 pub const FOLDER: &str = "events";
 const KEY_FILE: &str = "user-key";
-/// Longest time that an event waits for its commit while the server runs.
+/// Hexadecimal digits of the secret.
+const KEY_DIGITS: usize = 64;
+/// Heap of a commit. A batch is a few megabytes.
+const MEMORY_BYTES_MAX: usize = 256 << 20;
+/// Interval at which events are committed.
 pub const COMMIT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The store of events. Shared by reference.
@@ -58,6 +62,8 @@ pub struct Events {
     wake: Condvar,
     /// The batch that could not be committed. Locked for as long as a commit takes.
     batch: Mutex<Option<Arc<[u8]>>>,
+    /// True after a commit that failed, until one succeeds: what cannot be written is not taken.
+    is_failing: AtomicBool,
     counts: Counts,
 }
 
@@ -84,7 +90,14 @@ impl Events {
         Events {
             folder: folder.join(FOLDER),
             // A deleted user leaves no earlier state behind.
-            options: IndexOptions { keep: Duration::ZERO, ..options.clone() },
+            options: IndexOptions {
+                keep: Duration::ZERO,
+                indexing_memory_bytes: options.indexing_memory_bytes.min(MEMORY_BYTES_MAX),
+                // Searches go on beside it.
+                indexing_threads: 1,
+                ..options.clone()
+            },
+            is_failing: AtomicBool::new(false),
             opened: RwLock::default(),
             buffer: Mutex::default(),
             wake: Condvar::new(),
@@ -93,12 +106,18 @@ impl Events {
         }
     }
 
+    /// Returns the folder of the index, if there is one.
+    pub fn index_folder(&self) -> Option<PathBuf> {
+        Some(self.folder.join("index")).filter(|folder| folder.exists())
+    }
+
     /// Counts since the start.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// Takes all of `events`, each with the index that it belongs to. They are durable within [`COMMIT_INTERVAL`].
+    /// Takes all of `events`, each with the index that it belongs to. The next commit makes them durable, within
+    /// [`COMMIT_INTERVAL`] and the time that it takes.
     ///
     /// # Errors
     /// `too_many_write_requests` where the buffer has no room for them; what is wrong with the files. None is taken then.
@@ -111,11 +130,12 @@ impl Events {
             let id = vote_id(&opened.users, event, place, user, now);
             document::write_event(&mut lines, &id, event, place, user, now);
         }
+        let busy = |message: &str| Err(ApiError::new(Code::TooManyWriteRequests, message));
+        if self.is_failing.load(Ordering::Relaxed) {
+            return busy("Events cannot be written now, see the log of the server. Send these again later.");
+        }
         if !self.put(count, &lines) {
-            return Err(ApiError::new(
-                Code::TooManyWriteRequests,
-                "Events arrive faster than they can be written. Send these again later.",
-            ));
+            return busy("Events arrive faster than they can be written. Send these again later.");
         }
         self.counts.events.fetch_add(count as u64, Ordering::Relaxed);
         Ok(())
@@ -161,8 +181,10 @@ impl Events {
             *batch = Some(lines.into());
         }
         let Some(lines) = batch.as_ref() else { return Ok(()) };
-        let upsert = Upsert::replacing(Payload::Bytes(Arc::clone(lines)));
-        self.opened()?.write(Operation::Upsert(upsert))?;
+        let upsert = Operation::Upsert(Upsert::replacing(Payload::Bytes(Arc::clone(lines))));
+        let written = self.opened().and_then(|opened| opened.write(upsert));
+        self.is_failing.store(written.is_err(), Ordering::Relaxed);
+        written?;
         *batch = None;
         Ok(())
     }
@@ -206,12 +228,35 @@ impl Events {
         Ok(())
     }
 
+    /// Returns the secret of the users and all documents, after what waits; nothing where nothing was ever kept.
+    ///
+    /// # Errors
+    /// What is wrong with the files.
+    pub fn export(&self) -> ApiResult<Option<(String, Arc<Snapshot>)>> {
+        self.flush()?;
+        let Some(snapshot) = self.snapshot()? else { return Ok(None) };
+        Ok(Some((fs::read_to_string(self.folder.join(KEY_FILE))?, snapshot)))
+    }
+
+    /// Takes over what [`Events::export`] gave elsewhere, into a store that is not there yet.
+    ///
+    /// # Errors
+    /// A secret or documents that are none of ours; what is wrong with the files.
+    pub fn import(&self, key: &str, documents: PathBuf) -> ApiResult<()> {
+        if key.len() != KEY_DIGITS || !key.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(ApiError::internal("the secret of the users of events is not one"));
+        }
+        fs::create_dir_all(&self.folder)?;
+        write_durably(&self.folder.join(KEY_FILE), key)?;
+        self.opened()?.write(Operation::Upsert(Upsert::replacing(Payload::File(documents)))).map(drop)
+    }
+
     /// The store, if there is one.
     fn existing(&self) -> ApiResult<Option<Arc<Opened>>> {
         if let Some(opened) = &*self.opened.read() {
             return Ok(Some(Arc::clone(opened)));
         }
-        if self.folder.join("index").exists() { self.opened().map(Some) } else { Ok(None) }
+        self.index_folder().map(|_| self.opened()).transpose()
     }
 
     /// The store, made if there is none.
@@ -239,7 +284,7 @@ impl Events {
         buffer.stops
     }
 
-    /// Tells the thread that commits to end, after what waits.
+    /// Ends the thread that commits, after what waits.
     pub fn stop(&self) {
         self.buffer.lock().stops = true;
         self.wake.notify_all();

@@ -55,8 +55,8 @@ pub(crate) const PARTS: &[Part] = &[
     own("embeddings", CACHE),
     part(
         "events",
-        Whole,
-        Stays("what people did stays where they did it"),
+        As("the same, unless `--events-in-backups none`"),
+        As("`lamina/events/`, with `--events-in-backups all`"),
         Stays("what people did stays where they did it"),
     ),
     part(

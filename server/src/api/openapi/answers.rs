@@ -84,7 +84,7 @@ fn analytics() -> Vec<(&'static str, Value)> {
     let row_fields: Vec<&str> = figures().map(|(name, _)| name).collect();
     let own = [("query", text()), ("filter", text()), ("searchesBefore", count())];
     vec![
-        ("EventsTaken", all_of([("taken", count()), ("durableWithinMs", count())])),
+        ("EventsTaken", all_of([("taken", count()), ("commitIntervalMs", count())])),
         ("EventsDeleted", all_of([("deleted", count())])),
         ("Analytics", whole),
         ("AnalyticsRow", exactly(own.into_iter().chain(figures()), &row_fields)),

@@ -3,7 +3,7 @@
 use super::value::object;
 
 object! {
-    /// What is kept of searches, and for how long.
+    /// Recording of searches.
     #[derive(Copy, Eq)]
     Analytics changed by AnalyticsPatch {
         /// True if searches are recorded.
