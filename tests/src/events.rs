@@ -168,6 +168,26 @@ fn users_are_hashes_and_can_be_deleted() {
     assert_eq!(server.get("/analytics/films").ok()["clicks"], 2);
 }
 
+/// Checks that a kill while events come in loses none that was committed, and that the store opens.
+#[test]
+fn a_kill_loses_only_what_was_not_committed() {
+    let mut server = cinema();
+    let (mut number, mut before) = (0, 0);
+    // Lives of up to two seconds, in which there are commits.
+    for round in [0, 27, 41, 61] {
+        server.killed_while(round, 2500, |server| {
+            number += 1;
+            let events: Vec<Value> =
+                (0..100).map(|one| event("view", "films", &format!("{number}-{one}"), &json!(null))).collect();
+            server.try_send(server.request(Method::POST, "/events").json(&events)).map(drop)
+        });
+        let views = server.get("/analytics/films").ok()["views"].as_u64().unwrap();
+        assert!(views >= before, "{views} {before}");
+        before = views;
+    }
+    assert!(before > 0);
+}
+
 /// The bytes of all files below a folder.
 fn walk(folder: &std::path::Path) -> Vec<u8> {
     let mut bytes = Vec::new();

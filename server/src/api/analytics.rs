@@ -36,15 +36,16 @@ async fn show(request: Request, kind: Option<ListKind>) -> ApiResult<Response> {
     let query = AnalyticsQuery::read(&request.query(), accepted, unix_seconds())?;
     let state = Arc::clone(request.state());
     let budget = state.budgets.answer();
+    // One after the other: most searches are shorter.
+    let _turn = state.searches.long_turn().await?;
     let (of_work, of_budget) = (Arc::clone(&state), budget.clone());
     let written = state.answer(&budget, move || {
         let instance = &of_work.instance;
-        let present = identity(&*instance.state(&index.uid)?);
+        let present = identity(instance.state(&index.uid)?.created_at());
         let snapshot = instance.events().snapshot()?;
         let snapshot = snapshot.as_deref();
-        let filter = snapshot.map_or_else(String::new, |events| {
-            of_index(events, &index.asked, &present, |name| instance.has_name(name))
-        });
+        let of_events = |events| of_index(events, &index.asked, &present, &instance.name_keys());
+        let filter = snapshot.map(of_events).unwrap_or_default();
         let text = match kind {
             None => figures_text(figures(snapshot, &filter, &query, &of_budget)?, &index.asked, query.format),
             Some(kind) => list_text(list(snapshot, &filter, &query, kind, &of_budget)?, &query),

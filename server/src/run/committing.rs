@@ -36,7 +36,7 @@ fn commit_until_stopped(instance: &Instance) {
         }
         let changes = instance.name_changes();
         if !stops && done.is_ok() && swept != Some(changes) {
-            done = events.sweep(|name| instance.has_name(name), || identities(instance));
+            done = events.sweep(&instance.name_keys(), || identities(instance));
             swept = Some(changes);
         }
         if let Err(error) = done {
@@ -56,8 +56,8 @@ fn commit_until_stopped(instance: &Instance) {
 fn identities(instance: &Instance) -> Option<HashSet<String>> {
     let mut identities = HashSet::new();
     for uid in instance.uids() {
-        match instance.state(&uid) {
-            Ok(snapshot) => drop(identities.insert(identity(&snapshot))),
+        match instance.summary(&uid) {
+            Ok(summary) => drop(identities.insert(identity(summary.created_at))),
             Err(error) if error.code == Code::IndexNotFound => {}
             Err(_) => return None,
         }

@@ -9,13 +9,12 @@ use std::collections::HashSet;
 use lamina_engine::facet::{Listing, distribution, select_facets};
 use lamina_engine::index::Snapshot;
 
-use super::document::{fields, name_key, name_of_key};
+use super::document::{fields, name_key};
 
 /// Returns a filter for what belongs to the index that is asked for by `name`; `index` is its [`identity`](super::identity), and
-/// `is_name` says what is a name of an index now.
-pub fn of_index(snapshot: &Snapshot, name: &str, index: &str, is_name: impl Fn(&str) -> bool) -> String {
-    let others = values(snapshot, fields::NAMES).into_iter().filter(|key| is_name(&name_of_key(key)));
-    let others: Vec<String> = others.collect();
+/// `names` are the keys of all names that there are now.
+pub fn of_index(snapshot: &Snapshot, name: &str, index: &str, names: &HashSet<String>) -> String {
+    let others: Vec<String> = values(snapshot, fields::NAMES).into_iter().filter(|key| names.contains(key)).collect();
     let mut renamed = format!("{} = {index}", fields::INDEX);
     if !others.is_empty() {
         renamed = format!("{renamed} AND {}", among(fields::NAMES, "NOT IN", &others));
@@ -23,15 +22,15 @@ pub fn of_index(snapshot: &Snapshot, name: &str, index: &str, is_name: impl Fn(&
     format!("({} = {} OR ({renamed}))", fields::NAMES, name_key(name))
 }
 
-/// Returns a filter for what belongs to no index any more, if there may be such a thing. `is_name` says what is a name of an index
-/// now, and `identities` which indexes there are, or nothing where that cannot be known; it is called only where a name is gone.
+/// Returns a filter for what belongs to no index any more, if there may be such a thing. `names` are the keys of all names that there
+/// are now, and `identities` says which indexes there are, or nothing where that cannot be known; it is called only where a name is gone.
 pub(super) fn of_no_index(
     snapshot: &Snapshot,
-    is_name: impl Fn(&str) -> bool,
+    names: &HashSet<String>,
     identities: impl FnOnce() -> Option<HashSet<String>>,
 ) -> Option<String> {
     let keys = values(snapshot, fields::NAMES).into_iter();
-    let (present, gone): (Vec<_>, Vec<_>) = keys.partition(|key| is_name(&name_of_key(key)));
+    let (present, gone): (Vec<_>, Vec<_>) = keys.partition(|key| names.contains(key));
     if gone.is_empty() {
         return None;
     }

@@ -1,6 +1,7 @@
 //! The documents of the store, and what they are made of.
 
 use std::fmt;
+use std::time::SystemTime;
 
 use aws_lc_rs::hmac;
 use lamina_base::timestamp::Timestamp;
@@ -9,6 +10,7 @@ use lamina_engine::index::settings::MatchingStrategy;
 use lamina_protocol::wire::events::Event;
 use serde::Serialize;
 use uuid::Uuid;
+use xxhash_rust::xxh3::xxh3_128;
 
 const DAY_SECONDS: u64 = 86_400;
 /// Bytes that are kept of a query, a filter or a name.
@@ -102,7 +104,7 @@ impl Place {
         let mut names = vec![name_key(asked), name_key(uid)];
         names.dedup();
         let retention_seconds = u64::from(snapshot.settings.analytics.retention_days) * DAY_SECONDS;
-        Place { names, identity: identity(snapshot), retention_seconds }
+        Place { names, identity: identity(snapshot.created_at()), retention_seconds }
     }
 
     pub(super) fn identity(&self) -> &str {
@@ -110,21 +112,15 @@ impl Place {
     }
 }
 
-/// Returns what an index is known by, whatever its name.
-pub fn identity(snapshot: &Snapshot) -> String {
-    format!("i{}", Timestamp::from(snapshot.created_at()).nanos())
+/// Returns what an index that was created at this time is known by, whatever its name.
+pub fn identity(created_at: SystemTime) -> String {
+    format!("i{}", Timestamp::from(created_at).nanos())
 }
 
-/// The name of an index as a value of a column: those are compared without case, and names are not.
+/// Returns the value that stands for the name of an index in a column: those are compared without case and by their beginnings,
+/// and names are not.
 pub fn name_key(name: &str) -> String {
-    name.bytes().fold("n".to_owned(), |key, byte| format!("{key}{byte:02x}"))
-}
-
-/// The name that [`name_key`] makes this of.
-pub(super) fn name_of_key(key: &str) -> String {
-    let digits = key.as_bytes().get(1..).unwrap_or_default().chunks(2);
-    let bytes = digits.filter_map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok());
-    String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned()
+    format!("n{:032x}", xxh3_128(name.as_bytes()))
 }
 
 /// A search that was answered.

@@ -354,18 +354,18 @@ pub fn unix_seconds() -> u64 {
 }
 
 impl Events {
-    /// Deletes what belongs to no index any more. `is_name` says what is a name of an index now, and `identities` which indexes there
-    /// are, or nothing where that cannot be known.
+    /// Deletes what belongs to no index any more. `names` are the keys of all names that there are now, and `identities` says which
+    /// indexes there are, or nothing where that cannot be known.
     ///
     /// # Errors
     /// What is wrong with the files.
     pub fn sweep(
         &self,
-        is_name: impl Fn(&str) -> bool,
+        names: &HashSet<String>,
         identities: impl FnOnce() -> Option<HashSet<String>>,
     ) -> ApiResult<()> {
         let Some(opened) = self.existing()? else { return Ok(()) };
-        let Some(filter) = of_no_index(&opened.index.snapshot(), is_name, identities) else { return Ok(()) };
+        let Some(filter) = of_no_index(&opened.index.snapshot(), names, identities) else { return Ok(()) };
         let deleted = opened.remove(move |snapshot| matching(snapshot, &filter))?;
         if deleted > 0 {
             tracing::info!(deleted, "deleted the events of indexes that are gone");

@@ -112,6 +112,33 @@ fn a_full_buffer_takes_nothing() {
 }
 
 #[test]
+fn what_cannot_be_written_waits_and_nothing_more_is_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let (events, films) = (store(folder.path()), place(folder.path(), "films"));
+    let add = |object| events.add([(&click("a", object, None), &films)].into_iter());
+    add(1).unwrap();
+    let (index, away) = (folder.path().join("events/index"), folder.path().join("away"));
+    fs::rename(&index, &away).unwrap();
+    events.flush().unwrap_err();
+    assert_eq!(add(2).unwrap_err().code, Code::TooManyWriteRequests);
+    fs::rename(&away, &index).unwrap();
+    events.flush().unwrap();
+    add(3).unwrap();
+    events.flush().unwrap();
+    assert_eq!(documents(&events).len(), 2);
+}
+
+#[test]
+fn a_secret_that_is_none_is_not_taken_over() {
+    let folder = tempfile::tempdir().unwrap();
+    for key in ["", "abc", &"g".repeat(KEY_DIGITS), "../../../../../../../../../../../../../../../../../../../../../a"]
+    {
+        store(folder.path()).import(key, folder.path().join("none")).unwrap_err();
+    }
+    assert!(!folder.path().join("events").exists());
+}
+
+#[test]
 fn documents_expire_with_the_retention_of_their_index() {
     let folder = tempfile::tempdir().unwrap();
     let (events, films) = (store(folder.path()), place(folder.path(), "films"));

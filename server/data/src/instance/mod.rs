@@ -32,7 +32,7 @@ mod state_file;
 mod strangers;
 mod version;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ pub use state_file::{StateFile, read_state, read_state_or_default, write_state};
 pub use strangers::check_ours;
 pub use version::{VERSION, check_version};
 
-use crate::events::Events;
+use crate::events::{Events, name_key};
 use crate::rules::Rules;
 use crate::tasks::{IndexChange, Store, StoreError};
 
@@ -181,9 +181,11 @@ impl Instance {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// Reports whether an index or an alias has this name.
-    pub fn has_name(&self, name: &str) -> bool {
-        self.contains(name) || self.aliases.read().get(name).is_some()
+    /// Returns the keys by which events know the names of all indexes and aliases.
+    pub fn name_keys(&self) -> HashSet<String> {
+        let aliases = self.aliases();
+        let uids = self.uids();
+        uids.iter().chain(aliases.iter().map(|(name, _)| name)).map(|name| name_key(name)).collect()
     }
 
     /// Returns the maximum number of unused indexes that are kept open.

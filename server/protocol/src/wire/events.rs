@@ -20,7 +20,7 @@ const FIELDS: [&str; 8] =
 const KINDS: [(&str, EventKind); 3] =
     [("click", EventKind::Click), ("conversion", EventKind::Conversion), ("view", EventKind::View)];
 
-/// Kind of an event.
+/// User action that an event reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// A hit was followed.
