@@ -32,6 +32,7 @@ mod editing;
 mod elements;
 mod embedders;
 mod evaluate;
+mod events;
 mod expiry;
 mod export;
 mod facets;

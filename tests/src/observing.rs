@@ -15,7 +15,7 @@ const FAMILIES: &str = "http_requests_total http_response_time_seconds degraded_
     personalized_search_requests db_size_bytes used_db_size_bytes index_count index_docs_count index_segments_count \
     index_merging_segments index_merges_total index_merge_failed index_merge_out_of_space nb_tasks last_update \
     is_indexing search_queue_size searches_running searches_waiting_to_be_processed task_queue_latency_seconds \
-    task_queue_max_size task_queue_used_size searches_without_hits_total slow_searches_total heap_bytes uptime_seconds build_info task_queue_size_until_stop_registering batch_running_progress_trace \
+    task_queue_max_size task_queue_used_size searches_without_hits_total slow_searches_total events_total recorded_searches_total unrecorded_searches_total heap_bytes uptime_seconds build_info task_queue_size_until_stop_registering batch_running_progress_trace \
     last_finished_batches_progress_trace_ms last_indexed_documents_count last_indexed_documents_duration_ms \
     scrubbed_bytes_total scrub_due_bytes index_damaged_sections chat_searches_total chat_prompt_tokens_total chat_completion_tokens_total chat_tokens_total";
 

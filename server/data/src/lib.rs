@@ -14,6 +14,8 @@
 
 pub mod access;
 pub mod chats;
+mod durably;
+pub mod events;
 pub mod features;
 pub mod instance;
 pub mod network;

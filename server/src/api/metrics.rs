@@ -1,6 +1,7 @@
 //! `/metrics`: the state of the server for Prometheus.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
 use lamina_base::error::{ApiError, ApiResult};
@@ -232,6 +233,18 @@ fn searches(state: &AppState, page: &mut Exposition) {
     page.gauge("search_queue_size", "Maximum number of waiting searches.", load.waiting_max);
     page.gauge("searches_running", "Running searches.", load.running);
     page.gauge("searches_waiting_to_be_processed", "Waiting searches.", load.waiting);
+    let counts = state.instance.events().counts();
+    for (name, help, count) in [
+        ("events_total", "Events that were taken.", &counts.events),
+        ("recorded_searches_total", "Searches that were recorded.", &counts.searches),
+        (
+            "unrecorded_searches_total",
+            "Searches that were to be recorded while there was no room.",
+            &counts.dropped_searches,
+        ),
+    ] {
+        page.counter(name, help, count.load(Ordering::Relaxed));
+    }
 }
 
 fn tasks(state: &AppState, page: &mut Exposition) -> ApiResult<()> {

@@ -1,12 +1,14 @@
 //! All routes, one file per resource.
 
 mod aliases;
+mod analytics;
 mod backups;
 mod changes;
 mod chats;
 mod docs;
 mod documents;
 mod embed;
+mod events;
 mod experimental_features;
 mod export;
 mod fields;

@@ -5,11 +5,11 @@ use std::sync::OnceLock;
 use lamina_base::error::ApiResult;
 use warp::reply::Response;
 
-use super::openapi::tags::{DOCUMENTS, INDEXES, KEYS, MODELS, SEARCH, SERVER, SETTINGS, TASKS, WEBHOOKS};
+use super::openapi::tags::{ANALYTICS, DOCUMENTS, INDEXES, KEYS, MODELS, SEARCH, SERVER, SETTINGS, TASKS, WEBHOOKS};
 use super::{
-    aliases, backups, changes, chats, docs, documents, experimental_features, export, fields, generations, health,
-    history, indexes, keys, logs, mcp, metrics, multi_search, network, openapi, page, render, replicas, rules, sample,
-    search, settings, stats, task_streams, tasks, webhooks,
+    aliases, analytics, backups, changes, chats, docs, documents, events, experimental_features, export, fields,
+    generations, health, history, indexes, keys, logs, mcp, metrics, multi_search, network, openapi, page, render,
+    replicas, rules, sample, search, settings, stats, task_streams, tasks, webhooks,
 };
 use crate::http::json_text;
 use crate::http::requests::Request;
@@ -34,6 +34,8 @@ pub(crate) const ROUTES: Table = Table(&[
     (SETTINGS, settings::ROUTES),
     (SEARCH, search::ROUTES),
     (SEARCH, multi_search::ROUTES),
+    (ANALYTICS, events::ROUTES),
+    (ANALYTICS, analytics::ROUTES),
     (MODELS, mcp::ROUTES),
     (TASKS, tasks::ROUTES),
     (TASKS, task_streams::ROUTES),

@@ -1,6 +1,7 @@
 //! The life of a server: from its options to the last answered request.
 
 mod again;
+mod committing;
 mod expiring;
 mod opening;
 mod remembering;
@@ -49,6 +50,7 @@ use crate::http::{ConnectionLimits, Origins, TlsError, listen, serve as accept, 
 use crate::usage_report::{self, traces};
 use crate::work::backup::{self, BackupError, BackupPlaces, ImportError};
 use crate::work::worker::{Limits, Scheduler, StartError};
+use committing::commit_events;
 use expiring::remove_expired;
 use opening::open_instance;
 use remembering::{keep_queries, save_queries};
@@ -342,6 +344,8 @@ struct Background {
     deliveries: Arc<Deliveries>,
     scrubbing: Option<std::thread::JoinHandle<()>>,
     replicating: Replicating,
+    /// Thread that commits events.
+    events: std::thread::JoinHandle<()>,
     /// Senders and tasks for the usage reports: the sender ends a report, which sends the rest, and the task is
     /// awaited.
     reports: Vec<(watch::Sender<bool>, JoinHandle<()>)>,
@@ -356,11 +360,12 @@ impl Background {
     ) -> io::Result<Background> {
         open_indexes(state);
         let scrubbing = state.scrubber.start(Arc::clone(&state.instance), &state.options.scrubbing)?;
+        let events = commit_events(&state.instance)?;
         schedule_snapshots(state);
         remove_expired(state);
         keep_queries(state);
         keep_history(state);
-        Ok(Background { scheduler, deliveries, scrubbing, replicating, reports: report(state) })
+        Ok(Background { scheduler, deliveries, scrubbing, replicating, events, reports: report(state) })
     }
 
     /// Ends it, one after the other, in the time that `stopping` leaves.
@@ -374,6 +379,10 @@ impl Background {
             // Gone only if it panicked, and then there is nothing to wait for.
             let _ = scrubbing.join();
         }
+        stopping.enter("events");
+        state.instance.events().stop();
+        // Gone only if it panicked, and then there is nothing to wait for.
+        let _ = self.events.join();
         // What the last batch wrote is published.
         stopping.enter("the store of replicas");
         drop(self.replicating);

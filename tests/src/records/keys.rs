@@ -87,7 +87,7 @@ impl<'a> Keys<'a> {
 
 /// The action that stands for all of a group, if there is one.
 fn wildcard(group: &str) -> Option<&'static str> {
-    const GROUPS: [&str; 12] = [
+    const GROUPS: [&str; 13] = [
         "documents.*",
         "indexes.*",
         "tasks.*",
@@ -100,6 +100,7 @@ fn wildcard(group: &str) -> Option<&'static str> {
         "chatsSettings.*",
         "webhooks.*",
         "dynamicSearchRules.*",
+        "events.*",
     ];
     GROUPS.into_iter().find(|name| name.trim_end_matches(".*") == group)
 }

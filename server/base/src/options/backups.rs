@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgAction, Args};
+use clap::{ArgAction, Args, ValueEnum};
 
 use super::interval::{self, Interval};
 use super::replication::{BuiltPlace, StoreAddress};
@@ -58,6 +58,10 @@ pub struct Backups {
     #[arg(long, default_value = "3", value_name = "COUNT", value_parser = super::count::<NonZeroUsize>)]
     pub snapshots_kept: NonZeroUsize,
 
+    /// Copies of the database that contain events and recorded searches: `snapshots`, `all` (dumps, too) or `none`.
+    #[arg(long, default_value = "snapshots", value_name = "COPIES")]
+    pub events_in_backups: EventsInBackups,
+
     /// How long to keep earlier states of an index for searching and restoring, in seconds (or `24h`, `7d`). 0: not
     /// at all.
     #[arg(long, default_value = "0", value_name = "SECONDS", value_parser = interval::time_or_none)]
@@ -74,6 +78,17 @@ pub struct Backups {
     /// Start with the existing database, if there is one, instead of the snapshot.
     #[arg(long, action = ArgAction::SetTrue)]
     pub ignore_snapshot_if_db_exists: bool,
+}
+
+/// Copies of the database that contain events and recorded searches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum EventsInBackups {
+    /// None of them.
+    None,
+    /// Only snapshots.
+    Snapshots,
+    /// Snapshots and dumps.
+    All,
 }
 
 /// A store that is no folder: for those there is `--snapshot-dir`.

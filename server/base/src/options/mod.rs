@@ -30,7 +30,7 @@ use clap::Args;
 
 use crate::error::ErrorDocs;
 
-pub use backups::Backups;
+pub use backups::{Backups, EventsInBackups};
 pub use byte_size::{ByteSize, human_disk_size, human_size};
 pub use clouds::CloudOptions;
 pub use experimental::Experimental;

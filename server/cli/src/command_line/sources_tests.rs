@@ -39,6 +39,7 @@ const VALUES: [(&str, &str); 78] = [
     ("snapshot_store", "gs://backups/films"),
     ("schedule_snapshot", "6h"),
     ("snapshots_kept", "7"),
+    ("events_in_backups", "all"),
     ("import_snapshot", "a.snapshot"),
     ("s3_bucket_url", "https://store.example.org"),
     ("s3_bucket_region", "here"),

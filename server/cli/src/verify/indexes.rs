@@ -14,9 +14,12 @@ use super::Findings;
 
 /// Checks all.
 pub(super) fn verify_all(instance: &Instance, deep: bool, findings: &mut Findings) {
-    for (uid, folder) in instance.folders() {
+    let folders = instance.folders().into_iter().map(|(uid, folder)| (uid, instance.index_folder(&folder)));
+    // An index has no such name.
+    let events = instance.events().index_folder().map(|folder| ("events/".to_owned(), folder));
+    for (uid, folder) in folders.chain(events) {
         let shown = Shown::new(&uid);
-        let verified = verify_folder(&instance.index_folder(&folder), deep, &shown);
+        let verified = verify_folder(&folder, deep, &shown);
         shown.bar.finish_and_clear();
         let (damages, found) = match verified {
             Ok(verified) => {

@@ -107,7 +107,7 @@ impl Access {
     }
 
     fn tenant(&self, token: &[u8], action: Action) -> ApiResult<Rights> {
-        if !matches!(action, Action::Search | Action::ChatCompletions) {
+        if !matches!(action, Action::Search | Action::ChatCompletions | Action::EventsAdd) {
             return Err(invalid_key());
         }
         let token = std::str::from_utf8(token).map_err(|_| invalid_key())?;

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 use super::before_upgrade;
-use super::durably::write_durably;
 use super::error::{InstanceError, io_error};
 use super::quarantine::put_aside;
 use super::strangers::check_ours;
 use super::version::{Program, Written};
+use crate::durably::write_durably;
 
 /// Facts about a folder that an older version wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,6 +7,7 @@
 //!   lock             held while a server uses the folder; how far uids have got
 //!   tasks.sqlite     tasks, batches, names of the indexes
 //!   payloads/        documents of waiting tasks
+//!   events/          what people did; made when there is such a thing
 //!   indexes/<uuid>/  one folder per index, whatever its name
 //!   quarantine/      what is damaged or what nothing leads to; made when there is such a thing
 //! ```
@@ -17,7 +18,6 @@
 mod aliases;
 mod before_upgrade;
 mod clones;
-mod durably;
 mod error;
 mod folder;
 mod following;
@@ -32,7 +32,7 @@ mod state_file;
 mod strangers;
 mod version;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ use lamina_engine::index::{Index, IndexError, IndexOptions, IndexSummary, MergeS
 use parking_lot::RwLock;
 use uuid::Uuid;
 
-pub use durably::write_durably;
+pub use crate::durably::write_durably;
 pub use error::InstanceError;
 pub use folder::{Older, holds_database, lock_to_look, set_instance_uid};
 pub use following::PendingIndexes;
@@ -61,6 +61,7 @@ pub use state_file::{StateFile, read_state, read_state_or_default, write_state};
 pub use strangers::check_ours;
 pub use version::{VERSION, check_version};
 
+use crate::events::{Events, name_key};
 use crate::rules::Rules;
 use crate::tasks::{IndexChange, Store, StoreError};
 
@@ -76,6 +77,7 @@ pub struct Instance {
     aliases: RwLock<Arc<Aliases>>,
     open: OpenIndexes,
     rules: Rules,
+    events: Events,
     options: IndexOptions,
     /// The older version that wrote the folder.
     older: Option<Older>,
@@ -147,6 +149,7 @@ impl Instance {
             aliases,
             open: OpenIndexes::new(open_indexes_max()),
             rules: Rules::open(&store)?,
+            events: Events::new(folder, &options),
             options,
             older,
             tasks_were_lost,
@@ -166,6 +169,23 @@ impl Instance {
     /// The dynamic search rules.
     pub fn rules(&self) -> &Rules {
         &self.rules
+    }
+
+    /// The store of events and recorded searches.
+    pub fn events(&self) -> &Events {
+        &self.events
+    }
+
+    /// Returns the number of changes of names so far.
+    pub fn name_changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// Returns the keys by which events know the names of all indexes and aliases.
+    pub fn name_keys(&self) -> HashSet<String> {
+        let aliases = self.aliases();
+        let uids = self.uids();
+        uids.iter().chain(aliases.iter().map(|(name, _)| name)).map(|name| name_key(name)).collect()
     }
 
     /// Returns the maximum number of unused indexes that are kept open.
@@ -198,6 +218,7 @@ impl Instance {
             aliases: RwLock::default(),
             open: OpenIndexes::new(open_indexes_max()),
             rules: Rules::default(),
+            events: Events::new(folder, &options),
             // Who looks gives nothing up.
             options: IndexOptions { locks_folder: false, keep: Duration::MAX, ..options },
             older: None,

@@ -54,6 +54,12 @@ pub(crate) const PARTS: &[Part] = &[
     own("crashed", OF_PROCESS),
     own("embeddings", CACHE),
     part(
+        "events",
+        As("the same, unless `--events-in-backups none`"),
+        As("`lamina/events/`, with `--events-in-backups all`"),
+        Stays("what people did stays where they did it"),
+    ),
+    part(
         "experimental-features.json",
         Whole,
         As("`experimental-features.json`"),

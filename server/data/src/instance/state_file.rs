@@ -10,8 +10,8 @@ use parking_lot::{Mutex, RwLock};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::durably::write_durably;
 use super::quarantine::put_aside;
+use crate::durably::write_durably;
 
 /// Reads the file `name` of the database in `folder`.
 ///

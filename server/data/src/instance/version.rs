@@ -16,8 +16,8 @@ use std::path::Path;
 
 use lamina_engine::index::FORMAT;
 
-use super::durably::write_durably;
 use super::error::{InstanceError, io_error};
+use crate::durably::write_durably;
 
 /// Version of this program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

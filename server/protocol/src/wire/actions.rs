@@ -89,6 +89,10 @@ actions! {
     DynamicSearchRulesUpdate = "dynamicSearchRules.update", Global;
     DynamicSearchRulesDelete = "dynamicSearchRules.delete", Global;
     DynamicSearchRulesAll = "dynamicSearchRules.*", Global;
+    EventsAdd = "events.add", Index;
+    EventsDelete = "events.delete", Global;
+    EventsAll = "events.*", Global;
+    AnalyticsGet = "analytics.get", Index;
 }
 
 impl Action {
@@ -111,7 +115,7 @@ impl fmt::Display for Action {
 }
 
 /// Actions that `*.get` grants: all that read, except those on keys and chats.
-const READING: [Action; 16] = [
+const READING: [Action; 17] = [
     Action::Search,
     Action::DocumentsGet,
     Action::Export,
@@ -128,6 +132,7 @@ const READING: [Action; 16] = [
     Action::WebhooksGet,
     Action::FieldsPost,
     Action::DynamicSearchRulesGet,
+    Action::AnalyticsGet,
 ];
 
 impl Action {
@@ -178,7 +183,7 @@ mod tests {
         for &action in Action::ALL {
             assert_eq!(Action::parse(action.name()), Some(action));
         }
-        assert_eq!(Action::ALL.len(), 58);
+        assert_eq!(Action::ALL.len(), 62);
         assert_eq!(Action::parse("keys.*"), None);
     }
 }

@@ -6,10 +6,12 @@
 
 pub mod actions;
 pub mod aliases;
+pub mod analytics;
 pub mod body;
 pub mod boosts;
 pub mod chats;
 pub mod documents;
+pub mod events;
 pub mod export;
 pub mod fields;
 pub mod filter;

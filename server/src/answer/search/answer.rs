@@ -15,13 +15,13 @@ use super::{Context, Found, HitWriter, Target, explanation, measures, total_of};
 pub(crate) struct Metadata(Map<String, Value>);
 
 impl Metadata {
-    /// For one query; each gets an identifier of its own. With the text that was searched for, if one was sent.
-    pub(crate) fn new(target: Target<'_>, query: &SearchQuery) -> Metadata {
+    /// For one query, with its own identifier, and with the text that was searched for, if one was sent.
+    pub(crate) fn new(target: Target<'_>, query: &SearchQuery, query_uid: Uuid) -> Metadata {
         let mut metadata = Map::new();
         if let Some(text) = &query.q {
             metadata.insert("query".into(), json!(text));
         }
-        metadata.insert("queryUid".into(), json!(Uuid::now_v7()));
+        metadata.insert("queryUid".into(), json!(query_uid));
         metadata.insert("indexUid".into(), json!(target.name));
         if let Some(key) = &target.snapshot.primary_key {
             metadata.insert("primaryKey".into(), json!(**key));

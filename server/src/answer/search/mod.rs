@@ -19,6 +19,7 @@ mod multi;
 mod pace;
 mod pinned_positions;
 mod pins;
+mod recording;
 mod refusal;
 mod request;
 mod rerank;
@@ -58,6 +59,7 @@ pub(crate) use multi::at_query;
 pub(crate) use multi::{OwnView, Written, run_multi};
 pub(crate) use pace::{Asker, Pace};
 pub(crate) use pins::RulesInForce;
+pub(crate) use recording::Recorder;
 pub(crate) use refusal::unknown_embedder;
 pub(crate) use request::{engine_request, filter_time, parse_own_filter};
 pub(crate) use rerank::{Candidates, Reranked, candidates, reranker};
@@ -112,6 +114,8 @@ pub(crate) struct Context {
     pub rules: Option<RulesInForce>,
     /// Response cache.
     pub kept: Arc<ResponseCache>,
+    /// Recorder of searches, where this server records them.
+    pub recorder: Option<Recorder>,
     /// The memory of the answer.
     pub budget: AnswerBudget,
     /// Time limit of the search, together with the searches before it.
@@ -132,6 +136,7 @@ impl Context {
             reranked: None,
             rules: None,
             kept: Arc::new(ResponseCache::new(0)),
+            recorder: None,
             budget: AnswerBudget::UNLIMITED,
             pace: Pace::default(),
         }

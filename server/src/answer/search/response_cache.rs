@@ -15,6 +15,7 @@ use lamina_engine::index::settings::BoostRule;
 use lamina_protocol::wire::search::SearchQuery;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
+use uuid::Uuid;
 
 use super::{Answer, Context, Metadata, RulesInForce, Target, WrittenAnswer, run};
 
@@ -60,6 +61,10 @@ pub(crate) struct Answered {
     pub written: Arc<WrittenAnswer>,
     /// For metrics.
     pub outcome: SearchOutcomes,
+    /// Number of hits.
+    pub total: u64,
+    /// Identifier in the `metadata`, if the response has one.
+    pub query_uid: Option<Uuid>,
     /// Limits that changed the response, as in [`super::Found::cuts`].
     pub cuts: Arc<[String]>,
 }
@@ -118,9 +123,10 @@ impl ResponseCache {
         let found = run(target, query, context)?;
         let (is_degraded, cuts) = (found.result.degraded, found.cuts().into());
         let outcome = SearchOutcomes::of_one(is_degraded, found.result.total);
-        let metadata = form.with_metadata.then(|| Metadata::new(target, query));
+        let (total, query_uid) = (found.result.total, form.with_metadata.then(Uuid::now_v7));
+        let metadata = query_uid.map(|uid| Metadata::new(target, query, uid));
         let answer = Answer { target, query, context, found, names_index: form.names_index, metadata };
-        let answered = Answered { written: Arc::new(answer.write()?), outcome, cuts };
+        let answered = Answered { written: Arc::new(answer.write()?), outcome, total, query_uid, cuts };
         // A time limit may cut elsewhere next time, and what is repaired answers in full.
         let is_kept = |kept: &Cache<Key, Answered, Bytes>, key: &Key| {
             !is_degraded && Bytes.weight(key, &answered) <= kept.capacity() / ONE_DIVISOR

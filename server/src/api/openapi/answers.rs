@@ -18,6 +18,7 @@ pub(super) fn schemas() -> Value {
         .chain(server_state())
         .chain(indexes())
         .chain(names_and_states())
+        .chain(analytics())
         .chain(peers())
         .chain(tasks())
         .chain(pages());
@@ -64,6 +65,30 @@ fn history() -> Value {
     let head =
         [("window", one_of(&Window::ALL.map(|(name, _)| name))), ("stepSeconds", count()), ("at", list(instant()))];
     all_of(head.into_iter().chain(rates).chain(times).chain(gauges))
+}
+
+/// Returns the schemas of events and of what is made of them.
+fn analytics() -> Vec<(&'static str, Value)> {
+    let number = || json!({ "type": ["number", "null"] });
+    let figures = || {
+        let counts = ["searches", "clicks", "conversions", "views", "maxMs"].map(|name| (name, count()));
+        let rates = ["noHitRate", "noClickRate", "clickThroughRate", "conversionRate", "meanClickPosition", "meanMs"]
+            .map(|name| (name, number()));
+        counts.into_iter().chain(rates)
+    };
+    let of_time = || figures().chain([("users", count())]);
+    let step = all_of(of_time().chain([("at", instant())]));
+    let head = [("indexUid", text()), ("start", instant()), ("end", instant()), ("unmatchedEvents", count())];
+    let required: Vec<&str> = head.iter().map(|(name, _)| *name).chain(of_time().map(|(name, _)| name)).collect();
+    let whole = exactly(head.clone().into_iter().chain(of_time()).chain([("series", list(step))]), &required);
+    let row_fields: Vec<&str> = figures().map(|(name, _)| name).collect();
+    let own = [("query", text()), ("filter", text()), ("searchesBefore", count())];
+    vec![
+        ("EventsTaken", all_of([("taken", count()), ("commitIntervalMs", count())])),
+        ("EventsDeleted", all_of([("deleted", count())])),
+        ("Analytics", whole),
+        ("AnalyticsRow", exactly(own.into_iter().chain(figures()), &row_fields)),
+    ]
 }
 
 /// Returns the schemas of the state of the server.
@@ -392,6 +417,7 @@ fn pages() -> Vec<(&'static str, Value)> {
         ("GenerationPage", page("Generation")),
         ("DocumentPage", page("Document")),
         ("FieldPage", page("Field")),
+        ("AnalyticsPage", page("AnalyticsRow")),
         ("KeyPage", page("Key")),
         ("WebhookPage", page("Webhook")),
         ("Chat", all_of([("uid", text())])),

@@ -3,7 +3,7 @@
 use lamina_data::observe::Window;
 use lamina_data::tasks::{Kind, Status};
 use lamina_protocol::wire::schema::{count, flag, index_uid, instant, list, one_of, text};
-use lamina_protocol::wire::search;
+use lamina_protocol::wire::{analytics, search};
 use serde_json::{Value, json};
 
 /// Documents as JSON: one, or several.
@@ -17,6 +17,9 @@ pub(super) fn parameter(name: &str) -> Value {
     let statuses: Vec<&str> = Status::ALL.iter().map(|status| status.as_str()).collect();
     let kinds: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
     if let Some(schema) = search::parameter_schema(name) {
+        return schema;
+    }
+    if let Some(schema) = analytics::parameter_schema(name) {
         return schema;
     }
     match name {
@@ -51,6 +54,7 @@ pub(super) fn in_path(name: &str) -> Value {
         "indexUid" | "alias" | "ruleUid" => index_uid(),
         "taskUid" | "batchUid" => json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX }),
         "uuid" => json!({ "type": "string", "format": "uuid" }),
+        "list" => analytics::list_schema(),
         _ => json!({ "type": "string", "minLength": 1 }),
     }
 }

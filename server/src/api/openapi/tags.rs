@@ -9,10 +9,11 @@ pub(in crate::api) const INDEXES: &str = "Indexes";
 pub(in crate::api) const TASKS: &str = "Tasks";
 pub(in crate::api) const KEYS: &str = "Keys";
 pub(in crate::api) const WEBHOOKS: &str = "Webhooks";
+pub(in crate::api) const ANALYTICS: &str = "Analytics";
 pub(in crate::api) const MODELS: &str = "Models";
 pub(in crate::api) const SERVER: &str = "Server";
 
-const TAGS: [(&str, &str); 9] = [
+const TAGS: [(&str, &str); 10] = [
     (SEARCH, "Find documents by words, by vectors, or by both; complete words; count values."),
     (
         DOCUMENTS,
@@ -23,6 +24,7 @@ const TAGS: [(&str, &str); 9] = [
     (TASKS, "The results of writes: tasks, and the batches that carried them out."),
     (KEYS, "API keys: who may do what on which indexes."),
     (WEBHOOKS, "Addresses that are notified of finished batches."),
+    (ANALYTICS, "What people search and do: events, figures, lists of queries."),
     (MODELS, "Tools for language models, conversations, templates."),
     (SERVER, "Health, metrics, copies, logs, switches, other servers."),
 ];

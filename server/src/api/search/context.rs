@@ -7,14 +7,18 @@ use lamina_base::timestamp::Timestamp;
 use lamina_data::features::Feature;
 use lamina_data::rules::Fuel;
 use lamina_protocol::wire::search::SearchQuery;
+use lamina_replication::Role;
 
-use crate::answer::search::{Context, RulesInForce};
+use crate::answer::search::{Context, Recorder, RulesInForce};
 use crate::api::generations::check_may_look_back;
 use crate::app::AppState;
 use crate::http::requests::Request;
 
 /// Header that asks for `metadata` in answers.
 pub(in crate::api) const METADATA_HEADER: &str = "meili-include-metadata";
+
+/// Header that names the user, in searches and with events.
+pub(in crate::api) const USER_HEADER: &str = "x-ms-user-id";
 
 /// Reports whether the client requests `metadata`.
 pub(in crate::api) fn asks_metadata(request: &Request) -> bool {
@@ -29,7 +33,24 @@ pub(in crate::api) fn context(request: &Request) -> Context {
     let kept = Arc::clone(&request.state().response_cache);
     let budget = request.state().budgets.answer();
     let rules = rules_in_force(request.state());
-    Context { contains_filter, foreign, rights: request.rights().clone(), rules, kept, budget, ..Context::now() }
+    let recorder = recorder(request);
+    Context {
+        contains_filter,
+        foreign,
+        rights: request.rights().clone(),
+        rules,
+        kept,
+        recorder,
+        budget,
+        ..Context::now()
+    }
+}
+
+/// Returns the recorder of searches, if this server records any. Events go to the server that writes, so a replica records nothing beside them.
+fn recorder(request: &Request) -> Option<Recorder> {
+    let state = request.state();
+    let is_follower = matches!(state.replication.role(), Role::Replica | Role::Superseded);
+    (!is_follower).then(|| Recorder::new(Arc::clone(&state.instance), request.header(USER_HEADER)))
 }
 
 /// The rules that may act in a search that comes in now.

@@ -131,7 +131,12 @@ impl Search {
     fn not_modified(&self) -> ApiResult<Option<Response>> {
         let may_know = |validators: &&Validators| validators.headers.contains_key(header::IF_NONE_MATCH);
         let Some(validators) = self.validators.as_ref().filter(may_know) else { return Ok(None) };
-        let tag = self.tag(validators, &*self.present()?);
+        let present = self.present()?;
+        if present.settings.analytics.searches {
+            // What is recorded has its total.
+            return Ok(None);
+        }
+        let tag = self.tag(validators, &present);
         Ok(tag.filter(|tag| tag.is_known(&validators.headers)).map(|tag| tag.not_modified()))
     }
 
@@ -148,7 +153,9 @@ impl Search {
         self.count(target);
         let beside = self.beside(&answered, &snapshot);
         // Where memory is short, the search that follows waits for it.
+        let total = answered.total;
         let Ok(body) = answered.into_body(self.context.received, &self.context.budget) else { return Ok(None) };
+        self.context.record(target, &self.query, None, total);
         Ok(Some(beside.answer(self.context.budget.clone().body(body), self.has_any())))
     }
 
@@ -181,7 +188,10 @@ impl Search {
                 let answered = self.context.kept.answer(target, &self.query, &self.context, self.form)?;
                 self.count(target);
                 let beside = self.beside(&answered, snapshot);
-                Ok((answered.into_body(self.context.received, &self.context.budget)?, beside))
+                let (total, query_uid) = (answered.total, answered.query_uid);
+                let body = answered.into_body(self.context.received, &self.context.budget)?;
+                self.context.record(target, &self.query, query_uid, total);
+                Ok((body, beside))
             },
         )
     }

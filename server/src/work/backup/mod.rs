@@ -15,7 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use lamina_base::error::{ApiError, Code};
-use lamina_base::options::Options;
+use lamina_base::options::{EventsInBackups, Options};
 use lamina_base::outbound::Outbound;
 use lamina_data::tasks::StoreError;
 use thiserror::Error;
@@ -36,6 +36,8 @@ pub(crate) struct BackupPlaces {
     pub snapshots_kept: usize,
     /// Folder of the dumps.
     pub dumps: PathBuf,
+    /// Copies that contain events.
+    pub events: EventsInBackups,
     /// First part of the names of snapshots.
     pub database_name: String,
     /// Source of indexes that `lamina build` has made.
@@ -56,6 +58,7 @@ impl BackupPlaces {
             snapshots: options.backups.snapshot_dir.clone(),
             snapshots_kept: options.backups.snapshots_kept.get(),
             dumps: options.backups.dump_dir.clone(),
+            events: options.backups.events_in_backups,
             attached: Attached::of(options, outbound)?,
             database_name,
         })

@@ -13,6 +13,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use lamina_base::options::EventsInBackups;
 use lamina_base::timestamp::stamp;
 use lamina_data::instance::{Instance, is_in_snapshots};
 use lamina_data::tasks::{LiveBatch, Store, copy_database};
@@ -41,7 +42,11 @@ pub(crate) fn create(
     remove_if_there(&unfinished)?;
     fs::create_dir(&unfinished).map_err(BackupError::io(&unfinished))?;
     let steps = if places.remote.is_some() { 4 } else { 3 };
-    let made = fill(instance, &unfinished, live, steps, finish).and_then(|()| match &places.remote {
+    let filled = fill(instance, &unfinished, live, steps, finish).and_then(|()| match places.events {
+        EventsInBackups::None => Ok(()),
+        _ => instance.events().link_to(&unfinished).map_err(BackupError::Api),
+    });
+    let made = filled.and_then(|()| match &places.remote {
         None => publish(places, &unfinished).map(|path| path.display().to_string()),
         Some(remote) => {
             live.steps.enter("sending the snapshot", 3, steps);
@@ -174,6 +179,7 @@ mod tests {
             snapshots: folder.join("snapshots"),
             snapshots_kept: 2,
             dumps: folder.join("dumps"),
+            events: EventsInBackups::Snapshots,
             attached: Attached::Folder(PathBuf::new()),
             database_name: "data".into(),
             remote: None,

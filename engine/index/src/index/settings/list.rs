@@ -8,6 +8,7 @@ use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::SettingsError;
+use super::analytics::Analytics;
 use super::attribute_list::AttributeList;
 use super::bm25::Bm25;
 use super::choices::{MatchingStrategy, PrefixSearch, ProximityPrecision};
@@ -201,6 +202,8 @@ settings! {
     Rerankers = "rerankers", SearchOnly, rerankers: Opaque<2> = Opaque::default();
     /// Sources of completions of queries besides the words of the index.
     Completions = "completions", SearchOnly, completions: Completions = Completions::default();
+    /// Recording of searches.
+    Analytics = "analytics", SearchOnly, analytics: Analytics = Analytics::default();
     /// Data of the caller for conversations about the index, merged at any depth.
     Chat = "chat", SearchOnly, chat: Opaque<{ usize::MAX }> = Opaque::default();
 }

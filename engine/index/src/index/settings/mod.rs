@@ -5,6 +5,7 @@
 //! setting only have a file each. Shapes and bounds of what users send are checked by the server; here remain the rules that
 //! depend on the stored values.
 
+mod analytics;
 mod attribute_list;
 mod attribute_pattern;
 mod available;
@@ -35,6 +36,7 @@ mod word_forms;
 
 use thiserror::Error;
 
+pub use analytics::{Analytics, AnalyticsPatch};
 pub use attribute_list::lineage;
 pub use attribute_list::{AttributeList, covers};
 pub use attribute_pattern::AttributePattern;

@@ -56,6 +56,7 @@ const STORED: &str = r#"{
     "searchableAttributesWeights": {"title": 3.5},
     "rerankers": {"cross": {"url": "local:rerank", "apiKey": "k"}},
     "completions": {"fromQueries": true, "minCount": 7},
+    "analytics": {"searches": true, "retentionDays": 30},
     "chat": {"description": "films", "searchParameters": {"limit": 5}}
 }"#;
 

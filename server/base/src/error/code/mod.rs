@@ -330,6 +330,10 @@ codes! {
     InvalidMultiSearchQueryPosition = "invalid_multi_search_query_position", InvalidRequest, 400;
     InvalidMultiSearchRemote = "invalid_multi_search_remote", InvalidRequest, 400;
     InvalidMultiSearchWeight = "invalid_multi_search_weight", InvalidRequest, 400;
+    // Events and analytics.
+    InvalidEvent = "invalid_event", InvalidRequest, 400;
+    InvalidAnalyticsParameter = "invalid_analytics_parameter", InvalidRequest, 400;
+    AnalyticsTakeTooLong = "analytics_take_too_long", InvalidRequest, 400;
     // Settings.
     InvalidSettingsDisplayedAttributes = "invalid_settings_displayed_attributes", InvalidRequest, 400;
     InvalidSettingsSearchableAttributes = "invalid_settings_searchable_attributes", InvalidRequest, 400;
@@ -359,6 +363,7 @@ codes! {
     InvalidSettingsSearchableAttributesWeights = "invalid_settings_searchable_attributes_weights", InvalidRequest, 400;
     InvalidSettingsRerankers = "invalid_settings_rerankers", InvalidRequest, 400;
     InvalidSettingsCompletions = "invalid_settings_completions", InvalidRequest, 400;
+    InvalidSettingsAnalytics = "invalid_settings_analytics", InvalidRequest, 400;
     InvalidSettingsIndexChat = "invalid_settings_index_chat", InvalidRequest, 400;
     // Chat, rules and rendering.
     ChatNotFound = "chat_not_found", InvalidRequest, 404;

@@ -362,6 +362,20 @@ const SETTINGS: &[SettingKind; SettingId::ALL.len()] = &[
         ],
     )
     .when_set(),
+    plain(
+        SettingId::Analytics,
+        ["analytics", "analytics"],
+        Code::InvalidSettingsAnalytics,
+        Fields(&[("searches", Flag), ("retentionDays", Integer(1, 3650))]),
+        &[],
+        [
+            "whether searches are recorded (`searches`, false), and after how many days they and the events of the index \
+             expire (`retentionDays`, 90), see [analytics](../how-to/analytics.md)",
+            "object: `searches`, `retentionDays` (1 to 3650)",
+            r#"{"searches": true, "retentionDays": 30}"#,
+        ],
+    )
+    .when_set(),
     chat::CHAT,
 ];
 

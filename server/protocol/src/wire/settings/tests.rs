@@ -41,6 +41,7 @@ fn the_table_has_the_keys_of_the_settings_object_in_order() {
             "bm25",
             "rerankers",
             "completions",
+            "analytics",
             "chat",
         ]
         .contains(&setting.route);

@@ -46,8 +46,13 @@ impl Around<'_> {
             fields.insert("explanations".into(), explanations.into());
         }
         fields.insert("requestUid".into(), json!(Uuid::now_v7()));
+        let uids: Vec<Option<Uuid>> = ran.iter().map(|_| self.with_metadata.then(Uuid::now_v7)).collect();
+        for (one, uid) in ran.iter().zip(&uids) {
+            self.context.record(one.target, one.query, *uid, one.found.result.total);
+        }
         if self.with_metadata {
-            let each = ran.iter().map(|one| Metadata::new(one.target, one.query).into_value());
+            let each = ran.iter().zip(uids.into_iter().flatten());
+            let each = each.map(|(one, uid)| Metadata::new(one.target, one.query, uid).into_value());
             fields.insert("metadata".into(), Value::Array(each.collect()));
         }
         if self.federation.show_performance_details {

@@ -30,9 +30,9 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::embedders::{EMBEDDERS_TIME, Refusal, WaitingTime, apply, apply_settings, of_waiting};
 use super::layout::{
-    ALIASES, AliasLine, BATCHES, BatchLine, CHATS, DOCUMENTS, FEATURES, INDEX_METADATA, INDEXES, INSTANCE_UID,
-    IndexMetadata, KEYS, METADATA, Metadata, NETWORK, OTHER_CHATS, OWN, OWN_BATCHES, OWN_TASKS, PAYLOADS, RULES,
-    SETTINGS, TASKS, TaskLine, VERSION, WEBHOOKS,
+    ALIASES, AliasLine, BATCHES, BatchLine, CHATS, DOCUMENTS, EVENTS, EVENTS_KEY, FEATURES, INDEX_METADATA, INDEXES,
+    INSTANCE_UID, IndexMetadata, KEYS, METADATA, Metadata, NETWORK, OTHER_CHATS, OWN, OWN_BATCHES, OWN_TASKS, PAYLOADS,
+    RULES, SETTINGS, TASKS, TaskLine, VERSION, WEBHOOKS,
 };
 use super::task_line::DumpedTask;
 use super::unpack::{UnpackError, unpack};
@@ -141,6 +141,7 @@ pub(in crate::work::backup) fn restore(dump: &Path, database: &Path, options: In
         let value: Value = serde_json::from_str(&text).map_err(|error| content_error(FEATURES, None, error))?;
         features::import(database, &value).map_err(io_error(database))?;
     }
+    dump.import_events(&instance)?;
     sync_payloads(&instance)?;
     drop((store, instance));
     fs::remove_dir_all(&unpacked).map_err(io_error(&unpacked))
@@ -329,6 +330,16 @@ impl Unpacked<'_> {
         }
         apply(index, &operations, &AtomicBool::new(false)).map_err(refuse)?;
         Ok(late.or_else(|| of_waiting(index)))
+    }
+
+    /// Takes over the events, if there are any.
+    fn import_events(&self, instance: &Instance) -> Result<(), DumpError> {
+        let Some(key) = self.text(EVENTS_KEY)? else { return Ok(()) };
+        let documents = self.root.join(EVENTS);
+        let checked = documents.with_extension("checked");
+        self.normalize(&documents, &checked)?;
+        let imported = instance.events().import(key.trim(), checked);
+        imported.map_err(|error| content_error(EVENTS, None, error.message))
     }
 
     /// All tasks, with their documents.

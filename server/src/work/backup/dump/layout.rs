@@ -30,6 +30,10 @@ pub(super) const DOCUMENTS: &str = "documents.jsonl";
 /// Folder of data that other programs do not know: it is missing in the files that they read, or only a part of it
 /// is there. The data here takes precedence.
 pub(super) const OWN: &str = "lamina";
+/// Events and recorded searches.
+pub(super) const EVENTS: &str = "lamina/events/documents.jsonl";
+/// The secret that the users of events are hashed with.
+pub(super) const EVENTS_KEY: &str = "lamina/events/user-key";
 pub(super) const OWN_TASKS: &str = "lamina/tasks.jsonl";
 pub(super) const OWN_BATCHES: &str = "lamina/batches.jsonl";
 /// Folders that other programs look for even when there is nothing in them.

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use lamina_base::aliases::Alias;
+use lamina_base::options::EventsInBackups;
 use lamina_base::timestamp::stamp;
 use lamina_data::access::{ApiKey, export_keys};
 use lamina_data::chats;
@@ -23,8 +24,9 @@ use time::OffsetDateTime;
 
 use super::archive::{Archive, give_up_if_canceled};
 use super::layout::{
-    ALIASES, AliasLine, CHATS, DOCUMENTS, FEATURES, FOLDERS, GENERATOR, INDEX_METADATA, INDEXES, INSTANCE_UID,
-    IndexMetadata, KEYS, LAYOUT, METADATA, Metadata, NETWORK, OTHER_CHATS, OWN, RULES, SETTINGS, VERSION, WEBHOOKS,
+    ALIASES, AliasLine, CHATS, DOCUMENTS, EVENTS, EVENTS_KEY, FEATURES, FOLDERS, GENERATOR, INDEX_METADATA, INDEXES,
+    INSTANCE_UID, IndexMetadata, KEYS, LAYOUT, METADATA, Metadata, NETWORK, OTHER_CHATS, OWN, RULES, SETTINGS, VERSION,
+    WEBHOOKS,
 };
 use super::queue::add_queue;
 use crate::work::backup::{BackupError, BackupPlaces};
@@ -96,6 +98,9 @@ pub(crate) fn create(
         live.steps.leave_inner(2);
     }
     add_rules(&mut archive, instance, live)?;
+    if places.events == EventsInBackups::All {
+        add_events(&mut archive, instance, live)?;
+    }
     live.steps.enter("writing tasks", 2, 4);
     add_queue(&mut archive, instance, store, task, &serde_json::to_value(&keys).expect("keys are plain JSON"), live)?;
     live.steps.enter("making the archive durable", 3, 4);
@@ -171,6 +176,15 @@ fn add_rules(archive: &mut Archive, instance: &Instance, live: &LiveBatch) -> Re
     archive.add_lines(&format!("{RULES}/{DOCUMENTS}"), lines)
 }
 
+/// Events and recorded searches, if there are any.
+fn add_events(archive: &mut Archive, instance: &Instance, live: &LiveBatch) -> Result<(), BackupError> {
+    let Some((key, snapshot)) = instance.events().export().map_err(BackupError::Api)? else { return Ok(()) };
+    archive.add_text(EVENTS_KEY, &key)?;
+    add_documents(archive, EVENTS, "events", &snapshot, live)?;
+    live.steps.leave_inner(2);
+    Ok(())
+}
+
 fn add_index(
     archive: &mut Archive,
     folder: &str,
@@ -195,6 +209,17 @@ fn add_index(
     if portable != settings {
         archive.add_text(&format!("{OWN}/{folder}/{SETTINGS}"), &settings.to_string())?;
     }
+    add_documents(archive, &format!("{folder}/{DOCUMENTS}"), uid, snapshot, live)
+}
+
+/// The documents of an index, a line each.
+fn add_documents(
+    archive: &mut Archive,
+    file: &str,
+    uid: &str,
+    snapshot: &Arc<Snapshot>,
+    live: &LiveBatch,
+) -> Result<(), BackupError> {
     // Read twice: first for their length.
     live.steps.enter_inner(2, format!("documents of `{uid}`"), 2 * snapshot.readable_count());
     let bytes = document_bytes(uid, snapshot, live)?;
@@ -205,7 +230,7 @@ fn add_index(
         place: 0,
         live,
     };
-    let added = archive.add(&format!("{folder}/{DOCUMENTS}"), bytes, documents);
+    let added = archive.add(file, bytes, documents);
     give_up_if_canceled(live)?;
     added.map_err(|error| of_index(uid, error))
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use lamina_base::error::ErrorDocs;
+use lamina_base::options::EventsInBackups;
 use lamina_base::outbound::IpPolicy;
 use lamina_base::stored_names::PayloadName;
 use lamina_data::tasks::content::{Method, PayloadPlace, Swap, Upsert};
@@ -43,6 +44,7 @@ impl Server {
             snapshots: self.instance.folder().join("snapshots"),
             snapshots_kept: 1,
             dumps: self.instance.folder().join("dumps"),
+            events: EventsInBackups::Snapshots,
             attached: Attached::Folder(self.instance.folder().join("attach")),
             database_name: "data".to_owned(),
             remote: None,
