@@ -153,7 +153,7 @@ async function keys() {
   await page.show(PROTECTED_URL + '/?view=tasks');
   await has('This server needs a key.');
   const isLoaded = () => page.until(`document.querySelector('main [aria-label=Tasks], main .empty')`, 'the tasks');
-  await signIn((await made({ expiresAt: new Date(Date.now() + 5000).toISOString() })).key);
+  await signIn((await made({ expiresAt: new Date(Date.now() + 8000).toISOString() })).key);
   await isLoaded();
   await has('This key is no longer accepted');
   const { key, uid } = await made();

@@ -338,7 +338,8 @@ fn the_description_lists_nothing_that_is_not_there() {
                 .replace("{key}", "some-key")
                 .replace("{uuid}", "some-uuid")
                 .replace("{alias}", "some-alias")
-                .replace("{ruleUid}", "some-rule");
+                .replace("{ruleUid}", "some-rule")
+                .replace("{list}", "queries");
             let method = Method::from_bytes(method.to_ascii_uppercase().as_bytes()).unwrap();
             let answer = server.send(server.request(method.clone(), &filled));
             assert_ne!(answer.status, 405, "{method} {path}");

@@ -28,8 +28,9 @@ export function Menu({ label, items, icon = 'more', text }: { label: string; ite
     all()[0]?.focus({ preventScroll: true });
     const outside = (event: Event) => { if (!place.current?.contains(event.target as Node)) setOpen(false); };
     document.addEventListener('pointerdown', outside);
-    document.addEventListener('scroll', outside, true);
-    return () => { document.removeEventListener('pointerdown', outside); document.removeEventListener('scroll', outside, true); };
+    const moved = () => { if (place.current?.getBoundingClientRect().top !== from?.top) setOpen(false); };
+    document.addEventListener('scroll', moved, true);
+    return () => { document.removeEventListener('pointerdown', outside); document.removeEventListener('scroll', moved, true); };
   }, [isOpen]);
   const onKeyDown = (event: KeyboardEvent) => {
     if (!isOpen) return;

@@ -124,7 +124,7 @@ function Edit({ index, all, onClose }: { index: string; all: readonly Judgement[
     URL.revokeObjectURL(link.href);
   };
   return (
-    <Dialog title="Judged queries" size="l" onClose={onClose} actions={<><Button icon="download" off={!text.trim() && 'There is nothing to save.'} onClick={download}>Save as a file</Button><Button onClick={onClose}>Cancel</Button><Button kind="primary" onClick={save}>Keep</Button></>}>
+    <Dialog title="Judged queries" size="l" unsaved={text !== writeJudged(all)} onClose={onClose} actions={<><Button icon="download" off={!text.trim() && 'There is nothing to save.'} onClick={download}>Save as a file</Button><Button onClick={onClose}>Cancel</Button><Button kind="primary" onClick={save}>Keep</Button></>}>
       <TextArea label="One query per line" mono rows={14} value={text} onInput={now => { setText(now); setError(null); }} error={error} placeholder={'{"q": "space horror", "relevant": {"1": 3, "2": 1}}'}
         hint={<>The format of <code>lamina evaluate</code>: document ids with grades, or a list of ids. They stay in this browser.</>} />
       <label class="button small file">Load a file<input type="file" class="unseen" accept=".ndjson,.jsonl,.json,.txt" onChange={async event => { const file = event.currentTarget.files?.[0]; if (file) { setText((await file.text()).trim()); setError(null); } }} /></label>
