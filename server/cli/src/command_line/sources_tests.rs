@@ -11,7 +11,7 @@ use lamina_base::options::Options;
 use super::{command, config_file};
 
 /// A value, other than the default, for each option that has one; the rest are switches.
-const VALUES: [(&str, &str); 78] = [
+const VALUES: [(&str, &str); 79] = [
     ("db_path", "elsewhere"),
     ("http_addr", "0.0.0.0:1234"),
     ("master_key", "a key of sixteen bytes"),
