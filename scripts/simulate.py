@@ -125,7 +125,7 @@ def main():
     parser.add_argument("--budget", type=int)
     options = parser.parse_args()
     options.seeds = options.seeds or (1 if options.small else 10)
-    options.budget = options.budget or (2_500 if options.small else 30_000)
+    options.budget = options.budget or (1_000 if options.small else 20_000)
     if "LAMINA_URL" not in os.environ:
         os.environ.setdefault("LAMINA", options.binary)
         script = str(ROOT / "scripts/with-server.sh")
