@@ -1,12 +1,14 @@
 //! Events and recorded searches: what is taken, what is refused, and where both meet other things.
 
+use std::process::Command;
+
 use reqwest::Method;
 use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 
 use crate::keys::{ask, finish, make, start, value};
 use crate::replication::{Group, KEY, after, film};
-use crate::server::{Answer, Server, soon_as};
+use crate::server::{Answer, Server, binary, soon_as};
 use crate::tenants::token;
 
 /// A server with two films whose index records searches.
@@ -370,4 +372,55 @@ fn a_replica_sends_events_on_and_records_nothing() {
     assert!(!replica.data_folder().join("events").exists());
     search(&writer, "films", "a", "alien");
     figures(&writer, "films", 1, 0);
+}
+
+/// Checks that what the server has recorded becomes judgements.
+#[test]
+fn recorded_searches_are_what_judge_reads() {
+    let server = cinema();
+    server.add("films", json!([{"id": 3, "title": "Aliens"}]));
+    server.set("films", json!({"filterableAttributes": ["id"]}));
+    for user in ["a", "b", "c", "e", "f", "g", "h", "i"] {
+        search(&server, "films", user, "ali");
+        let whole = search(&server, "films", user, "alien");
+        let mut click = event("click", "films", user, &whole);
+        click["position"] = json!(0);
+        send(&server, json!([click, event("view", "films", user, &whole)])).ok();
+    }
+    // Without hits, without a user, and cut off.
+    search(&server, "films", "d", "nothing there");
+    server.search("films", json!({"q": "alien", "filter": ["id != 7"], "offset": 1, "limit": 1}));
+    search(&server, "films", "d", &format!("alien {}", "x".repeat(600)));
+    figures(&server, "films", 11, 8);
+    let answer = server.get("/analytics/films/searches");
+    let mut lines: Vec<Value> = answer.text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    lines.sort_by_key(|line| line.get("userId").is_none());
+    assert_eq!(lines.len(), 9, "{}", answer.text);
+    for line in &lines[..8] {
+        let click = &line["clicks"][0];
+        assert_eq!((&line["q"], &line["hits"], &line["offset"]), (&json!("alien"), &json!(["1", "3"]), &json!(0)));
+        assert_eq!(
+            (&click["objectId"], &click["position"], line["clicks"].as_array().unwrap().len()),
+            (&json!("1"), &json!(0), 1)
+        );
+        assert!(line["userId"].as_str().unwrap().starts_with('u'), "{line}");
+    }
+    let (alone, filter) = (&lines[8], json!({"filter": ["id != 7"]}));
+    assert_eq!((&alone["hits"], &alone["offset"], &alone["search"]), (&json!(["3"]), &json!(1), &filter));
+    assert_eq!(server.get("/analytics/films/searches?end=2020-01-01").text, "");
+    server.get("/analytics/films/searches?limit=1").refused(400, "bad_request");
+    server.get("/analytics/none/searches").refused(404, "index_not_found");
+
+    let folder = tempfile::tempdir().unwrap();
+    let (log, queries) = (folder.path().join("log.ndjson"), folder.path().join("queries.ndjson"));
+    std::fs::write(&log, answer.text).unwrap();
+    let judged = Command::new(binary()).arg("judge").arg(&log).arg("--output").arg(&queries).output().unwrap();
+    assert!(judged.status.success(), "{}", String::from_utf8_lossy(&judged.stderr));
+    let queries = std::fs::read_to_string(queries).unwrap();
+    let first: Value = serde_json::from_str(queries.lines().next().expect("a query")).unwrap();
+    assert_eq!(
+        (&first["q"], first["relevant"].as_object().unwrap().contains_key("1")),
+        (&json!("alien"), true),
+        "{queries}"
+    );
 }

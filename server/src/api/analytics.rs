@@ -5,12 +5,12 @@ use std::sync::Arc;
 use lamina_base::error::ApiResult;
 use lamina_data::access::Action;
 use lamina_data::events::{identity, of_index, unix_seconds};
-use lamina_protocol::wire::analytics::{AnalyticsQuery, FIGURES, Format, ListKind, ROWS};
+use lamina_protocol::wire::analytics::{AnalyticsQuery, FIGURES, Format, ListKind, ROWS, TIMES};
 use serde_json::{Map, Value, json};
 use warp::http::{HeaderValue, header};
 use warp::reply::Response;
 
-use crate::answer::analytics::{csv, figures, list};
+use crate::answer::analytics::{csv, figures, list, searches};
 use crate::http::json_text;
 use crate::http::requests::Request;
 use crate::http::routing::{Answer, Route};
@@ -20,6 +20,10 @@ pub(super) const ROUTES: &[Route] = &[
         .about("Get figures of searches and events", Answer::Ok("Analytics"))
         .query(|| &FIGURES)
         .run(|request| Box::pin(show(request, None))),
+    Route::get("/analytics/{indexUid}/searches", Action::AnalyticsGet)
+        .about("List recorded searches with their hits and clicks", Answer::Lines)
+        .query(|| &TIMES)
+        .run(|request| Box::pin(show_searches(request))),
     Route::get("/analytics/{indexUid}/{list}", Action::AnalyticsGet)
         .where_last(|name| ListKind::in_path(name).is_some())
         .about("List queries or filters with their figures", Answer::Ok("AnalyticsPage"))
@@ -58,6 +62,26 @@ async fn show(request: Request, kind: Option<ListKind>) -> ApiResult<Response> {
     if query.format == Format::Csv {
         answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/csv; charset=utf-8"));
     }
+    Ok(answer)
+}
+
+async fn show_searches(request: Request) -> ApiResult<Response> {
+    let index = request.index()?;
+    let query = AnalyticsQuery::read(&request.query(), &TIMES, unix_seconds())?;
+    let state = Arc::clone(request.state());
+    let budget = state.budgets.answer();
+    let _turn = state.searches.long_turn().await?;
+    let (of_work, of_budget) = (Arc::clone(&state), budget.clone());
+    let lines = state.answer(&budget, move || {
+        let instance = &of_work.instance;
+        let present = identity(instance.state(&index.uid)?.created_at());
+        let Some(events) = instance.events().snapshot()? else { return Ok(Vec::new()) };
+        let filter = of_index(&events, &index.asked, &present, &instance.name_keys());
+        searches(&events, &filter, &query, &of_budget)
+    });
+    let lines = lines.await?;
+    let mut answer = json_text(budget.body(lines));
+    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
     Ok(answer)
 }
 

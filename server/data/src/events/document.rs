@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 const DAY_SECONDS: u64 = 86_400;
 /// Bytes that are kept of a query, a filter or a name.
-const TEXT_BYTES_MAX: usize = 500;
+pub const TEXT_BYTES_MAX: usize = 500;
 
 /// Fields of the documents.
 pub mod fields {
@@ -142,6 +142,10 @@ pub struct Search<'a> {
     pub total: u64,
     /// Milliseconds until the answer.
     pub millis: u64,
+    /// Ids of the first hits that were returned.
+    pub hits: &'a [String],
+    /// Number of hits before them.
+    pub offset: usize,
 }
 
 #[derive(Serialize)]
@@ -181,6 +185,9 @@ struct SearchLine<'a> {
     ratio: Option<f32>,
     total: u64,
     millis: u64,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    hits: &'a [String],
+    offset: usize,
 }
 
 /// The id of an event's document: the same for what counts once. That is an event of a kind, by a user, about an object, after a
@@ -212,9 +219,9 @@ pub(super) fn write_search(
 ) {
     let id = uids.first().unwrap_or(&search.uid).simple().to_string();
     let common = Common { id: &id, ..Common::new(place, user, uids, now) };
-    let Search { text, filter, strategy, ratio, total, millis, .. } = *search;
+    let Search { text, filter, strategy, ratio, total, millis, hits, offset, .. } = *search;
     let (text, filter) = (shortened(text), filter.map(shortened));
-    write(out, &SearchLine { common, text, filter, strategy, ratio, total, millis });
+    write(out, &SearchLine { common, text, filter, strategy, ratio, total, millis, hits, offset });
 }
 
 impl<'a> Common<'a> {

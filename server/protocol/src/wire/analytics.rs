@@ -80,6 +80,8 @@ pub struct AnalyticsQuery {
 
 /// Parameters of the figures.
 pub const FIGURES: [&str; 4] = ["start", "end", "interval", "format"];
+/// Parameters of recorded searches.
+pub const TIMES: [&str; 2] = ["start", "end"];
 /// Parameters of the lists.
 pub const ROWS: [&str; 5] = ["start", "end", "offset", "limit", "format"];
 

@@ -5,6 +5,7 @@
 
 mod columns;
 mod report;
+mod searches;
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -12,11 +13,13 @@ use std::time::{Duration, Instant};
 use lamina_base::budget::AnswerBudget;
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_data::events::{SEARCH_KIND, fields, matching};
+use lamina_engine::bits::DocSet;
 use lamina_engine::index::Snapshot;
 use lamina_protocol::wire::analytics::{AnalyticsQuery, ListKind};
 
 use columns::Columns;
 pub(crate) use report::{csv, figures, list};
+pub(crate) use searches::searches;
 
 /// Time of one answer.
 const TIME_MAX: Duration = Duration::from_secs(20);
@@ -114,9 +117,7 @@ fn totals(
     budget: &AnswerBudget,
 ) -> ApiResult<Totals> {
     let work = Work { query, list, budget, begun: Instant::now() };
-    // What comes of a search may come after the end of the time.
-    let filter = format!("{filter} AND {} >= {}", fields::AT, work.first());
-    let selected = matching(snapshot, &filter).map_err(|error| ApiError::internal(error.to_string()))?;
+    let selected = work.selected(snapshot, filter)?;
     let segments: Vec<_> = snapshot.segments.iter().map(|segment| Columns::of(snapshot, segment)).collect();
     let mut totals = Totals::default();
     let mut acts = HashMap::new();
@@ -140,12 +141,18 @@ impl Work<'_> {
         }
     }
 
+    /// The documents that pass `filter` since then. What comes of a search may come after the end of the time.
+    fn selected(&self, snapshot: &Snapshot, filter: &str) -> ApiResult<Vec<DocSet>> {
+        let filter = format!("{filter} AND {} >= {}", fields::AT, self.first());
+        matching(snapshot, &filter).map_err(|error| ApiError::internal(error.to_string()))
+    }
+
     fn is_in_time(&self, at: u64) -> bool {
         (self.query.start..self.query.end).contains(&at)
     }
 
     /// Calls `see` with each document, within the time that there is.
-    fn each(&self, docs: &lamina_engine::bits::DocSet, mut see: impl FnMut(u32) -> ApiResult<()>) -> ApiResult<()> {
+    fn each(&self, docs: &DocSet, mut see: impl FnMut(u32) -> ApiResult<()>) -> ApiResult<()> {
         let (mut outcome, mut count) = (Ok(()), 0);
         docs.for_each(|doc| {
             if outcome.is_err() {

@@ -113,7 +113,7 @@ fn one(
     let target = target(snapshots, &asked.index_uid)?;
     let form = Form { names_index: true, with_metadata };
     let answered = context.kept.answer(target, &asked.query, context, form)?;
-    context.record(target, &asked.query, answered.query_uid, answered.total);
+    context.record(target, &asked.query, answered.query_uid, (answered.total, &answered.shown));
     out.cut_by(answered.cuts.iter().cloned());
     out.outcomes += answered.outcome;
     let body = answered.into_body(context.received, &context.budget)?;

@@ -63,6 +63,8 @@ pub(crate) struct Answered {
     pub outcome: SearchOutcomes,
     /// Number of hits.
     pub total: u64,
+    /// Ids of the first hits, where searches are recorded.
+    pub shown: Arc<[String]>,
     /// Identifier in the `metadata`, if the response has one.
     pub query_uid: Option<Uuid>,
     /// Limits that changed the response, as in [`super::Found::cuts`].
@@ -124,9 +126,10 @@ impl ResponseCache {
         let (is_degraded, cuts) = (found.result.degraded, found.cuts().into());
         let outcome = SearchOutcomes::of_one(is_degraded, found.result.total);
         let (total, query_uid) = (found.result.total, form.with_metadata.then(Uuid::now_v7));
+        let shown = context.shown(target, &found.result);
         let metadata = query_uid.map(|uid| Metadata::new(target, query, uid));
         let answer = Answer { target, query, context, found, names_index: form.names_index, metadata };
-        let answered = Answered { written: Arc::new(answer.write()?), outcome, total, query_uid, cuts };
+        let answered = Answered { written: Arc::new(answer.write()?), outcome, total, shown, query_uid, cuts };
         // A time limit may cut elsewhere next time, and what is repaired answers in full.
         let is_kept = |kept: &Cache<Key, Answered, Bytes>, key: &Key| {
             !is_degraded && Bytes.weight(key, &answered) <= kept.capacity() / ONE_DIVISOR

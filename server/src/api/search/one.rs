@@ -153,9 +153,9 @@ impl Search {
         self.count(target);
         let beside = self.beside(&answered, &snapshot);
         // Where memory is short, the search that follows waits for it.
-        let total = answered.total;
+        let (total, shown) = (answered.total, Arc::clone(&answered.shown));
         let Ok(body) = answered.into_body(self.context.received, &self.context.budget) else { return Ok(None) };
-        self.context.record(target, &self.query, None, total);
+        self.context.record(target, &self.query, None, (total, &shown));
         Ok(Some(beside.answer(self.context.budget.clone().body(body), self.has_any())))
     }
 
@@ -189,8 +189,9 @@ impl Search {
                 self.count(target);
                 let beside = self.beside(&answered, snapshot);
                 let (total, query_uid) = (answered.total, answered.query_uid);
+                let shown = Arc::clone(&answered.shown);
                 let body = answered.into_body(self.context.received, &self.context.budget)?;
-                self.context.record(target, &self.query, query_uid, total);
+                self.context.record(target, &self.query, query_uid, (total, &shown));
                 Ok((body, beside))
             },
         )

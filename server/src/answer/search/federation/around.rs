@@ -48,7 +48,8 @@ impl Around<'_> {
         fields.insert("requestUid".into(), json!(Uuid::now_v7()));
         let uids: Vec<Option<Uuid>> = ran.iter().map(|_| self.with_metadata.then(Uuid::now_v7)).collect();
         for (one, uid) in ran.iter().zip(&uids) {
-            self.context.record(one.target, one.query, *uid, one.found.result.total);
+            // Where its hits are in the merged list is not known here.
+            self.context.record(one.target, one.query, *uid, (one.found.result.total, &[]));
         }
         if self.with_metadata {
             let each = ran.iter().zip(uids.into_iter().flatten());
