@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 ADDRESS = "http://127.0.0.1:7700"
@@ -48,6 +49,15 @@ class Server:
                 sys.exit(f"the server did not start:\n{self.log.read_text()}")
             time.sleep(0.02)
         self.url = found[1]
+
+    def settle(self):
+        """Waits for the tasks of an example: who reads is slower than the debug build of a server."""
+        until = time.monotonic() + 120
+        while time.monotonic() < until:
+            with urllib.request.urlopen(f"{self.url}/tasks?statuses=enqueued,processing&limit=1") as answer:
+                if json.load(answer)["total"] == 0:
+                    return
+            time.sleep(0.05)
 
     def stop(self):
         self.process.terminate()
@@ -110,6 +120,7 @@ def run(page, binary, node, model, sample):
                     if not is_stream:
                         sys.exit(f"{where}: the example takes longer than two minutes")
                     continue
+                server.settle()
                 if ran.returncode != 0:
                     sys.exit(f"{where}: the example fails\n{ran.stdout}{ran.stderr}")
                 if (value := last_json(ran.stdout)) is not None:
