@@ -92,7 +92,7 @@ def draw(seconds, snapshot, colours):
     for number, (name, colour) in enumerate(zip(SHARES, colours["lines"])):
         points = " ".join(f"{x(second)},{y(min(scale, of[name]))}" for second, of in sorted(seconds.items()))
         parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.6"/>')
-        parts.append(f'<text x="{width - 190 + 60 * number}" y="16" fill="{colour}" font-weight="600">{name}</text>')
+        parts.append(f'<text x="{width - 190 + 60 * number}" y="16" style="fill:{colour}" font-weight="600">{name}</text>')
     parts.append(f'<text x="{left}" y="16">Milliseconds of a search</text>')
     style = f'text{{font:13px system-ui,-apple-system,"Segoe UI",sans-serif;fill:{colours["text"]}}}.faint{{fill:{colours["faint"]};font-size:12px}}'
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">\n'

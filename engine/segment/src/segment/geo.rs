@@ -142,13 +142,14 @@ impl Geo {
         mut contains: impl FnMut(f64, f64) -> bool,
     ) -> DocSet {
         let mut set = BitsetBuilder::new(self.doc_count);
-        self.boxes().search(relate, |ranks, relation| match relation {
-            BoxRelation::Inside => self.each_on_curve(ranks, |index| set.insert(self.doc_at(index))),
-            _ => self.each_point(ranks, |index, lat, lng| {
-                if contains(lat, lng) {
+        self.boxes().search(relate, |ranks, relation| {
+            self.each_on_curve(ranks, |index| {
+                let is_wanted = relation == BoxRelation::Inside
+                    || self.coordinates(index).is_some_and(|(lat, lng)| contains(lat, lng));
+                if is_wanted {
                     set.insert(self.doc_at(index));
                 }
-            }),
+            });
         });
         set.finish()
     }
@@ -158,7 +159,11 @@ impl Geo {
     pub fn nearest(&self, distance: impl FnMut(&GeoBox) -> f64, mut visit: impl FnMut(DocId, f64, f64) -> f64) {
         let mut limit = f64::INFINITY;
         self.boxes().nearest(distance, |ranks| {
-            self.each_point(ranks, |index, lat, lng| limit = visit(self.doc_at(index), lat, lng));
+            self.each_on_curve(ranks, |index| {
+                if let Some((lat, lng)) = self.coordinates(index) {
+                    limit = visit(self.doc_at(index), lat, lng);
+                }
+            });
             limit
         });
     }
@@ -167,20 +172,6 @@ impl Geo {
         let (order, width) = (self.part(ORDER), self.order_width);
         for rank in ranks.start..ranks.end.min(self.point_count as usize) {
             f(get_bits(order, rank * usize::from(width), width) as usize);
-        }
-    }
-
-    /// Calls `f(index, lat, lng)` for each point. Neighbours on the curve are far from each other in the file: those of a leaf
-    /// are read before the first is looked at, so that no load waits for another.
-    fn each_point(&self, ranks: std::ops::Range<usize>, mut f: impl FnMut(usize, f64, f64)) {
-        let mut leaf = [None; LEAF_POINTS];
-        for start in ranks.clone().step_by(LEAF_POINTS) {
-            let mut read = 0;
-            self.each_on_curve(start..ranks.end.min(start + LEAF_POINTS), |index| {
-                leaf[read] = self.coordinates(index).map(|(lat, lng)| (index, lat, lng));
-                read += 1;
-            });
-            leaf[..read].iter().flatten().for_each(|&(index, lat, lng)| f(index, lat, lng));
         }
     }
 
