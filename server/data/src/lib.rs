@@ -14,7 +14,7 @@
 
 pub mod access;
 pub mod chats;
-mod durably;
+pub mod durably;
 pub mod events;
 pub mod features;
 pub mod instance;

@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use lamina_data::instance::{read_state_or_default, write_durably};
+use lamina_data::durably::write_durably;
+use lamina_data::instance::read_state_or_default;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 

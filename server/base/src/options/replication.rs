@@ -126,7 +126,7 @@ pub struct Replication {
     #[arg(long)]
     pub standby: bool,
 
-    /// As the writer: how long its heartbeats may be missing before a standby takes over, in seconds (or `30s`). 10 seconds
+    /// Time for which the heartbeats of the writer may be missing before a standby takes over, in seconds (or `30s`). 10 seconds
     /// with `--standby`. Without `--standby`, only this option makes an automatic takeover possible.
     #[arg(long, value_name = "SECONDS", value_parser = super::interval::time)]
     pub takeover_after: Option<Duration>,

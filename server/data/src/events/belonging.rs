@@ -1,6 +1,6 @@
-//! Which index a document of the store belongs to.
+//! Index that a document of the store belongs to.
 //!
-//! What happened in an index belongs to the names that it was asked by, for as long as one of them is a name: an index that is built
+//! An event or search in an index belongs to the names that it was asked by, for as long as one of them is a name: an index that is built
 //! anew and takes the place of another one goes on with its history. Where no name is left, it belongs to the index, which has
 //! another name by then. Where that is gone as well, it is deleted.
 

@@ -1,4 +1,4 @@
-//! What waits for its commit, and which searches are one.
+//! Documents that wait for their commit, and searches that are joined.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

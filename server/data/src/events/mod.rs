@@ -1,4 +1,4 @@
-//! What people did: the events that clients send, and the searches that indexes record. They are documents of one index of the
+//! Store of events that clients send, and the searches that indexes record. They are documents of one index of the
 //! server, in a folder beside the others:
 //!
 //! ```text
@@ -7,7 +7,7 @@
 //!   index/      an index of the engine; no route names it
 //! ```
 //!
-//! What arrives waits in a buffer with a bound. A thread commits it each second, and when it is half full; the folder is made by the
+//! Documents wait in a buffer with a bound. A thread commits it each second, and when it is half full; the folder is made by the
 //! first event. See `docs/decisions/0116-events-in-an-index-of-the-server.md`.
 
 mod belonging;

@@ -48,7 +48,6 @@ use lamina_engine::index::{Index, IndexError, IndexOptions, IndexSummary, MergeS
 use parking_lot::RwLock;
 use uuid::Uuid;
 
-pub use crate::durably::write_durably;
 pub use error::InstanceError;
 pub use folder::{Older, holds_database, lock_to_look, set_instance_uid};
 pub use following::PendingIndexes;

@@ -1,4 +1,4 @@
-//! What users saw and did: searches with their hits and clicks, and votes. Whatever is not as it should be is left out and counted.
+//! Searches with the hits that users saw and clicked, and votes. Lines that cannot be true are left out and counted.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, BufRead, Read};

@@ -54,7 +54,7 @@ pub(super) struct Space {
 
 impl Space {
     /// # Errors
-    /// What the server says.
+    /// The answers of the server.
     pub(super) async fn of(server: &Server<'_>, has_parameters: bool) -> Result<Space, EvaluateError> {
         let index = &*server.asking.index;
         let current = settings(server).await?;
