@@ -371,3 +371,23 @@ fn a_view_is_found_by_any_name_of_its_index() {
     server.done(&server.put("/aliases/films", json!({"indexUid": "other"})));
     assert_eq!(server.ids("films", json!({"pointInTime": {"id": held}})), [1, 2]);
 }
+
+/// Writes by an alias whose index is renamed or deleted before they run create no index of the name that it had.
+#[test]
+fn a_write_by_an_alias_creates_no_index() {
+    let server = two_versions();
+    let held = server.hold_queue();
+    let renamed = server.patch("/indexes/films-1", json!({"uid": "films-3"}));
+    let late = [
+        server.post("/indexes/films/documents", json!([{"id": 9, "title": "Late"}])),
+        server.put("/indexes/films/documents", json!([{"id": 9, "title": "Late"}])),
+        server.patch("/indexes/films/settings", json!({"stopWords": ["the"]})),
+    ];
+    server.release_queue(held);
+    server.done(&renamed);
+    late.iter().for_each(|late| drop(server.fails(late, "index_not_found")));
+    server.get("/indexes/films-1").refused(404, "index_not_found");
+    assert_eq!(target(&server, "films"), "films-3");
+    server.add("films", json!([{"id": 9, "title": "Later"}]));
+    assert_eq!(server.document_count("films-3"), 2);
+}

@@ -160,3 +160,42 @@ fn a_query_that_is_a_whole_value_is_not_lost_to_neighbours() {
         assert_ne!(ids(&server.search("lamps", title_only))[0], 20, "{fusion}");
     }
 }
+
+/// Pages of a list repeat and miss nothing, where good keyword hits fill the first one: in one index, with a pinned document and a bound
+/// of all pages, and merged.
+#[test]
+fn good_keyword_hits_are_on_one_page_only() {
+    let server = Server::start();
+    server.set(
+        "foxes",
+        json!({"embedders": {"e": {"source": "userProvided", "dimensions": 2}}, "pagination": {"maxTotalHits": 5}}),
+    );
+    let texts = ["red fox", "red fox", "red fox", "red dog", "blue"];
+    let vectors = [[0.0, 1.0], [1.0, 0.1], [0.0, -1.0], [1.0, 0.0], [1.0, 0.0]];
+    let documents = (1..).zip(texts.iter().zip(vectors));
+    let documents = documents.map(|(id, (text, vector))| json!({"id": id, "text": text, "_vectors": {"e": vector}}));
+    server.add("foxes", documents.collect());
+    let asked = json!({"q": "red fox", "vector": [1.0, 0.0], "hybrid": {"embedder": "e", "semanticRatio": 0.5}});
+    let pages = |size: usize, page: &dyn Fn(Value) -> Value| {
+        let mut found: Vec<u64> =
+            (0..6).flat_map(|number| ids(&page(json!({"offset": number * size, "limit": size})))).collect();
+        let shown = found.clone();
+        found.sort_unstable();
+        assert_eq!(found, [1, 2, 3, 4, 5], "pages of {size}: {shown:?}");
+    };
+    let alone = |window: Value| server.search("foxes", with(asked.clone(), window));
+    let merged = |window: Value| {
+        let query = with(asked.clone(), json!({"indexUid": "foxes"}));
+        server.post("/multi-search", json!({"federation": window, "queries": [query]})).ok()
+    };
+    for size in 1..=4 {
+        pages(size, &alone);
+        pages(size, &merged);
+    }
+    server.patch("/experimental-features", json!({"dynamicSearchRules": true})).ok();
+    let pin = json!({"selector": {"indexUid": "foxes", "id": "5"}, "action": {"type": "pin", "position": 1}});
+    server.done(&server.patch("/dynamic-search-rules/a", json!({"actions": [pin]})));
+    for size in 1..=4 {
+        pages(size, &alone);
+    }
+}

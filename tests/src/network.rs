@@ -468,3 +468,31 @@ fn documents_are_read_from_all_servers() {
     fetch(json!({"useNetwork": true})).refused(400, "feature_not_enabled");
     of("/1?useNetwork=true").refused(400, "feature_not_enabled");
 }
+
+/// Pages of a hybrid search over two servers repeat and miss nothing, though good keyword hits fill the first one.
+#[test]
+fn pages_of_a_hybrid_search_over_servers_share_no_hit() {
+    let (near, far, _) = halves();
+    for (server, ids) in [(&near, 1..4), (&far, 4..7)] {
+        server.set("foxes", json!({"embedders": {"e": {"source": "userProvided", "dimensions": 2}}}));
+        let fox = |id: u64| {
+            let (text, vector) = [("red fox", [0.0, 1.0]), ("red dog", [1.0, 0.0])][usize::from(id.is_multiple_of(3))];
+            json!({"id": id, "text": text, "_vectors": {"e": vector}})
+        };
+        server.add("foxes", ids.map(fox).collect());
+    }
+    let key = keys::value(&keys::make(&far, &["search"], &["foxes"]));
+    near.patch("/network", json!({"remotes": {"far": {"searchApiKey": key}}})).ok();
+    let asked = json!({"q": "red fox", "vector": [1.0, 0.0], "hybrid": {"embedder": "e"}, "useNetwork": true});
+    for size in 1..=3 {
+        let page = |number: usize| {
+            let mut query = asked.clone();
+            (query["offset"], query["limit"]) = ((number * size).into(), size.into());
+            ids(&near.search("foxes", query))
+        };
+        let shown: Vec<u64> = (0..6).flat_map(page).collect();
+        let mut found = shown.clone();
+        found.sort_unstable();
+        assert_eq!(found, [1, 2, 3, 4, 5, 6], "pages of {size}: {shown:?}");
+    }
+}

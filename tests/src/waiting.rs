@@ -100,6 +100,7 @@ fn failures_and_impatience_are_reported() {
     let server = Server::with_options(&["--experimental-allowed-ip-networks", "127.0.0.1"]);
     let failed = server.delete("/indexes/absent?wait=searchable");
     assert_eq!((failed.status, &failed.body["status"]), (202, &json!("failed")));
+    assert_eq!(failed.body["error"]["code"], "index_not_found");
     let held = server.hold_queue();
     let early = ["0", "50"].map(|wait| {
         let early = server.post(&format!("/indexes/films/documents?waitMs={wait}&wait=searchable"), json!([{"id": 1}]));

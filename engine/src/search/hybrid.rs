@@ -103,6 +103,8 @@ struct FusionWindow {
     depth: usize,
     /// True if good keyword hits come first, and need no vectors.
     may_be_alone: bool,
+    /// Hits of the first page.
+    page_limit: usize,
     /// True if totals are those of both lists on every page.
     is_exhaustive: bool,
 }
@@ -116,12 +118,20 @@ impl FusionWindow {
         let is_fused = fusion != Fusion::Score;
         // Who asks for no hits but for all that match, as a facet search does, gets both sides.
         let counts_alone = window == 0 && request.exhaustive;
+        let page_limit = request.page_limit.unwrap_or(request.limit);
+        let may_be_alone = !is_fused && !is_boosted && !counts_alone && page_limit < usize::MAX;
         FusionWindow {
             page: request.offset..window,
             asked: asked.and_then(|id| snapshot.find(id)),
             reach,
-            depth: if (is_fused || is_boosted) && window > 0 { reach.max(FUSED_HITS) } else { reach },
-            may_be_alone: !is_fused && !is_boosted && !counts_alone,
+            depth: match window {
+                0 => reach,
+                _ if may_be_alone => reach.max(page_limit),
+                _ if is_fused || is_boosted => reach.max(FUSED_HITS),
+                _ => reach,
+            },
+            may_be_alone,
+            page_limit,
             is_exhaustive: request.exhaustive,
         }
     }
@@ -131,7 +141,7 @@ impl FusionWindow {
     fn first_by_words(&self, words: &SearchResult, ratio: f64) -> Option<usize> {
         let is_good = |hit: &&Hit| hit.score * (1.0 - ratio) >= GOOD_ENOUGH;
         let good = words.hits.iter().take_while(is_good).count();
-        (self.may_be_alone && good >= self.page.len()).then_some(good)
+        (self.may_be_alone && good >= self.page_limit).then_some(good)
     }
 
     /// Reports whether the hits that come first by words fill all pages up to this one.

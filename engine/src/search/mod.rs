@@ -79,6 +79,9 @@ pub struct SearchRequest {
     pub offset: usize,
     /// Hits returned at most.
     pub limit: usize,
+    /// Hits of a page, whatever makes `limit` another number: if good keyword hits of a hybrid search fill the first page, they come first on
+    /// all pages. `None`: as `limit`. The largest number: never, for a beginning of a list whose pages are not known.
+    pub page_limit: Option<usize>,
     /// A search by vectors with a threshold counts all documents above it (page mode), not only those it ranks. Totals
     /// of searches by words are always exact.
     pub exhaustive: bool,
@@ -120,6 +123,7 @@ impl Default for SearchRequest {
             query: None,
             offset: 0,
             limit: 20,
+            page_limit: None,
             exhaustive: false,
             matching: MatchingStrategy::Last,
             search_on: None,

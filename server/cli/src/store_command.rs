@@ -28,12 +28,12 @@ enum Action {
     /// Print, or remove with --apply, objects that the newest state does not use, and files of uploads that were interrupted more than
     /// a day ago.
     Gc {
-        #[command(flatten)]
-        place: Place,
         /// Remove them. Use this only while no server publishes to the store, because it would stop publishing. A
         /// publishing server removes them by itself, after an hour.
         #[arg(long)]
         apply: bool,
+        #[command(flatten)]
+        place: Place,
     },
 }
 

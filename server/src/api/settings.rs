@@ -125,16 +125,16 @@ async fn show(kind: Option<&'static SettingKind>, request: Request) -> ApiResult
 }
 
 async fn change(kind: Option<&'static SettingKind>, request: Request) -> ApiResult<Response> {
-    let uid = request.index_uid()?;
+    let index = request.index()?;
     let state = Arc::clone(request.state());
-    let may_create_index = request.rights().may_create_index(&uid);
+    let may_create_index = request.rights().may_create_index(&index);
     let body = request.json().await?;
     settings::check_features(kind, &body, &|feature| state.features.is_on(feature))?;
     let patch = match kind {
         Some(kind) => kind.read(&body)?,
         None => settings::read(&body)?,
     };
-    enqueue(&state, uid, patch, may_create_index).await
+    enqueue(&state, index.uid, patch, may_create_index).await
 }
 
 async fn reset(patch: SettingsPatch, request: Request) -> ApiResult<Response> {

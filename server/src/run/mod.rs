@@ -90,7 +90,7 @@ pub enum ServeError {
     #[error(transparent)]
     Start(#[from] StartError),
     /// The address cannot be used.
-    #[error("cannot listen on {address}: {source}")]
+    #[error("cannot listen on {address}: {source}; --http-addr takes another address or port")]
     Listen {
         /// Address as in the options.
         address: String,

@@ -160,13 +160,15 @@ impl Rights {
         }
     }
 
-    /// Reports whether a write to an absent index may create it.
-    pub fn may_create_index(&self, index_uid: &str) -> bool {
-        match &self.reach {
+    /// Reports whether a write may create the index if there is none. Not by an alias, which means an index that is there: who writes by it
+    /// does not mean a new index of the name that the old one had before it was renamed.
+    pub fn may_create_index(&self, index: &IndexName) -> bool {
+        let is_allowed = match &self.reach {
             Reach::Everything => true,
             Reach::Nothing => false,
-            Reach::Some(restricted) => restricted.key.may(Action::IndexesCreate) && restricted.key.admits(index_uid),
-        }
+            Reach::Some(restricted) => restricted.key.may(Action::IndexesCreate) && restricted.key.admits(&index.uid),
+        };
+        is_allowed && index.asked == index.uid
     }
 
     /// Returns the holder of the rights. Tokens with the same rules belong to the same tenant, regardless of their
@@ -251,18 +253,22 @@ mod tests {
         rights.check_index(index).unwrap_err().message
     }
 
+    fn own(uid: &str) -> IndexName {
+        IndexName { asked: uid.to_owned(), uid: uid.to_owned() }
+    }
+
     #[test]
     fn everything_is_everything() {
         let all = Rights::all();
         assert!(all.admits("x"));
-        assert!(all.may_create_index("x"));
+        assert!(all.may_create_index(&own("x")));
         assert!(all.visible().is_none());
         assert_eq!(all.imposed_filter("x", "x"), None);
         assert!(all.may(Action::KeysCreate));
         assert!(!Rights::none().may(Action::Search));
         let none = Rights::none();
         assert!(!none.admits("x"));
-        assert!(!none.may_create_index("x"));
+        assert!(!none.may_create_index(&own("x")));
         assert!(none.visible() == Some(&[][..]));
     }
 
@@ -276,10 +282,11 @@ mod tests {
             "The API key cannot acces the index `x`, authorized indexes are [\"cat*\", \"dog\"]."
         );
         assert_eq!(rights.visible(), Some(&["dog".to_owned(), "cat*".to_owned()][..]));
-        assert!(!rights.may_create_index("dog"));
+        assert!(!rights.may_create_index(&own("dog")));
         let creator = Rights::of_key(Arc::new(test_key(&[Action::IndexesAll], &["dog"])));
-        assert!(creator.may_create_index("dog"));
-        assert!(!creator.may_create_index("x"));
+        assert!(creator.may_create_index(&own("dog")));
+        assert!(!creator.may_create_index(&IndexName { asked: "alias".to_owned(), uid: "dog".to_owned() }));
+        assert!(!creator.may_create_index(&own("x")));
     }
 
     #[test]

@@ -66,6 +66,9 @@ pub struct SummarizedTask {
     status: Status,
     r#type: Kind,
     enqueued_at: Timestamp,
+    /// Reason why it failed, for clients that wait for its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<ErrorBody>,
     #[serde(skip_serializing_if = "Option::is_none")]
     custom_metadata: Option<String>,
 }
@@ -113,8 +116,15 @@ impl Task {
             status: self.status,
             r#type: self.kind,
             enqueued_at: self.enqueued_at,
+            error: None,
             custom_metadata: self.custom_metadata,
         }
+    }
+
+    /// The short form for who waited for the end, with the reason of a failure; `docs` makes its link.
+    pub fn into_summary_of_end(self, docs: &ErrorDocs) -> SummarizedTask {
+        let error = self.error.as_ref().map(|error| error.body(docs));
+        SummarizedTask { error, ..self.into_summary() }
     }
 }
 

@@ -170,7 +170,7 @@ impl Embedders {
     ) -> Result<Option<Vec<f32>>, EmbedFailure> {
         let late = || EmbedFailure::runtime("the model did not answer in time");
         let in_time = tokio::time::timeout_at(deadline.into(), self.static_models.loaded(&wanted));
-        let model = in_time.await.map_err(|_| late())??;
+        let model = in_time.await.map_err(|_| EmbedFailure::runtime("the model is not loaded yet"))??;
         if text.len() <= AT_ONCE_BYTES_MAX {
             return Ok(model.vector(text));
         }

@@ -195,6 +195,8 @@ pub(crate) struct Reach {
     pub offset: usize,
     /// Returned at most, within `total_max`.
     pub limit: usize,
+    /// Hits of a full page: the last one has fewer, and the beginning of a merged list is longer.
+    pub page_limit: usize,
     /// True if more hits than `total_max` would change the response: the request reaches beyond it, or counts pages.
     pub is_cut: bool,
     /// `maxTotalHits`
@@ -240,7 +242,7 @@ impl Reach {
         let (first, number) = window.bounds(usize::MAX);
         let (offset, limit) = window.bounds(total_max);
         let is_cut = matches!(window, Window::Page { .. }) || first.saturating_add(number) > total_max;
-        Reach { offset, limit, is_cut, total_max }
+        Reach { offset, limit, page_limit: number.min(total_max), is_cut, total_max }
     }
 }
 
@@ -274,7 +276,8 @@ fn run_for(target: Target<'_>, query: &SearchQuery, context: &Context, window: R
         reranker(target, rerank)?;
     }
     let request = engine_request(target, query, context)?;
-    let request = SearchRequest { offset: window.offset, limit: window.limit, scores: how.scores, ..request };
+    let Reach { offset, limit, page_limit, .. } = window;
+    let request = SearchRequest { offset, limit, page_limit: Some(page_limit), scores: how.scores, ..request };
     let pinned = pins::pinned(target, query, &request, context)?;
     let places = PinnedPositions::new(pinned.iter().map(|pin| pin.position).filter(|_| how.places_pins));
     let request = pins::beside(request, window, &places, &pinned);

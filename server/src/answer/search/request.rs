@@ -16,7 +16,7 @@ use lamina_protocol::wire::filter::{self, parse_filter};
 use lamina_protocol::wire::search::{SearchQuery, Window};
 use serde_json::Value;
 
-use super::{Context, Target, foreign, refusal};
+use super::{Context, Reach, Target, foreign, refusal};
 
 /// Time for a filter that no time budget of an index bounds. Those that are of use take some milliseconds.
 const FILTER_TIME_MAX: Duration = Duration::from_secs(5);
@@ -52,11 +52,12 @@ pub(crate) fn engine_request(target: Target<'_>, query: &SearchQuery, context: &
     }
     let [score_threshold, near_score_threshold] = query.score_thresholds();
     let window = query.window();
-    let (offset, limit) = window.bounds(settings.pagination.max_total_hits);
+    let Reach { offset, limit, page_limit, .. } = Reach::new(window, settings.pagination.max_total_hits);
     Ok(SearchRequest {
         query: query.q.clone(),
         offset,
         limit,
+        page_limit: Some(page_limit),
         exhaustive: matches!(window, Window::Page { .. }),
         matching: query.matching_strategy.or(settings.matching_strategy).unwrap_or_default(),
         search_on: query.attributes_to_search_on.clone(),

@@ -25,13 +25,13 @@ use crate::http::payload;
 use crate::http::requests::Request;
 
 pub(super) async fn add(method: Method, request: Request) -> ApiResult<Response> {
-    let uid = request.index_uid()?;
+    let index = request.index()?;
     request.state().queue.check_delay()?;
     let (mark, query) = Marking::from_query(request.query())?;
     let parameters = AddParameters::from_query(&query)?;
     let format = parameters.format(request.header(header::CONTENT_TYPE))?;
     let state = Arc::clone(request.state());
-    let may_create_index = request.rights().may_create_index(&uid);
+    let may_create_index = request.rights().may_create_index(&index);
     let folder = state.instance.payload_folder();
     let (headers, body) = request.into_parts();
     let upload = (!payload::is_small(&headers)).then(|| state.queue.begin_upload());
@@ -48,7 +48,8 @@ pub(super) async fn add(method: Method, request: Request) -> ApiResult<Response>
         payload_checksum: received.checksum,
         mark,
     });
-    let answer = enqueue(&state, NewTask { inline_payload: received.inline, ..NewTask::for_index(uid, content) }).await;
+    let task = NewTask { inline_payload: received.inline, ..NewTask::for_index(index.uid, content) };
+    let answer = enqueue(&state, task).await;
     drop(upload);
     answer
 }

@@ -352,6 +352,7 @@ fn registered_task() -> Value {
             ("status", statuses()),
             ("type", kinds()),
             ("enqueuedAt", instant()),
+            ("error", named("Error")),
             ("customMetadata", text()),
         ],
         &["taskUid", "indexUid", "status", "type", "enqueuedAt"],

@@ -111,7 +111,7 @@ async fn awaited(state: &AppState, answer: Response, wait: Wait) -> Response {
     let Some(&AcceptedTask(uid)) = answer.extensions().get() else { return answer };
     match state.queue.ended(uid, wait.patience).await {
         Ok(task) => {
-            let mut ended = json_answer(answer.status(), &task.into_summary());
+            let mut ended = json_answer(answer.status(), &task.into_summary_of_end(&state.error_docs));
             if let Some(seen) = answer.extensions().get::<ObservedRequest>() {
                 ended.extensions_mut().insert(seen.clone());
             }

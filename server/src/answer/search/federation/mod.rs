@@ -164,7 +164,10 @@ fn one<'a>(
     let takes_all = federation.distinct.is_some() && asked.query.hybrid.is_none();
     let limit = if takes_all { wanted.max(ALL_HITS_MAX) } else { wanted };
     let window = Window::Offset { offset: 0, limit };
-    let window = Reach::new(window, target.snapshot.settings.pagination.max_total_hits);
+    // Of what another server asks for, the page is not known.
+    let total_max = target.snapshot.settings.pagination.max_total_hits;
+    let page_limit = if context.proxied { usize::MAX } else { Reach::new(federation.window, total_max).page_limit };
+    let window = Reach { page_limit, ..Reach::new(window, total_max) };
     let mut found = match &federation.distinct {
         Some(attribute) => {
             let query = SearchQuery { distinct: Some(attribute.clone()), ..asked.query.clone() };

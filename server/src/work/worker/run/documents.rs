@@ -163,9 +163,19 @@ fn target(
         return context.instance.index(index_uid).map(Some);
     }
     let creator = tasks.iter().position(|task| may_create_index(&task.content));
-    let missing = ApiError::index_not_found(index_uid);
+    let missing = |content: &Content| {
+        let mut error = ApiError::index_not_found(index_uid);
+        if matches!(content, Content::Upsert(upsert) if upsert.method != Method::Values) {
+            error
+                .message
+                .push_str(" A write creates it with the action `indexes.create`, and by its uid instead of an alias.");
+        }
+        error
+    };
     let too_early = &tasks[..creator.unwrap_or(tasks.len())];
-    outline.prospects.extend(too_early.iter().map(|task| PlannedTask::Decided(failed(task.uid, &missing))));
+    outline
+        .prospects
+        .extend(too_early.iter().map(|task| PlannedTask::Decided(failed(task.uid, &missing(&task.content)))));
     if creator.is_none() {
         return Ok(None);
     }
