@@ -27,7 +27,7 @@ const server = process.env.LAMINA_URL ?? 'http://127.0.0.1:7700';
 
 export default defineConfig({
   plugins: [oneFile()],
-  esbuild: { jsx: 'automatic', jsxImportSource: 'preact', legalComments: 'none' },
+  esbuild: { jsx: 'transform', jsxFactory: 'h', jsxFragment: 'Fragment', jsxInject: "import { h, Fragment } from 'preact'", legalComments: 'none' },
   build: {
     target: 'es2022',
     minify: 'terser',
