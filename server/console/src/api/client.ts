@@ -78,6 +78,12 @@ export async function request<T>(method: Method, path: string, options: Options 
 export const get = <T>(path: string, options?: Options) => request<T>('GET', path, options);
 export const post = <T>(path: string, body?: unknown, options?: Options) => request<T>('POST', path, { ...options, body });
 
+/** Null for what a key may not see: it is left out. */
+export const orNothing = <T>(work: Promise<T>) => work.catch(error => {
+  if (error instanceof Refused) return null;
+  throw error;
+});
+
 function noteReplica(headers: Headers) {
   const generation = headers.get('Lamina-Generation'), lag = headers.get('Lamina-Lag-Ms');
   if (generation !== null || lag !== null) replica.value = { generation, lagMs: lag === null ? null : Number(lag) };

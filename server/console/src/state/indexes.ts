@@ -81,6 +81,10 @@ export function fieldsOf(stats: IndexStats | null, settings: Settings): string[]
   return [...new Set([...byCount, ...named])];
 }
 
+/** Whether searches of the index are recorded: what came of them is then its home. */
+export const isRecorded = computed(() => (about.value.settings['analytics'] as { searches?: unknown } | null | undefined)?.searches === true);
+export const home = computed(() => isRecorded.value ? 'analytics' : HOME);
+
 let asked = 0;
 async function loadAbout(name: string) {
   const mine = ++asked;
@@ -107,5 +111,13 @@ export function watchIndexes() {
     const name = uid.value;
     if (about.peek().uid !== name) about.value = nothing(name);
     if (name) void loadAbout(name);
+  });
+  // An address that names nothing leads home, unless people have begun to do something.
+  let isBare = !location.search;
+  effect(() => {
+    if (!isBare || about.value.state === 'loading') return;
+    isBare = false;
+    const { view, params } = address.peek();
+    if (view === HOME && !params.size && document.activeElement === document.body) go({ view: home.peek() }, { replace: true });
   });
 }

@@ -5,6 +5,7 @@ import { useResource } from '../../api/resource';
 import { write, writeAndWait } from '../../api/tasks';
 import type { JsonObject, Task } from '../../api/types';
 import { parseJson } from '../../lib/json';
+import { messageOf } from '../../lib/text';
 import { setParams } from '../../state/address';
 import { about } from '../../state/indexes';
 import { toast } from '../../state/toasts';
@@ -54,7 +55,7 @@ export function Editor({ index, id }: { index: string; id: string }) {
       await work();
       setParams({ doc: null });
     } catch (failure) {
-      setError(failure instanceof Error ? failure.message : String(failure));
+      setError(messageOf(failure));
     } finally {
       setBusy('');
     }
@@ -89,7 +90,7 @@ export function Add({ index, onClose, onSource }: { index: string; onClose: () =
       const task = await (await put(index, 'Add documents', text)).done;
       if (task?.error) setError(task.error.message); else onClose();
     } catch (failure) {
-      setError(failure instanceof Error ? failure.message : String(failure));
+      setError(messageOf(failure));
     } finally {
       setBusy(false);
     }

@@ -139,7 +139,7 @@ function Proposals({ now }: { now: Job }) {
   };
   return (
     <section aria-label="Suggestions">
-      {error !== null && <Failure error={error} />}
+      <Failure error={error} />
       {all.map(one => (
         <div key={one.setting + one.field} class="documents-proposal"><Icon name="star" /><span><strong dir="auto">{one.field}</strong> <span class="muted">{one.why}?</span></span>
           <Button size="s" busy={busy === one.field} off={busy !== '' && busy !== one.field && 'A change is under way.'} onClick={() => take(one)} aria-label={`Apply: ${one.field}`}>Apply</Button></div>
