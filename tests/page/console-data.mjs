@@ -34,7 +34,7 @@ async function imports() {
   assert.equal((await api('GET', '/indexes/shoes/stats')).numberOfDocuments, 59);
   assert.equal((await api('GET', '/indexes/shoes/documents/a-3')).price, 13);
   // A proposal is one click.
-  await click('Apply: brand');
+  await click('Add the facet', '.proposals');
   await page.until(`fetch('/indexes/shoes/settings/filterable-attributes').then(answer => answer.json()).then(names => names.includes('brand'))`, 'brand became a facet');
   // A line that only the server refuses is found by halves.
   await write('DELETE', '/indexes/shoes/documents');

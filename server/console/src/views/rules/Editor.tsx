@@ -1,6 +1,6 @@
 // A rule: when it acts, what it pins where, and the hits as they will be.
 import { useState } from 'preact/hooks';
-import { post, Refused, route } from '../../api/client';
+import { orUsual, post, route } from '../../api/client';
 import { useResource, useWork } from '../../api/resource';
 import { writeAndWait } from '../../api/tasks';
 import type { Hit, ListOf, SearchAnswer } from '../../api/types';
@@ -62,7 +62,7 @@ export function Editor({ first, isNew, index, taken, onClose }: { first: Draft; 
 
 function Within({ index, values, onChange }: { index: string; values: [string, string][]; onChange: (values: [string, string][]) => void }) {
   const [asked, setAsked] = useState<{ name: string; text: string } | null>(null), filterable = (about.value.settings.filterableAttributes ?? []).filter((one): one is string => typeof one === 'string');
-  const offered = useResource(signal => asked?.name ? post<{ facetHits: { value: string; count: number }[] }>(route('indexes', index, 'facet-search'), { facetName: asked.name, facetQuery: asked.text }, { signal }).catch(error => { if (error instanceof Refused) return { facetHits: [] }; throw error; }) : Promise.resolve({ facetHits: [] }), [index, asked?.name, asked?.text], { keep: true, live: false });
+  const offered = useResource(signal => asked?.name ? orUsual(post<{ facetHits: { value: string; count: number }[] }>(route('indexes', index, 'facet-search'), { facetName: asked.name, facetQuery: asked.text }, { signal }), { facetHits: [] }) : Promise.resolve({ facetHits: [] }), [index, asked?.name, asked?.text], { keep: true, live: false });
   const put = (place: number, one: [string, string] | null) => onChange(values.flatMap((other, at) => at !== place ? [other] : one ? [one] : []));
   return (
     <div class="stack tight">

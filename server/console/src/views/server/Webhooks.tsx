@@ -1,6 +1,6 @@
 // Addresses that the server tells of finished batches.
 import { useState } from 'preact/hooks';
-import { atControls, get, Refused, request, route } from '../../api/client';
+import { atControls, get, orNothing, request, route } from '../../api/client';
 import { useResource, useWork } from '../../api/resource';
 import { bump } from '../../api/tasks';
 import type { ListOf } from '../../api/types';
@@ -10,7 +10,7 @@ import { Badge, Button, Card, confirm, Dialog, Failure, IconButton, Loaded, Tabl
 interface Webhook { uuid: string; isEditable: boolean; url: string; headers: Record<string, string> }
 
 export function Webhooks() {
-  const found = useResource(signal => get<ListOf<Webhook>>('/webhooks', { query: { limit: 100 }, signal }).catch(error => { if (error instanceof Refused) return null; throw error; }), []), [isAdding, setAdding] = useState(false), [error, setError] = useState<unknown>(null);
+  const found = useResource(signal => orNothing(get<ListOf<Webhook>>('/webhooks', { query: { limit: 100 }, signal })), []), [isAdding, setAdding] = useState(false), [error, setError] = useState<unknown>(null);
   const remove = async (one: Webhook) => {
     if (!await confirm({ title: 'Delete this webhook?', text: one.url, action: 'Delete it', danger: true })) return;
     setError(null);

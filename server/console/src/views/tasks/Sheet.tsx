@@ -1,6 +1,6 @@
 // A task: how it ended, why, and what to do; how long it waited and worked, and with which others.
 import { useState } from 'preact/hooks';
-import { get, Refused } from '../../api/client';
+import { get, orNothing, Refused } from '../../api/client';
 import { useResource } from '../../api/resource';
 import { complain, isOpen, write } from '../../api/tasks';
 import type { Batch, Task } from '../../api/types';
@@ -19,7 +19,7 @@ export function Sheet({ uid }: { uid: string }) {
   const [isLive, setLive] = useState(true);
   const found = useResource(async signal => {
     const task = await get<Task>('/tasks/' + encodeURIComponent(uid), { signal });
-    const batch = task.batchUid === null || task.batchUid === undefined ? null : await get<Batch>('/batches/' + task.batchUid, { signal }).catch(error => { if (error instanceof Refused) return null; throw error; });
+    const batch = task.batchUid === null || task.batchUid === undefined ? null : await orNothing(get<Batch>('/batches/' + task.batchUid, { signal }));
     setLive(isOpen(task));
     return { task, batch };
   }, [uid], { everyMs: isLive ? LIVE_MS : undefined });
