@@ -69,7 +69,7 @@ function All({ all, index, isAll, opened }: { all: readonly Listed[]; index: str
   const drafts = all.map(draftOf).sort((one, other) => (one.precedence ?? Infinity) - (other.precedence ?? Infinity) || 0), here = drafts.filter(one => isOfIndex(one, index)), shown = isAll || !index ? drafts : here;
   const pins = shown.flatMap(one => one.pins), known = useResource(signal => titles(pins, index, signal), [index, JSON.stringify(pins), about.value.state], { keep: true, live: false });
   const titleOf = (pin: Pin) => known.data?.get((pin.index ?? index) + '\n' + pin.id) ?? pin.id;
-  const edited = opened === 'new' ? { ...EMPTY, words: param('q'), when: param('pin') && !param('q') ? 'empty' as const : EMPTY.when, pins: param('pin') ? [{ id: param('pin'), index, position: param('at') === 'last' ? LAST : 0 }] : [] } : drafts.find(one => one.uid === opened);
+  const edited = opened === 'new' ? { ...EMPTY, words: param('q'), when: param('pin') && !param('q') ? 'empty' as const : EMPTY.when, pins: param('pin') ? [{ id: param('pin'), index, position: param('at') === 'last' ? LAST : Math.abs(Math.trunc(Number(param('at')))) || 0 }] : [] } : drafts.find(one => one.uid === opened);
   const change = (before: Draft, after: Draft, title: string): Promise<unknown> => writeAndWait('PATCH', ruleRoute(before.uid), { title, undo: () => change(after, before, `Undo: ${title}`) }, { body: bodyOf(after) }).catch(() => { /* A message says so. */ });
   const remove = async ({ uid }: Draft) => {
     // As the server has it: this list may be older, and what has no field here comes back as well.

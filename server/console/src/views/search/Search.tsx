@@ -72,7 +72,7 @@ export function Search() {
                 {filtersPlaces(settings) && <Places index={index} asked={asked} settings={settings} onPick={onWhy} titleOf={hit => titleOf(hit, primaryKey, settings.searchableAttributes)} />}
                 {isHttpBlocked.value && <p class="hint">Pictures over HTTP are not loaded. A server that is started with <code>--console-http-pictures</code> allows them.</p>}
                 {answer.hits.length === 0 ? <Nothing asked={asked} isNarrowed={chips.length > 0} />
-                  : <Hits hits={answer.hits} primaryKey={primaryKey} settings={settings} chosen={chosen} onWhy={onWhy} actions={hit => actionsOf(hit, primaryKey, settings, () => setLiked(hit))} />}
+                  : <Hits hits={answer.hits} primaryKey={primaryKey} settings={settings} chosen={chosen} onWhy={onWhy} onPlace={(hit, place) => pin(hit, primaryKey, String(place))} actions={hit => actionsOf(hit, primaryKey, settings, () => setLiked(hit))} />}
                 {answer.hits.length < total && asked.limit < MOST && <More busy={found.loading} shown={answer.hits.length} onMore={() => setParams({ limit: String(asked.limit + PAGE) })} />}
               </>
             )}
@@ -147,9 +147,12 @@ function More({ busy, onMore, shown }: { busy: boolean; onMore: () => void; show
   return <div class="row centre" ref={place}><Button busy={busy} onClick={() => { wasPressed.current = true; onMore(); }}>Show more</Button></div>;
 }
 
+/** A rule for what is searched that puts a hit somewhere; `at` is a place, or the end. */
+const pin = (hit: Hit, primaryKey: string | null, at: string | null) => go({ view: 'rules', params: { rule: 'new', pin: String(hit[primaryKey ?? '']), at, q: param('q') } });
+
 function actionsOf(hit: Hit, primaryKey: string | null, settings: Settings, onBoost: () => void): MenuItem[] {
   const id = primaryKey ? String(hit[primaryKey]) : null, off = id === null && NO_KEY, q = param('q');
-  const rule = (at: string | null) => go({ view: 'rules', params: { rule: 'new', pin: id, at, q } }), of = q ? 'for this query' : 'for the empty query';
+  const rule = (at: string | null) => pin(hit, primaryKey, at), of = q ? 'for this query' : 'for the empty query';
   return [
     { title: 'Explain the ranking', icon: 'info', off, onPick: () => setParams({ why: id }, { replace: false }) },
     { title: `Pin ${of} …`, icon: 'pin', off, onPick: () => rule(null) },
