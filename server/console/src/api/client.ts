@@ -49,7 +49,7 @@ const PERSON = 'console ' + Math.random();
 
 /** The answer itself, for streams and texts; it is refused or not. */
 export async function fetchAnswer(method: Method, path: string, options: Options = {}): Promise<Response> {
-  // What somebody types here is one search of one user where searches are recorded.
+  // Where searches are recorded, keystrokes of one tab are joined to one search.
   const headers: Record<string, string> = { 'X-MS-USER-ID': PERSON };
   if (key.peek()) headers['Authorization'] = 'Bearer ' + key.peek();
   if (options.body !== undefined) headers['Content-Type'] = 'application/json';
