@@ -26,6 +26,8 @@ async function off() {
   await has('Searches of films are not recorded.');
   await has('in the folder events');
   await lookAt('analytics off');
+  // Links lead to pages of the manual.
+  assert.deepEqual(await page.value(`Promise.all([...document.querySelectorAll('main a[href^="/docs/"]')].map(one => fetch(one.href).then(answer => answer.status)))`), [200]);
   await click('Record searches', 'main');
   await has('Nothing was recorded in this time.');
   await undo('are recorded');
@@ -37,6 +39,7 @@ async function off() {
   await has('Nothing was recorded in this time.');
   assert.deepEqual(await api('GET', '/indexes/films/settings/analytics'), { searches: true, retentionDays: 90 });
   await lookAt('analytics nothing');
+  assert.deepEqual(await page.value(`Promise.all([...document.querySelectorAll('main a[href^="/docs/"]')].map(one => fetch(one.href).then(answer => answer.status)))`), [200]);
 }
 
 async function figures() {

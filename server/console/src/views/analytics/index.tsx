@@ -69,7 +69,7 @@ function Shown({ found, isOn, index, range }: { found: Resource<{ figures: Figur
   );
 }
 
-const Events = () => <>Clicks and conversions are here when your application <Link href="/docs/how-to/analytics.html#send-events" external>sends them</Link>.</>;
+const Events = () => <>Clicks and conversions are here when your application <Link href="/docs/how-to/analytics#send-events" external>sends them</Link>.</>;
 
 function Tile({ metric, now, then, isShown }: { metric: Metric; now: number | null; then: number | null; isShown: boolean }) {
   const change = changeOf(metric, now, then);
@@ -83,7 +83,7 @@ function Tile({ metric, now, then, isShown }: { metric: Metric; now: number | nu
 
 function Off({ index }: { index: string }) {
   return (
-    <Empty icon="analytics" title={`Searches of ${index} are not recorded.`} actions={<><Button kind="primary" onClick={() => record(index, true)}>Record searches</Button><Link href="/docs/explanation/privacy.html" external>Privacy</Link></>}>
+    <Empty icon="analytics" title={`Searches of ${index} are not recorded.`} actions={<><Button kind="primary" onClick={() => record(index, true)}>Record searches</Button><Link href="/docs/explanation/privacy" external>Privacy</Link></>}>
       <dl class="facts analytics-off">
         <div><dt>Recorded</dt><dd>The text and filter of each search, how many hits it had, the ids of the first 20, and its time. Users as hashes, if your application names them.</dd></div>
         <div><dt>Not recorded</dt><dd>Addresses, cookies, keys, documents.</dd></div>
