@@ -114,7 +114,7 @@ page:
     scripts/test-page.sh
 
 # All tests of the console in a headless Chromium, which take longer than CI has time for; or some: `just console-tests console-relevance`.
-console-tests *parts="console-relevance console-hostile console-search console-data console console-tasks":
+console-tests *parts="console-relevance console-hostile console-search console-data console console-tasks console-analytics":
     scripts/test-page.sh {{parts}}
 
 # A picture of every view of the page, in light and dark, at 390, 1280 and 2560 pixels, in target/page/views.

@@ -229,6 +229,17 @@ async function fromAHit() {
   await page.until(undoing('1 setting of films changed'), 'the boost to be undone');
   await page.until(`[...document.querySelectorAll('.toast')].some(one => one.innerText.includes('1 setting of films as before'))`, 'it is undone');
   assert.ok((await rules()).every(one => typeof one === 'string'));
+  // A hit that is dragged to another place becomes a rule for what is searched.
+  await show('/?index=films&q=space');
+  const third = await page.value(`document.querySelectorAll('.hit h3')[2].innerText`);
+  await page.value(`(() => { const dataTransfer = new DataTransfer(), all = [...document.querySelectorAll('.hits > li')], send = (one, type) => one.dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer }));
+    send(all[2].querySelector('.hit-grip'), 'dragstart'); send(all[1].querySelector('h3'), 'dragover'); })()`);
+  await count('.hits > .over', '=== 1');
+  await page.value(`document.querySelectorAll('.hits > li')[1].dispatchEvent(new DragEvent('drop', { bubbles: true, cancelable: true }))`);
+  await parameter('at', '1');
+  if (!(await api('GET', '/experimental-features')).dynamicSearchRules) await click('Turn rules on', 'main');
+  await has(third + ' second', 'dialog');
+  await page.press('Escape');
 }
 
 async function waysToShow() {

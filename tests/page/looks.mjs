@@ -12,7 +12,7 @@ const ALL = ['light', 'dark'].flatMap(scheme => [[scheme, 390, 844], [scheme, 12
 
 /** The views of the rail, and the part that looks at each. */
 export const VIEWS = {
-  indexes: 'data', documents: 'data', tasks: 'data', server: 'data', keys: 'data', try: 'data', search: 'search', compare: 'relevance', rules: 'relevance', synonyms: 'relevance', settings: 'relevance',
+  analytics: 'analytics', indexes: 'data', documents: 'data', tasks: 'data', server: 'data', keys: 'data', try: 'data', search: 'search', compare: 'relevance', rules: 'relevance', synonyms: 'relevance', settings: 'relevance',
 };
 
 const WRAPPED = `[...document.querySelectorAll('.count, .badge')].filter(one => one.getClientRects().length > 1 || one.getBoundingClientRect().height > 34).map(one => one.innerText)`;

@@ -31,6 +31,12 @@ await api('POST', '/webhooks', { url: 'https://hooks.example/lamina' });
 await api('PATCH', '/experimental-features', { dynamicSearchRules: true });
 await write('PATCH', '/dynamic-search-rules/space', { description: 'Alien first', conditions: { query: { words: 'xenomorph' } }, actions: [{ selector: { indexUid: 'films', id: '24904' }, action: { type: 'pin', position: 0 } }] });
 await api('POST', '/indexes/films/documents', [{ title: 'without an id' }]);
+await write('PATCH', '/indexes/films/settings/analytics', { searches: true });
+for (const [place, q] of ['alien', 'space ship', 'alien', 'xenomorph hotel', 'wizard', 'alien', 'space ship', 'qqqqzz'].entries()) {
+  const headers = { 'Content-Type': 'application/json', 'X-MS-USER-ID': 'user-' + place % 5, 'Meili-Include-Metadata': 'true' };
+  const { hits, metadata } = await (await fetch(url + '/indexes/films/search', { method: 'POST', headers, body: JSON.stringify({ q, filter: place % 3 ? undefined : 'year > 1970' }) })).json();
+  if (hits.length && place % 2 === 0) await api('POST', '/events', { eventType: 'click', eventName: 'Hit', indexUid: 'films', userId: 'user-' + place % 5, queryUid: metadata.queryUid, objectId: String(hits[0].id), position: 0 });
+}
 
 const click = text => `[...document.querySelectorAll('main button')].find(one => (one.getAttribute('aria-label') || one.textContent).startsWith('${text}')).click()`;
 // What each picture shows: the address, when it is ready, and what is done before.
@@ -48,6 +54,8 @@ const VIEWS = [
   ['search-cards', FILMS + '&q=nothinglikethis', SETTLED, `document.querySelector('[aria-label=Cards]').click()`],
   ['search-semantic', '/?index=meanings&q=alien&way=meaning&ratio=0.8', `document.querySelectorAll('.hit').length === 3`],
   ['search-places', '/?index=places', `document.querySelectorAll('.places circle').length === 3`],
+  ['analytics', FILMS + '&view=analytics&range=24h', `document.querySelectorAll('.ranked').length === 2`],
+  ['analytics-query', FILMS + '&view=analytics&query=alien', `document.querySelector('dialog .figures') !== null`],
   ...['compare', 'rules', 'synonyms', 'settings', 'indexes', 'documents', 'tasks', 'server', 'keys', 'try'].map(view),
   ['docs', '/docs', `document.querySelector('main').innerText.length > 200`],
   ['docs-api', '/docs/api', `document.querySelectorAll('details.one').length > 100`, `document.querySelector('#post_indexes_indexUid_search > summary').click()`],

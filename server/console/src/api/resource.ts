@@ -20,6 +20,18 @@ export interface ResourceOptions {
   keep?: boolean;
 }
 
+/** Work that people start: whether it is under way, and how it failed the last time. What it says itself is not said here. */
+export function useWork() {
+  const [busy, setBusy] = useState(false), [error, setError] = useState<unknown>();
+  const run = async (work: () => Promise<unknown>) => {
+    setBusy(true);
+    setError(undefined);
+    try { await work(); } catch (failure) { setError(failure); }
+    setBusy(false);
+  };
+  return { busy, error, run };
+}
+
 /** `load` is called when `deps` change; it passes the signal on to its requests. */
 export function useResource<T>(load: (signal: AbortSignal) => Promise<T>, deps: readonly unknown[], { live = true, everyMs, keep = false }: ResourceOptions = {}): Resource<T> {
   const [state, setState] = useState<{ data: T | undefined; error: unknown; loading: boolean }>({ data: undefined, error: undefined, loading: true });

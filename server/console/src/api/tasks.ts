@@ -1,5 +1,6 @@
 // Writes, and what becomes of them. Each write of the console is followed until it ends, over a reload as well, and one that fails is always reported.
 import { signal } from '@preact/signals';
+import { messageOf } from '../lib/text';
 import { changeToast, closeToast, toast } from '../state/toasts';
 import { Away, get, isAborted, Refused, request, type Method, type Options } from './client';
 import type { Enqueued, ListOf, Task } from './types';
@@ -47,6 +48,9 @@ export async function writeAndWait(method: Method, path: string, said: Said, opt
   if (task?.error) throw new Refused(400, task.error);
   return task;
 }
+
+/** Says that something failed, where no control is to blame and no task. */
+export const complain = (title: string) => (error: unknown) => { toast({ tone: 'bad', title, text: messageOf(error), link: error instanceof Refused ? error.link : undefined }); };
 
 export function follow(uid: number, said: Said): Promise<Task> {
   return new Promise(resolve => {

@@ -117,21 +117,3 @@ export function idsOf(columns: readonly Column[], rows: number): string[] {
   return columns.filter(one => rows > 0 && one.filled === rows && one.distinct === rows && (one.kind === 'text' || one.kind === 'number') && one.examples.every(text => /^[A-Za-z0-9_-]{1,511}$/.test(text)))
     .sort((one, other) => score(other) - score(one)).map(one => one.name);
 }
-
-export interface Proposal { setting: 'filterableAttributes' | 'sortableAttributes'; field: string; why: string }
-const FACET_MOST = 60, PROPOSALS = 3;
-
-/** Settings that the data suggests: few values are worth a facet, numbers and times an order. */
-export function proposals(columns: readonly Column[], rows: number, id: string, has: { filterable: ReadonlySet<string>; sortable: ReadonlySet<string> }): Proposal[] {
-  const facets: Proposal[] = [], orders: Proposal[] = [];
-  for (const { name, kind, distinct, filled } of columns) {
-    if (name === id || name.startsWith('_') || filled < rows / 2 || rows < 5) continue;
-    if ((kind === 'text' || kind === 'boolean' || kind === 'list') && distinct > 1 && distinct <= Math.min(FACET_MOST, rows / 2) && !has.filterable.has(name)) {
-      facets.push({ setting: 'filterableAttributes', field: name, why: `has ${distinct} values: make it a facet` });
-    }
-    if (kind === 'number' && distinct > 2 && /(price|year|date|time|rating|score|stock|amount|size|count|popularity|_at$|At$)/i.test(name) && !has.sortable.has(name)) {
-      orders.push({ setting: 'sortableAttributes', field: name, why: 'has numbers: allow sorting by it' });
-    }
-  }
-  return [...facets.slice(0, orders.length ? PROPOSALS - 1 : PROPOSALS), ...orders].slice(0, PROPOSALS);
-}

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { cellAs, columnsOfDocuments, columnsOfRows, documentOf, guess, idsOf, isId, proposals, titleOf, type Kind } from './columns';
+import { cellAs, columnsOfDocuments, columnsOfRows, documentOf, guess, idsOf, isId, titleOf, type Kind } from './columns';
 import { delimiterOf, elements, lines, rows, type Splitter } from './split';
 import { tenantToken } from './tenant';
 
@@ -59,14 +59,6 @@ describe('columns', () => {
   test('say what does not fit', () => { expect(columnsOfRows(['n:number'], [['1'], ['x']])[0]?.odd).toBe(1); });
   test('of documents', () => { expect(columnsOfDocuments([{ id: 1, a: ['x'] }, { id: 2, a: 'y', b: null }])).toMatchObject([{ name: 'id', kind: 'number', filled: 2, distinct: 2 }, { name: 'a', kind: 'mixed' }]); });
   test.each([[1, true], ['a-1', true], ['a b', false], [1.5, false], ['', false], [null, false], ['x'.repeat(512), false]])('%j as an id: %s', (value, isOne) => { expect(isId(value)).toBe(isOne); });
-  test('with few values are proposed as facets, prices as orders', () => {
-    const documents = Array.from({ length: 40 }, (_, id) => ({ id, brand: 'b' + id % 7, price: id, title: 'T' + id }));
-    const found = proposals(columnsOfDocuments(documents), 40, 'id', { filterable: new Set(), sortable: new Set() });
-    expect(found.map(one => [one.setting, one.field])).toEqual([['filterableAttributes', 'brand'], ['sortableAttributes', 'price']]);
-  });
-  test('that are facets are not proposed again', () => {
-    expect(proposals(columnsOfDocuments(Array.from({ length: 40 }, (_, id) => ({ brand: 'b' + id % 7 }))), 40, 'id', { filterable: new Set(['brand']), sortable: new Set() })).toEqual([]);
-  });
 });
 
 describe('a tenant token', () => {

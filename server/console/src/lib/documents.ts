@@ -13,6 +13,12 @@ export function titleField(document: JsonObject, primaryKey: string | null, sear
   return [...TITLES, ...searchable.filter(name => name !== '*'), ...Object.keys(document)].find(isTitle) ?? null;
 }
 
+/** What people would call a document: its title, else its id. */
+export function titleOf(document: JsonObject, primaryKey: string | null, searchable?: readonly string[]): string {
+  const name = titleField(document, primaryKey, searchable) ?? primaryKey;
+  return (name && asText(document[name])) || 'Document';
+}
+
 /** The field with a picture: an address that ends like one, or in a field that is called like one. */
 export function pictureField(document: JsonObject): string | null {
   for (const [name, value] of Object.entries(document)) {

@@ -1,5 +1,7 @@
 // Where JSON that someone writes is wrong: browsers say it each in its own words, some without a place.
-import type { Json } from '../api/types';
+import type { Json, JsonObject } from '../api/types';
+
+export const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 export interface JsonFault { message: string; line: number; column: number; offset: number }
 export type Parsed = { value: Json; fault?: undefined } | { value?: undefined; fault: JsonFault };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { asCell, asText, isLink, pictureField, titleField } from './documents';
+import { asCell, asText, isLink, pictureField, titleField, titleOf } from './documents';
 import { kindOfFile, nameOfFile } from './files';
 import { conditions, dayAfter, narrowingOf, quoted } from './filters';
 import { best, fits } from './fuzzy';
@@ -19,6 +19,7 @@ describe('what matched', () => {
 
 describe('documents', () => {
   test('are called by their title, never by their key', () => { expect(titleField({ id: 'a', name: 'Lamp' }, 'name')).toBe('id'); });
+  test('without a title are called by their key', () => { expect([titleOf({ id: 7, name: 'Lamp' }, 'id'), titleOf({ id: 7 }, 'id'), titleOf({ id: 7 }, null), titleOf({}, 'id')]).toEqual(['Lamp', '7', 'Document', 'Document']); });
   test('are called by what is searched first', () => { expect(titleField({ sku: '1', model: 'X' }, 'sku', ['*', 'model'])).toBe('model'); });
   test('need no title', () => { expect(titleField({ id: 1 }, 'id')).toBeNull(); });
   test('may have fields of odd names', () => { expect(titleField(JSON.parse('{"__proto__": "x", "constructor": "Lamp"}'), null)).toBe('constructor'); });

@@ -1,6 +1,9 @@
 // How things are said.
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 
+/** What an error says. */
+export const messageOf = (error: unknown) => error instanceof Error ? error.message : String(error);
+
 export const count = (number: number) => number.toLocaleString('en');
 export const plural = (number: number, one: string, many = /[^aeiou]y$/.test(one) ? one.slice(0, -1) + 'ies' : /(s|x|ch|sh)$/.test(one) ? one + 'es' : one + 's') =>
   count(number) + ' ' + (number === 1 ? one : many);
@@ -17,10 +20,13 @@ export function span(ms: number): string {
   return ms < 7_200_000 ? Math.round(ms / 60_000) + ' min' : Math.round(ms / 3_600_000) + ' h';
 }
 
-/** Milliseconds of a duration as the API writes it: "PT1.5S", "PT2M3S". */
+const MS: Record<string, number> = { ns: 1e-6, us: 1e-3, 'µs': 1e-3, ms: 1, s: 1000, m: 60_000, min: 60_000, h: 3_600_000 };
+/** Milliseconds of a duration as the API writes it, "PT1.5S", "PT2M3S", or as traces do: "35.1ms". */
 export function msOf(duration: string | null | undefined): number | null {
-  const found = /^P(?:(\d+)D)?T?(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?$/.exec(duration ?? '');
-  if (!found) return null;
+  const text = duration?.trim() ?? '', [, value, unit = ''] = /^([\d.]+)\s*([a-zµ]+)$/.exec(text) ?? [];
+  if (Object.hasOwn(MS, unit)) return Number(value) * (MS[unit] ?? 0);
+  const found = /^P(?:(\d+)D)?T?(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?$/.exec(text);
+  if (!found || !text) return null;
   const [, days, hours, minutes, seconds] = found;
   return ((Number(days ?? 0) * 24 + Number(hours ?? 0)) * 60 + Number(minutes ?? 0)) * 60_000 + Number(seconds ?? 0) * 1000;
 }

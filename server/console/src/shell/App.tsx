@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { isAway } from '../api/client';
 import { openTasks } from '../state/activity';
 import { address, go, HOME, hrefOf } from '../state/address';
-import { current, known, switchIndex, uid } from '../state/indexes';
+import { current, home, known, switchIndex, uid } from '../state/indexes';
 import { key, signOut, wantsKey } from '../state/session';
 import { isDark, switchTheme } from '../state/theme';
 import { best } from '../lib/fuzzy';
@@ -64,7 +64,7 @@ function Rail({ isInside }: { isInside?: boolean }) {
   return (
     <>
       {!isInside && <>
-        <div class="rail-head"><Link href={hrefOf({ view: HOME })} onGo={() => go({ view: HOME })}><Mark />Lamina</Link></div>
+        <div class="rail-head"><Link href={hrefOf({ view: home.value })} onGo={() => go({ view: home.value })}><Mark />Lamina</Link></div>
         <Switcher />
         <button type="button" class="find" onClick={() => { isPaletteOpen.value = true; }}><Icon name="search" /><span>Find anything</span><kbd>Ctrl K</kbd></button>
       </>}

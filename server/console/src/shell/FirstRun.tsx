@@ -39,7 +39,7 @@ export function FirstRun() {
     <div class="first">
       <h1>Search something in a minute</h1>
       <p>This server has no documents yet. Start with sample films, your own file, a database table or a request from the shell.</p>
-      {error !== null && <Failure error={error} />}
+      <Failure error={error} />
       <Card title={<span class="row"><Icon name="film" />4,000 films</span>} actions={<Button kind="primary" busy={busy === 'films'} off={off} onClick={films}>Load the films</Button>}>
         <p class="muted">Titles, years, genres, casts and plots, to try typo tolerance, facets, rules and comparisons. From Wikipedia, CC BY-SA 4.0.</p>
       </Card>

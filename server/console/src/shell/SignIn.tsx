@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import { get, post, Refused, route } from '../api/client';
 import { bump } from '../api/tasks';
+import { messageOf } from '../lib/text';
 import { address, go } from '../state/address';
 import { signedIn, signIn, wantsKey } from '../state/session';
 import { Button, Mark, TextField } from '../ui';
@@ -23,7 +24,7 @@ export function SignIn() {
     } catch (failure) {
       // A key that may only search is refused the list of indexes: it says which one it is for.
       if (failure instanceof Refused && failure.status === 403) setNarrow(true);
-      setError(failure instanceof Error ? failure.message : String(failure));
+      setError(messageOf(failure));
     } finally {
       setBusy(false);
     }

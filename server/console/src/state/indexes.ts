@@ -1,6 +1,6 @@
 // The indexes that there are, and the one that is looked at.
 import { computed, effect, signal } from '@preact/signals';
-import { Away, get, isAborted, Refused, route } from '../api/client';
+import { Away, get, isAborted, orUsual, Refused, route } from '../api/client';
 import { revision } from '../api/tasks';
 import type { Alias, IndexInfo, IndexStats, ListOf, Settings, Stats } from '../api/types';
 import { address, go, HOME } from './address';
@@ -43,19 +43,14 @@ export const switchIndex = (name: string) => {
   go({ index: name });
 };
 
-const unlessAway = <T>(work: Promise<T>, usual: T) => work.catch(error => {
-  if (error instanceof Refused) return usual;
-  throw error;
-});
-
 let number = 0;
 export async function loadIndexes() {
   const mine = ++number;
   try {
     const [list, stats, aliases] = await Promise.all([
       get<ListOf<IndexInfo>>('/indexes', { query: { limit: MOST } }),
-      unlessAway<Stats | null>(get<Stats>('/stats'), null),
-      unlessAway<ListOf<Alias>>(get<ListOf<Alias>>('/aliases', { query: { limit: MOST } }), { results: [] }),
+      orUsual(get<Stats>('/stats'), null),
+      orUsual(get<ListOf<Alias>>('/aliases', { query: { limit: MOST } }), { results: [] }),
     ]);
     // Clones that settings are tried on are nobody's index.
     const there = list.results.filter(one => !isTrial(one.uid));
@@ -81,14 +76,18 @@ export function fieldsOf(stats: IndexStats | null, settings: Settings): string[]
   return [...new Set([...byCount, ...named])];
 }
 
+/** Whether searches of the index are recorded: what came of them is then its home. */
+export const isRecorded = computed(() => (about.value.settings['analytics'] as { searches?: unknown } | null | undefined)?.searches === true);
+export const home = computed(() => isRecorded.value ? 'analytics' : HOME);
+
 let asked = 0;
 async function loadAbout(name: string) {
   const mine = ++asked;
   try {
     const [info, settings, stats] = await Promise.all([
-      unlessAway<IndexInfo | null>(get<IndexInfo>(route('indexes', name)), null),
-      unlessAway<Settings>(get<Settings>(route('indexes', name, 'settings')), {}),
-      unlessAway<IndexStats | null>(get<IndexStats>(route('indexes', name, 'stats')), null),
+      orUsual(get<IndexInfo>(route('indexes', name)), null),
+      orUsual(get<Settings>(route('indexes', name, 'settings')), {}),
+      orUsual(get<IndexStats>(route('indexes', name, 'stats')), null),
     ]);
     if (mine === asked) about.value = { uid: name, primaryKey: info?.primaryKey ?? null, settings, stats, fields: fieldsOf(stats, settings), state: 'ready' };
   } catch (error) {
@@ -107,5 +106,13 @@ export function watchIndexes() {
     const name = uid.value;
     if (about.peek().uid !== name) about.value = nothing(name);
     if (name) void loadAbout(name);
+  });
+  // An address that names nothing leads home, unless people have begun to do something.
+  let isBare = !location.search;
+  effect(() => {
+    if (!isBare || about.value.state === 'loading') return;
+    isBare = false;
+    const { view, params } = address.peek();
+    if (view === HOME && !params.size && document.activeElement === document.body) go({ view: home.peek() }, { replace: true });
   });
 }

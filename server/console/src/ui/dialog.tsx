@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { messageOf } from '../lib/text';
 import { Button, classes, IconButton } from './controls';
 import { TextField } from './fields';
 
@@ -102,7 +103,7 @@ function Ask({ title, label, action, value = '', hint, run }: TextQuestion) {
       await run(text);
       close();
     } catch (failure) {
-      setError(failure instanceof Error ? failure.message : String(failure));
+      setError(messageOf(failure));
     } finally {
       setBusy(false);
     }

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { Away, Refused } from '../api/client';
 import type { Resource } from '../api/resource';
+import { messageOf } from '../lib/text';
 import { wantsKey } from '../state/session';
 import { Button, Link } from './controls';
 import { Icon, type IconName } from './icons';
@@ -17,14 +18,14 @@ export function Empty({ icon = 'search', title, children, actions }: { icon?: Ic
   );
 }
 
-/** A failure, in the server's words, with what to do. Where a control is to blame, say it there instead: `atControls`. */
+/** A failure, in the server's words, with what to do; nothing where nothing failed. Where a control is to blame, say it there instead: `atControls`. */
 export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const isKey = error instanceof Refused && error.status === 403;
-  return (
+  return error === null || error === undefined ? null : (
     <div class="failure" role="alert">
       <Icon name="warn" />
       <div>
-        <p dir="auto">{error instanceof Error ? error.message : String(error)}</p>
+        <p dir="auto">{messageOf(error)}</p>
         <p class="row">
           {error instanceof Refused && error.link && <Link href={error.link} external>What to do</Link>}
           {isKey && <Button size="s" icon="keys" onClick={() => { wantsKey.value = error.message; }}>Use another key</Button>}

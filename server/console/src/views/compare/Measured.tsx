@@ -2,7 +2,8 @@
 import { useState } from 'preact/hooks';
 import { post } from '../../api/client';
 import type { JsonObject, SearchAnswer, SearchQuery } from '../../api/types';
-import { plural } from '../../lib/text';
+import { save as saveFile } from '../../lib/files';
+import { messageOf, plural } from '../../lib/text';
 import { setParams } from '../../state/address';
 import { Badge, Button, Card, Dialog, Empty, Failure, Figure, Figures, Icon, Switch, TextArea } from '../../ui';
 import { toast } from '../../state/toasts';
@@ -45,7 +46,7 @@ export function Measure({ index, primaryKey, ways, off, onApply }: { index: stri
   return (
     <Card title="Evaluation" actions={<>{judged.length > 0 && <Button icon="edit" onClick={() => setEdited(true)}>{plural(judged.length, 'judged query')}</Button>}<Button kind="primary" icon="compare" busy={done !== null} off={why} onClick={run}>Measure</Button></>}>
       {done !== null && <p role="status" class="muted">{done} of {plural(judged.length, 'query')} …</p>}
-      {state?.error !== undefined && <Failure error={state.error} onRetry={run} />}
+      <Failure error={state?.error} onRetry={run} />
       {state?.found ? <>{state.for !== sent && <p class="hint">The configurations have changed since: measure again.</p>}<Report all={state.found} ways={ways} onApply={onApply} isOld={state.for !== sent} /></>
         : done === null && state?.error === undefined && (judged.length ? <p class="muted">Runs every judged query on both sides and compares the ranks of relevant documents, as <code>lamina evaluate</code> does.</p>
           : <Empty icon="compare" title="Judge hits to measure which side is better" actions={<Button onClick={() => setEdited(true)}>Enter judgements</Button>}>Mark hits above with thumbs up and down, or enter judged queries.</Empty>)}
@@ -112,19 +113,12 @@ function Edit({ index, all, onClose }: { index: string; all: readonly Judgement[
       toast({ tone: 'good', title: made.length ? plural(made.length, 'judged query') + ' kept in this browser' : 'Judgements removed', undo: () => keep(index, all) });
       onClose();
     } catch (failure) {
-      const said = failure instanceof Error ? failure.message : String(failure);
+      const said = messageOf(failure);
       setError(said[0]?.toUpperCase() + said.slice(1));
     }
   };
-  const download = () => {
-    const link = document.createElement('a');
-    link.href = URL.createObjectURL(new Blob([text + '\n'], { type: 'application/x-ndjson' }));
-    link.download = index + '-judged.ndjson';
-    link.click();
-    URL.revokeObjectURL(link.href);
-  };
   return (
-    <Dialog title="Judged queries" size="l" unsaved={text !== writeJudged(all)} onClose={onClose} actions={<><Button icon="download" off={!text.trim() && 'There is nothing to save.'} onClick={download}>Save as a file</Button><Button onClick={onClose}>Cancel</Button><Button kind="primary" onClick={save}>Keep</Button></>}>
+    <Dialog title="Judged queries" size="l" unsaved={text !== writeJudged(all)} onClose={onClose} actions={<><Button icon="download" off={!text.trim() && 'There is nothing to save.'} onClick={() => saveFile(index + '-judged.ndjson', text + '\n', 'application/x-ndjson')}>Save as a file</Button><Button onClick={onClose}>Cancel</Button><Button kind="primary" onClick={save}>Keep</Button></>}>
       <TextArea label="One query per line" mono rows={14} value={text} onInput={now => { setText(now); setError(null); }} error={error} placeholder={'{"q": "space horror", "relevant": {"1": 3, "2": 1}}'}
         hint={<>The format of <code>lamina evaluate</code>: document ids with grades, or a list of ids. They stay in this browser.</>} />
       <label class="button small file">Load a file<input type="file" class="unseen" accept=".ndjson,.jsonl,.json,.txt" onChange={async event => { const file = event.currentTarget.files?.[0]; if (file) { setText((await file.text()).trim()); setError(null); } }} /></label>

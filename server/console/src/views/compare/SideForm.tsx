@@ -1,9 +1,10 @@
 // What is tried on a side, in forms and sliders.
 import { useState } from 'preact/hooks';
 import type { Json, JsonObject, Settings } from '../../api/types';
+import { isObject } from '../../lib/json';
 import { Badge, Button, Chip, Chips, Combobox, IconButton, Segments, Select, Slider, TextField } from '../../ui';
 import { BoostDialog } from '../settings/Boost';
-import { SettingControl, STRATEGY_HINTS, isObject } from '../settings/controls';
+import { SettingControl, STRATEGY_HINTS } from '../settings/controls';
 import { meta, titleOfSetting } from '../settings/known';
 import { isBoost, sayBoost } from '../settings/patch';
 import { pairsOf } from '../synonyms';

@@ -2,9 +2,9 @@ import '../settings/settings.css';
 import './compare.css';
 import { useEffect, useState } from 'preact/hooks';
 import { isAborted, Refused } from '../../api/client';
-import { useResource } from '../../api/resource';
+import { useResource, useWork } from '../../api/resource';
 import type { Hit, SearchAnswer, SearchQuery, Settings } from '../../api/types';
-import { asText, titleField } from '../../lib/documents';
+import { titleOf } from '../../lib/documents';
 import { plural } from '../../lib/text';
 import { go, hrefOf, param, setParams } from '../../state/address';
 import { about, known, uid } from '../../state/indexes';
@@ -103,7 +103,7 @@ function presets(settings: Settings): [string, Side][] {
 
 interface SideHitProps { hit: Hit; rank: number; id: string; primaryKey: string | null; order: readonly string[]; other: number; grade: number | undefined; onGrade: (grade: number | null) => void; q: string; index: string }
 function SideHit({ hit, rank, id, primaryKey, order, other, grade, onGrade, q, index }: SideHitProps) {
-  const title = titleField(hit, primaryKey, order), text = asText(title ? hit[title] : primaryKey ? hit[primaryKey] : hit).slice(0, 200), moved = movedTo(rank, other);
+  const text = titleOf(hit, primaryKey, order).slice(0, 200), moved = movedTo(rank, other);
   const pin = { view: 'rules', params: { rule: 'new', pin: id, q } };
   return (
     <li class={grade === undefined ? '' : grade > 0 ? 'is-good' : 'is-bad'}>
@@ -121,21 +121,15 @@ function SideHit({ hit, rank, id, primaryKey, order, other, grade, onGrade, q, i
 }
 
 function Apply({ index, side, name, settings, onClose, onDone }: { index: string; side: Side; name: string; settings: Settings; onClose: () => void; onDone: () => void }) {
-  const [busy, setBusy] = useState(false), [error, setError] = useState<unknown>(), wanted = appliedOf(side, settings), names = Object.keys(patchOf(settings, over(settings, wanted))), cost = costOfNames(names);
-  const run = async () => {
-    setBusy(true);
-    try {
-      await applySettings(index, before => over(before, appliedOf(side, before)));
-      onDone();
-      onClose();
-    } catch (failure) {
-      setError(failure);
-    }
-    setBusy(false);
-  };
+  const { busy, error, run } = useWork(), wanted = appliedOf(side, settings), names = Object.keys(patchOf(settings, over(settings, wanted))), cost = costOfNames(names);
+  const apply = () => run(async () => {
+    await applySettings(index, before => over(before, appliedOf(side, before)));
+    onDone();
+    onClose();
+  });
   return (
-    <Dialog title={`Apply ${name} to ${index}`} size="l" onClose={onClose} actions={<><Button onClick={onClose}>Cancel</Button><Button kind="primary" busy={busy} off={!names.length && 'The index has these settings already.'} onClick={run}>Apply {plural(names.length, 'change')}</Button></>}>
-      {error !== undefined && <Failure error={error} />}
+    <Dialog title={`Apply ${name} to ${index}`} size="l" onClose={onClose} actions={<><Button onClick={onClose}>Cancel</Button><Button kind="primary" busy={busy} off={!names.length && 'The index has these settings already.'} onClick={apply}>Apply {plural(names.length, 'change')}</Button></>}>
+      <Failure error={error} />
       <p>Cost: <span class={cost.isFree ? 'good-text' : 'warn-text'}>{cost.text}</span>. You can undo it.</p>
       {names.map(one => <Difference key={one} name={one} before={settings[one]} after={wanted[one]} />)}
       {side.embedder && <p class="note">The semantic ratio is a parameter of each search, not a setting. Send it with your searches: <code>{JSON.stringify({ hybrid: parametersOf(side).hybrid })}</code></p>}

@@ -1,5 +1,7 @@
 // Measures of judged queries, as `lamina evaluate` computes them: the same figures come out of the same answers, chance included.
 import type { JsonObject } from '../../api/types';
+import { isObject } from '../../lib/json';
+import { messageOf } from '../../lib/text';
 
 export const DEPTH = 10;
 /** `unjudged` is the grade that a document without a judgement is assumed to have. */
@@ -21,13 +23,12 @@ export function measuresOf(relevant: Record<string, number>, hits: readonly stri
   };
 }
 
-const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
 const idText = (id: unknown) => typeof id === 'string' ? id : JSON.stringify(id);
 
 function readOne(line: string, number: number): Judgement {
   const wrong = (reason: string) => new Error(`line ${number}: ${reason}`);
   let fields: unknown;
-  try { fields = JSON.parse(line); } catch (error) { throw wrong(error instanceof Error ? error.message : String(error)); }
+  try { fields = JSON.parse(line); } catch (error) { throw wrong(messageOf(error)); }
   if (!isObject(fields)) throw wrong('expected an object');
   const { q, id, relevant, search, unjudged, evidence, ...rest } = fields;
   if (typeof q !== 'string') throw wrong('`q` must be a string');

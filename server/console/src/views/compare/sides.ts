@@ -1,5 +1,6 @@
 // The two ways of searching that are compared: parameters of searches, and settings that a clone has.
-import type { Json, JsonObject, SearchQuery, Settings } from '../../api/types';
+import type { Json, SearchQuery, Settings } from '../../api/types';
+import { isObject } from '../../lib/json';
 import { sayBoost, withBoosts } from '../settings/patch';
 import { titleOfSetting } from '../settings/known';
 
@@ -11,7 +12,6 @@ export interface Side {
   settings: Settings;
 }
 export const NONE: Side = { settings: {} };
-const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** A side as the address has it; what is no side is that of the index. */
 export function sideOf(text: string): Side {

@@ -1,10 +1,11 @@
 // A document to read and to change, as the server has it: numbers keep all of their digits.
 import { useState } from 'preact/hooks';
 import { fetchAnswer, route } from '../../api/client';
-import { useResource } from '../../api/resource';
+import { useResource, useWork } from '../../api/resource';
 import { write, writeAndWait } from '../../api/tasks';
 import type { JsonObject, Task } from '../../api/types';
 import { parseJson } from '../../lib/json';
+import { messageOf } from '../../lib/text';
 import { setParams } from '../../state/address';
 import { about } from '../../state/indexes';
 import { toast } from '../../state/toasts';
@@ -54,7 +55,7 @@ export function Editor({ index, id }: { index: string; id: string }) {
       await work();
       setParams({ doc: null });
     } catch (failure) {
-      setError(failure instanceof Error ? failure.message : String(failure));
+      setError(messageOf(failure));
     } finally {
       setBusy('');
     }
@@ -80,20 +81,13 @@ type Way = 'json' | 'lines';
 export function Add({ index, onClose, onSource }: { index: string; onClose: () => void; onSource: (source: Source) => void }) {
   const { primaryKey, fields } = about.value;
   const usual = JSON.stringify(Object.fromEntries([primaryKey ?? 'id', ...fields.filter(one => one !== primaryKey && !one.includes('.')).slice(0, 5)].map(name => [name, ''])), null, 2);
-  const [way, setWay] = useState<Way>('json'), [text, setText] = useState(usual), [pasted, setPasted] = useState(''), [error, setError] = useState<string | null>(null), [busy, setBusy] = useState(false);
+  const [way, setWay] = useState<Way>('json'), [text, setText] = useState(usual), [pasted, setPasted] = useState(''), { busy, error, run } = useWork();
   const { fault } = parseJson(text);
-  const add = async () => {
-    setBusy(true);
-    setError(null);
-    try {
-      const task = await (await put(index, 'Add documents', text)).done;
-      if (task?.error) setError(task.error.message); else onClose();
-    } catch (failure) {
-      setError(failure instanceof Error ? failure.message : String(failure));
-    } finally {
-      setBusy(false);
-    }
-  };
+  const add = () => run(async () => {
+    const task = await (await put(index, 'Add documents', text)).done;
+    if (task?.error) throw new Error(task.error.message);
+    onClose();
+  });
   const preview = async () => onSource(await sourceOf(new Blob([pasted]), 'pasted text'));
   return (
     <Dialog title="Add documents" size="l" unsaved={text !== usual || pasted !== ''} onClose={onClose} actions={<>
@@ -101,7 +95,7 @@ export function Add({ index, onClose, onSource }: { index: string; onClose: () =
       {way === 'json' ? <Button kind="primary" busy={busy} off={fault ? `Line ${fault.line} is wrong.` : null} onClick={add}>Add</Button> : <Button kind="primary" off={!pasted.trim() && 'Paste something first.'} onClick={preview}>Preview</Button>}
     </>}>
       <Segments label="Format" value={way} onChange={setWay} options={[{ id: 'json', title: 'JSON' }, { id: 'lines', title: 'CSV or NDJSON' }]} />
-      {way === 'json' ? <JsonEditor label="A document or a list of documents" text={text} onInput={now => { setText(now); setError(null); }} rows={14} error={error} />
+      {way === 'json' ? <JsonEditor label="A document or a list of documents" text={text} onInput={setText} rows={14} error={error === undefined ? null : messageOf(error)} />
         : <TextArea label="CSV with a header, or NDJSON" mono rows={14} value={pasted} onInput={setPasted} placeholder={'id,title,price:number\n1,Trail runner,89.90'} />}
     </Dialog>
   );

@@ -1,14 +1,14 @@
 // Before a file is sent: what it is, what its columns hold, which is the id. And afterwards: what was loaded, each line that was not, and what the data suggests.
 import { useState } from 'preact/hooks';
-import { isAway, route } from '../../api/client';
+import { isAway } from '../../api/client';
 import { useResource } from '../../api/resource';
-import { write } from '../../api/tasks';
-import { columnsOfDocuments, columnsOfRows, idsOf, proposals, type Column, type Kind, type Proposal } from '../../lib/columns';
+import { columnsOfDocuments, columnsOfRows, idsOf, type Column, type Kind } from '../../lib/columns';
 import { nameOfFile } from '../../lib/files';
 import { bytes, count, plural } from '../../lib/text';
 import { go } from '../../state/address';
 import { about, known, uid } from '../../state/indexes';
-import { Badge, Button, Card, Checkbox, Combobox, Dialog, Failure, Icon, IconButton, Loaded, Select, Table, TextField } from '../../ui';
+import { Badge, Button, Card, Checkbox, Combobox, Dialog, Failure, IconButton, Loaded, Select, Table, TextField } from '../../ui';
+import { Proposals } from '../search/Proposals';
 import { beginningOf, job, kindsOf, startImport, stopImport, type Beginning, type Job, type Refusal, type Source } from './importing';
 
 const COLUMNS_SHOWN = 100, NUMBERED = '\u0000numbered', NONE = '\u0000none';
@@ -108,42 +108,10 @@ export function Progress() {
         {now.state === 'failed' && <Failure error={now.error} />}
         {now.refusedCount > 0 && <Refusals all={now.refused} count={now.refusedCount} text={isRunning ? 'refused so far' : now.refusedCount === 1 ? 'was refused' : 'were refused'} />}
         {now.state === 'done' && now.loaded > 0 && <>
-          {now.index === about.value.uid && about.value.state === 'ready' && <Proposals now={now} />}
+          {now.index === about.value.uid && <Proposals index={now.index} />}
           <div class="row"><Button icon="search" onClick={() => go({ view: 'search', index: now.index })}>Search the documents</Button></div>
         </>}
       </div>
     </Card>
-  );
-}
-
-/** What the data suggests for the settings: each is one click. */
-function Proposals({ now }: { now: Job }) {
-  const { settings } = about.value, [busy, setBusy] = useState(''), [error, setError] = useState<unknown>(null);
-  const filterable = (settings.filterableAttributes ?? []).filter(one => typeof one === 'string') as string[], sortable = settings.sortableAttributes ?? [];
-  const all = proposals(now.columns, now.looked, now.key, { filterable: new Set(filterable.includes('*') ? now.columns.map(one => one.name) : filterable), sortable: new Set(sortable.includes('*') ? now.columns.map(one => one.name) : sortable) });
-  if (all.length === 0) return null;
-  const take = async (one: Proposal) => {
-    const path = route('indexes', now.index, 'settings'), before = settings[one.setting] ?? [];
-    setBusy(one.field);
-    setError(null);
-    try {
-      const undo = () => write('PATCH', path, { title: `Set ${one.setting} back` }, { body: { [one.setting]: before } });
-      const { done } = await write('PATCH', path, { title: one.setting === 'filterableAttributes' ? `Make ${one.field} a facet` : `Let hits be sorted by ${one.field}`, done: one.setting === 'filterableAttributes' ? `${one.field} is a facet` : `Hits can be sorted by ${one.field}`, undo },
-        { body: { [one.setting]: [...before, one.field] } });
-      await done;
-    } catch (failure) {
-      setError(failure);
-    } finally {
-      setBusy('');
-    }
-  };
-  return (
-    <section aria-label="Suggestions">
-      {error !== null && <Failure error={error} />}
-      {all.map(one => (
-        <div key={one.setting + one.field} class="documents-proposal"><Icon name="star" /><span><strong dir="auto">{one.field}</strong> <span class="muted">{one.why}?</span></span>
-          <Button size="s" busy={busy === one.field} off={busy !== '' && busy !== one.field && 'A change is under way.'} onClick={() => take(one)} aria-label={`Apply: ${one.field}`}>Apply</Button></div>
-      ))}
-    </section>
   );
 }

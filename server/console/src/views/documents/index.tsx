@@ -3,7 +3,7 @@ import { signal } from '@preact/signals';
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { atControls, get, isAborted, post, route } from '../../api/client';
 import { useResource } from '../../api/resource';
-import { write } from '../../api/tasks';
+import { complain, write } from '../../api/tasks';
 import type { JsonObject, ListOf } from '../../api/types';
 import { asCell, asText, titleField } from '../../lib/documents';
 import { takesText } from '../../lib/keyboard';
@@ -24,7 +24,7 @@ function Documents() {
   const index = uid.value, offset = Math.max(0, Number(param('offset')) || 0), filter = param('filter'), [source, setSource] = useState<Source | null>(null);
   const found = useResource(signal => post<ListOf<JsonObject>>(route('indexes', index, 'documents', 'fetch'), { offset, limit: PAGE, ...(filter ? { filter } : {}) }, { signal }), [index, offset, filter], { keep: true });
   const wrong = atControls(found.error, { filter: ['invalid_document_filter'] }), all = found.data;
-  const take = (blob: Blob, name: string) => sourceOf(blob, name).then(setSource, error => { toast({ tone: 'bad', title: `${name} cannot be read`, text: error instanceof Error ? error.message : String(error) }); });
+  const take = (blob: Blob, name: string) => sourceOf(blob, name).then(setSource, complain(`${name} cannot be read`));
   usePaste(take);
   const isEmpty = all?.total === 0 && !filter && !wrong.filter;
   return (
@@ -133,13 +133,13 @@ function Rows({ index, all, onFailed }: { index: string; all: readonly JsonObjec
     ...shown.map(name => ({ id: 'field ' + name, title: name, cell: (one: JsonObject) => <span class="documents-cell" dir="auto">{Object.hasOwn(one, name) ? short(asCell(one[name])) : ''}</span> })),
     { id: 'delete', title: 'Delete', hideTitle: true, cell: one => { const why = unreachable(one, primaryKey); return <IconButton size="s" icon="trash" busy={busy === idOf(one) && busy !== ''} off={why} label={why ?? `Delete ${idOf(one)}`} onClick={() => take(one)} />; } },
   ];
-  return <>{error !== null && <Failure error={error} />}<div class="documents-rows"><Table label="Documents" rows={all} keyOf={one => idOf(one) || String(all.indexOf(one))} picked={param('doc')} onPick={open} columns={columns} /></div></>;
+  return <><Failure error={error} /><div class="documents-rows"><Table label="Documents" rows={all} keyOf={one => idOf(one) || String(all.indexOf(one))} picked={param('doc')} onPick={open} columns={columns} /></div></>;
 }
 
 function More({ index, filter, total }: { index: string; filter: string; total: number }) {
   const run = async (title: string, text: string, type: string | undefined, work: () => ReturnType<typeof write>) => {
     if (!await confirm({ title, text, action: 'Delete them', danger: true, type })) return;
-    await work().catch(error => { toast({ tone: 'bad', title: 'Nothing was deleted', text: error instanceof Error ? error.message : String(error) }); });
+    await work().catch(complain('Nothing was deleted'));
   };
   return <Menu label="More actions for documents" items={[
     Boolean(filter) && { title: 'Delete matching documents …', icon: 'trash', danger: true, off: total === 0 && 'No document matches.', onPick: () => run(`Delete ${plural(total, 'document')}?`, 'Deletes every document that matches the filter when the task runs.', undefined,

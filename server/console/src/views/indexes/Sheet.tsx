@@ -71,7 +71,7 @@ function Sizes({ uid, stats }: { uid: string; stats: Details }) {
           <div class="indexes-segments" aria-hidden="true">{segments.map((one, place) => <span key={place} style={{ width: one.size / all * 100 + '%' }} title={`${plural(one.numberOfDocuments, 'document')}, ${bytes(one.size)}`}><i style={{ width: one.numberOfDeletedDocuments / ((one.numberOfDocuments + one.numberOfDeletedDocuments) || 1) * 100 + '%' }} /></span>)}</div>
           <Bars label="Segments, by their size" bars={segments.slice(0, 40).map((one, place) => ({ name: `${place + 1}: ${plural(one.numberOfDocuments, 'document')}` + (one.numberOfDeletedDocuments ? `, ${count(one.numberOfDeletedDocuments)} deleted` : ''), value: one.size }))} show={bytes} />
         </>}
-        {error !== null && <Failure error={error} />}
+        <Failure error={error} />
         <div class="row spread"><span class="muted">{deleted ? `${plural(deleted, 'deleted document')} still use space.` : 'No deleted documents use space.'}</span><Button size="s" off={segments.length === 0 ? 'There is nothing to compact.' : deleted === 0 && segments.length === 1 && 'The index is compact already.'} onClick={run}>Compact</Button></div>
       </section>
     </div>
@@ -91,7 +91,7 @@ function History({ uid }: { uid: string }) {
       const current = all.results.find(one => one.isCurrent);
       if ((all.total ?? 0) < 2) return <Empty icon="clock" title="Only the current state is kept" actions={<CodeBlock label="To keep the states of a day" code="lamina serve --keep 24h" />}>Earlier states let you undo an import that went wrong.</Empty>;
       return <div class="stack tight">
-        {error !== null && <Failure error={error} />}
+        <Failure error={error} />
         <ol class="indexes-states">{all.results.map((one, place) => {
           const next = all.results[place + 1], difference = next ? one.numberOfDocuments - next.numberOfDocuments : 0;
           return (
@@ -116,7 +116,7 @@ function Names({ uid, aliases }: { uid: string; aliases: string[] }) {
   };
   return (
     <div class="stack tight">
-      {error !== null && <Failure error={error} />}
+      <Failure error={error} />
       {aliases.length === 0 ? <Empty icon="pin" title="There are no aliases" actions={<Button icon="plus" onClick={() => setAlias(uid)}>Set an alias</Button>}>Programs can use an alias instead of the index. It moves to another index without downtime.</Empty> : <>
         <ul class="indexes-states">{aliases.map(one => <li key={one}><div dir="auto"><strong>{one}</strong></div><IconButton size="s" icon="trash" label={`Remove the alias ${one}`} onClick={() => take(one)} /></li>)}</ul>
         <div class="row"><Button icon="plus" onClick={() => setAlias(uid)}>Set an alias</Button></div></>}

@@ -1,5 +1,5 @@
 import './indexes.css';
-import { get, Refused } from '../../api/client';
+import { get, orNothing } from '../../api/client';
 import { useResource } from '../../api/resource';
 import type { IndexInfo, IndexStats, ListOf, Stats, Task } from '../../api/types';
 import { best } from '../../lib/fuzzy';
@@ -14,9 +14,6 @@ import { Sheet } from './Sheet';
 
 const SIZES_MOST = 100, HOURS = 24, TASKS_LOOKED = 1000, FIND_FROM = 7;
 export interface FullStats extends IndexStats { indexSize?: number; usedIndexSize?: number; keptStates?: number; aliases?: string[]; damagedSegments?: unknown[] }
-
-// What a key may not see is left out.
-const orNothing = <T,>(work: Promise<T>) => work.catch(error => { if (error instanceof Refused) return null; throw error; });
 
 function Indexes() {
   const { state, list, error, aliases, total } = known.value, typed = param('find');
@@ -36,7 +33,7 @@ function Indexes() {
       <div class="stack">
         {state === 'loading' && <Loading lines={6} />}
         {state === 'refused' && <Failure error={error} onRetry={loadIndexes} />}
-        {found.error !== undefined && <Failure error={found.error} onRetry={found.reload} />}
+        <Failure error={found.error} onRetry={found.reload} />
         {list.length >= FIND_FROM && <TextField label="Find an index" hideLabel type="search" isSearch placeholder="Find an index" value={typed} onInput={now => setParams({ find: now })} />}
         {state === 'ready' && list.length === 0 && <Empty icon="indexes" title="There is no index yet." actions={<Button kind="primary" onClick={() => go({ view: 'search' })}>Load the first documents</Button>} />}
         {list.length > 0 && shown.length === 0 && <p class="muted" role="status">No index matches.</p>}

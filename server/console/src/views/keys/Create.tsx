@@ -1,6 +1,7 @@
 // A new key: what it is for, or each right; for which indexes, until when. Its text is shown once.
 import { useState } from 'preact/hooks';
 import { atControls, post } from '../../api/client';
+import { useWork } from '../../api/resource';
 import { bump } from '../../api/tasks';
 import type { Key } from '../../api/types';
 import { known } from '../../state/indexes';
@@ -14,7 +15,7 @@ export function Create({ onClose }: { onClose: () => void }) {
 
 function Form({ onClose, onMade }: { onClose: () => void; onMade: (key: Key) => void }) {
   const [actions, setActions] = useState<ReadonlySet<string>>(new Set(['search'])), [name, setName] = useState('Search'), [indexes, setIndexes] = useState<string[]>([]);
-  const [choice, setChoice] = useState<string>(''), [day, setDay] = useState(''), [error, setError] = useState<unknown>(null), [busy, setBusy] = useState(false);
+  const [choice, setChoice] = useState<string>(''), [day, setDay] = useState(''), { busy, error, run } = useWork();
   const wrong = atControls(error, {
     name: ['invalid_api_key_name'], indexes: ['invalid_api_key_indexes', 'index_scoped_api_key_with_global_action'], expiry: ['invalid_api_key_expires_at'], actions: ['invalid_api_key_actions'],
   });
@@ -25,18 +26,10 @@ function Form({ onClose, onMade }: { onClose: () => void; onMade: (key: Key) => 
     if (isOn) now.add(action); else now.delete(action);
     setActions(now);
   };
-  const create = async () => {
-    setBusy(true);
-    setError(null);
-    try {
-      onMade(await post<Key>('/keys', { name: name || null, actions: [...actions], indexes: indexes.length ? indexes : ['*'], expiresAt: expiryOf(choice, day) }));
-      bump();
-    } catch (failure) {
-      setError(failure);
-    } finally {
-      setBusy(false);
-    }
-  };
+  const create = () => run(async () => {
+    onMade(await post<Key>('/keys', { name: name || null, actions: [...actions], indexes: indexes.length ? indexes : ['*'], expiresAt: expiryOf(choice, day) }));
+    bump();
+  });
   const off = actions.size === 0 ? 'Choose a permission first.' : choice === 'day' && !day ? 'Choose the day first.' : null;
   return (
     <Dialog title="Create a key" size="l" onClose={onClose} actions={<><Button onClick={onClose}>Cancel</Button><Button kind="primary" busy={busy} off={off} onClick={create}>Create</Button></>}>
@@ -56,7 +49,7 @@ function Form({ onClose, onMade }: { onClose: () => void; onMade: (key: Key) => 
         ))}</div>
       </details>
       {wrong.actions && <p class="wrong" role="alert">{wrong.actions}</p>}
-      {wrong.rest !== undefined && <Failure error={wrong.rest} />}
+      <Failure error={wrong.rest} />
     </Dialog>
   );
 }

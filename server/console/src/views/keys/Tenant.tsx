@@ -53,7 +53,7 @@ export function Tenant({ of, onClose }: { of: Key; onClose: () => void }) {
         <div class="keys-once"><code ref={setElement} data-token>{token}</code><CopyButton text={token} from={() => element} /></div>
         <div class="row"><Button icon="search" onClick={attempt}>Try it</Button><span role="status">{tried}</span></div>
       </>}
-      {error !== null && <Failure error={error} />}
+      <Failure error={error} />
     </Dialog>
   );
 }

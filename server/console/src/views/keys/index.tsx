@@ -41,7 +41,7 @@ function Keys() {
   return (
     <>
       <PageHead title="Keys" about="What each program may do, on which indexes and until when." actions={found.data && <Button kind="primary" icon="plus" onClick={() => { isCreating.value = true; }}>Create a key</Button>} />
-      {error !== null && <Failure error={error} />}
+      <Failure error={error} />
       <Loaded of={found} isEmpty={all => all !== null && all.results.length === 0} empty={<Empty icon="keys" title="There is no key yet." actions={<Button kind="primary" onClick={() => { isCreating.value = true; }}>Create a key</Button>}>Create one key per program, with only the permissions that it needs.</Empty>}>
         {all => all === null
           ? <Empty icon="keys" title="This server has no master key." actions={<CodeBlock label="With a master key" code="lamina serve --master-key …" />}>Without one there are no keys, and anyone who can reach the server has full access.</Empty>

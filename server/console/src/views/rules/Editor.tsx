@@ -1,10 +1,10 @@
 // A rule: when it acts, what it pins where, and the hits as they will be.
 import { useState } from 'preact/hooks';
-import { post, Refused, route } from '../../api/client';
-import { useResource } from '../../api/resource';
+import { orUsual, post, route } from '../../api/client';
+import { useResource, useWork } from '../../api/resource';
 import { writeAndWait } from '../../api/tasks';
 import type { Hit, ListOf, SearchAnswer } from '../../api/types';
-import { asText, titleField } from '../../lib/documents';
+import { titleOf } from '../../lib/documents';
 import { about } from '../../state/indexes';
 import { recentOf } from '../../state/recent';
 import { search } from '../../state/trials';
@@ -17,33 +17,26 @@ const SHOWN = 12, OFFERED = 10;
 const WHENS: readonly { id: When; title: string }[] = [{ id: 'words', title: 'These words' }, { id: 'query', title: 'Any query' }, { id: 'empty', title: 'Empty query' }, { id: 'always', title: 'Every search' }];
 
 export function Editor({ first, isNew, index, taken, onClose }: { first: Draft; isNew: boolean; index: string; taken: readonly string[]; onClose: () => void }) {
-  const [start] = useState(() => JSON.stringify(first)), [draft, setDraft] = useState(first), [name, setName] = useState<string | null>(null), [busy, setBusy] = useState(false), [error, setError] = useState<unknown>(), set = (change: Partial<Draft>) => setDraft({ ...draft, ...change });
+  const [start] = useState(() => JSON.stringify(first)), [draft, setDraft] = useState(first), [name, setName] = useState<string | null>(null), { busy, error, run } = useWork(), set = (change: Partial<Draft>) => setDraft({ ...draft, ...change });
   const uid = isNew ? name ?? nameFor(draft.words || draft.description, taken) : first.uid, key = about.value.primaryKey, order = texts(about.value.settings.searchableAttributes);
-  const idOf = (hit: Hit) => key ? String(hit[key]) : '', titleOf = (hit: Hit) => { const title = titleField(hit, key, order); return asText(title ? hit[title] : hit[key ?? '']).slice(0, 120) || idOf(hit); };
+  const idOf = (hit: Hit) => key ? String(hit[key]) : '', nameOf = (hit: Hit) => titleOf(hit, key, order).slice(0, 120);
   const mine = draft.pins.filter(pin => pin.index === null || pin.index === index), ids = mine.map(pin => pin.id);
   const documents = useResource(signal => ids.length ? post<ListOf<Hit>>(route('indexes', index, 'documents', 'fetch'), { ids, limit: ids.length }, { signal }) : Promise.resolve({ results: [] }), [index, ids.join('\n')], { keep: true, live: false });
-  const hitOf = (id: string): Hit | undefined => documents.data?.results.find(hit => idOf(hit) === id), sayPin = (pin: Pin) => { const hit = hitOf(pin.id); return hit ? titleOf(hit) : pin.id; };
+  const hitOf = (id: string): Hit | undefined => documents.data?.results.find(hit => idOf(hit) === id), sayPin = (pin: Pin) => { const hit = hitOf(pin.id); return hit ? nameOf(hit) : pin.id; };
   const fault = isNew ? nameFault(uid) ?? (name !== null && taken.includes(uid) ? 'A rule with this name exists already.' : null) : null;
   const off = draft.when === 'words' && !draft.words.trim() ? 'Enter the words first.' : !draft.pins.length ? 'Choose a document first.' : fault;
   const { when, then } = say(draft, sayPin);
-  const save = async () => {
-    setBusy(true);
-    setError(undefined);
+  const save = () => run(async () => {
     const undo = () => (isNew ? writeAndWait('DELETE', ruleRoute(uid), { title: `Delete the rule ${uid}` }) : writeAndWait('PATCH', ruleRoute(uid), { title: `The rule ${uid} as before` }, { body: bodyOf(first) })).catch(() => { /* A message says so. */ });
-    try {
-      await writeAndWait('PATCH', ruleRoute(uid), { title: `Save the rule ${uid}`, done: `${when} → ${then}`, undo }, { body: bodyOf(draft) });
-      onClose();
-    } catch (failure) {
-      setError(failure);
-    }
-    setBusy(false);
-  };
+    await writeAndWait('PATCH', ruleRoute(uid), { title: `Save the rule ${uid}`, done: `${when} → ${then}`, undo }, { body: bodyOf(draft) });
+    onClose();
+  });
   const pin = (id: string, position: number) => set({ pins: [...draft.pins.filter(one => one.id !== id), { id, index, position }].sort((one, other) => one.position - other.position) });
   return (
     <Dialog title={isNew ? 'Create a rule' : 'Change the rule'} size="l" class="rule-dialog" unsaved={JSON.stringify(draft) !== start} onClose={onClose} actions={<>
       <span class="sentence grow"><span dir="auto">{when}</span><span class="arrow" aria-label="then">→</span><strong dir="auto">{then}</strong></span>
       <Button onClick={onClose}>Cancel</Button><Button kind="primary" busy={busy} off={off} onClick={save}>{isNew ? 'Create' : 'Save'}</Button></>}>
-      {error !== undefined && <Failure error={error} />}
+      <Failure error={error} />
       <div class="rule-parts">
         <div class="stack">
           <div class="stack tight">
@@ -61,7 +54,7 @@ export function Editor({ first, isNew, index, taken, onClose }: { first: Draft; 
             </div>
           </details>
         </div>
-        <Preview index={index} draft={draft} mine={mine} idOf={idOf} titleOf={titleOf} hitOf={hitOf} onPin={pin} onOrder={pins => set({ pins: [...draft.pins.filter(one => !mine.includes(one) || one.position >= LAST), ...pins] })} onUnpin={id => set({ pins: draft.pins.filter(one => one.id !== id) })} />
+        <Preview index={index} draft={draft} mine={mine} idOf={idOf} titleOf={nameOf} hitOf={hitOf} onPin={pin} onOrder={pins => set({ pins: [...draft.pins.filter(one => !mine.includes(one) || one.position >= LAST), ...pins] })} onUnpin={id => set({ pins: draft.pins.filter(one => one.id !== id) })} />
       </div>
     </Dialog>
   );
@@ -69,7 +62,7 @@ export function Editor({ first, isNew, index, taken, onClose }: { first: Draft; 
 
 function Within({ index, values, onChange }: { index: string; values: [string, string][]; onChange: (values: [string, string][]) => void }) {
   const [asked, setAsked] = useState<{ name: string; text: string } | null>(null), filterable = (about.value.settings.filterableAttributes ?? []).filter((one): one is string => typeof one === 'string');
-  const offered = useResource(signal => asked?.name ? post<{ facetHits: { value: string; count: number }[] }>(route('indexes', index, 'facet-search'), { facetName: asked.name, facetQuery: asked.text }, { signal }).catch(error => { if (error instanceof Refused) return { facetHits: [] }; throw error; }) : Promise.resolve({ facetHits: [] }), [index, asked?.name, asked?.text], { keep: true, live: false });
+  const offered = useResource(signal => asked?.name ? orUsual(post<{ facetHits: { value: string; count: number }[] }>(route('indexes', index, 'facet-search'), { facetName: asked.name, facetQuery: asked.text }, { signal }), { facetHits: [] }) : Promise.resolve({ facetHits: [] }), [index, asked?.name, asked?.text], { keep: true, live: false });
   const put = (place: number, one: [string, string] | null) => onChange(values.flatMap((other, at) => at !== place ? [other] : one ? [one] : []));
   return (
     <div class="stack tight">

@@ -1,11 +1,11 @@
 import './rules.css';
-import { useState } from 'preact/hooks';
-import { get, post, Refused, request, route } from '../../api/client';
-import { useResource } from '../../api/resource';
-import { bump, writeAndWait } from '../../api/tasks';
+import { get, post, Refused, route } from '../../api/client';
+import { useResource, useWork } from '../../api/resource';
+import { writeAndWait } from '../../api/tasks';
 import type { Hit, Json, JsonObject, ListOf } from '../../api/types';
 import { asText, titleField } from '../../lib/documents';
 import { go, hrefOf, param, setParams } from '../../state/address';
+import { orOff, setFeature } from '../../state/features';
 import { about, uid } from '../../state/indexes';
 import { Badge, Button, Card, Empty, Failure, IconButton, Link, Loaded, PageHead, Segments, Switch, Table } from '../../ui';
 import type { View } from '../types';
@@ -35,21 +35,15 @@ async function titles(pins: readonly Pin[], index: string, signal: AbortSignal):
 
 function Rules() {
   const index = uid.value, isAll = param('all') !== '', opened = param('rule');
-  const found = useResource(signal => post<ListOf<Listed>>('/dynamic-search-rules', { limit: MOST }, { signal }).catch(error => {
-    if (error instanceof Refused && error.code === 'feature_not_enabled') return null;
-    throw error;
-  }), []);
-  const [error, setError] = useState<unknown>();
-  const turnOn = async () => {
-    try { await request('PATCH', '/experimental-features', { body: { dynamicSearchRules: true } }); setError(undefined); bump(); } catch (failure) { setError(failure); }
-  };
+  const found = useResource(signal => orOff(post<ListOf<Listed>>('/dynamic-search-rules', { limit: MOST }, { signal })), []);
+  const { error, run } = useWork();
   return (
     <>
       <PageHead title="Rules" about={<>Pin documents to fixed positions, or move them to the end, for the queries that you choose. To move many documents up or down by a condition, <Link href={hrefOf({ view: 'settings', params: { group: 'ranking' } })} onGo={() => go({ view: 'settings', params: { group: 'ranking' } })}>add a boost</Link>.</>}
         actions={found.data && index ? <Button kind="primary" icon="plus" onClick={() => setParams({ rule: 'new', pin: null, at: null }, { replace: false })}>Create a rule</Button> : undefined} />
-      {error !== undefined && <Failure error={error} />}
+      <Failure error={error} />
       <Loaded of={found}>{rules => rules === null
-        ? <Empty icon="rules" title="Rules are turned off." actions={<Button kind="primary" onClick={turnOn}>Turn rules on</Button>}>Rules are an experimental feature of this server.</Empty>
+        ? <Empty icon="rules" title="Rules are turned off." actions={<Button kind="primary" onClick={() => run(() => setFeature('dynamicSearchRules', true))}>Turn rules on</Button>}>Rules are an experimental feature of this server.</Empty>
         : <All all={rules.results} index={index} isAll={isAll} opened={opened} />}</Loaded>
       <Boosts index={index} />
     </>
@@ -75,7 +69,7 @@ function All({ all, index, isAll, opened }: { all: readonly Listed[]; index: str
   const drafts = all.map(draftOf).sort((one, other) => (one.precedence ?? Infinity) - (other.precedence ?? Infinity) || 0), here = drafts.filter(one => isOfIndex(one, index)), shown = isAll || !index ? drafts : here;
   const pins = shown.flatMap(one => one.pins), known = useResource(signal => titles(pins, index, signal), [index, JSON.stringify(pins), about.value.state], { keep: true, live: false });
   const titleOf = (pin: Pin) => known.data?.get((pin.index ?? index) + '\n' + pin.id) ?? pin.id;
-  const edited = opened === 'new' ? { ...EMPTY, words: param('q'), when: param('pin') && !param('q') ? 'empty' as const : EMPTY.when, pins: param('pin') ? [{ id: param('pin'), index, position: param('at') === 'last' ? LAST : 0 }] : [] } : drafts.find(one => one.uid === opened);
+  const edited = opened === 'new' ? { ...EMPTY, words: param('q'), when: param('pin') && !param('q') ? 'empty' as const : EMPTY.when, pins: param('pin') ? [{ id: param('pin'), index, position: param('at') === 'last' ? LAST : Math.abs(Math.trunc(Number(param('at')))) || 0 }] : [] } : drafts.find(one => one.uid === opened);
   const change = (before: Draft, after: Draft, title: string): Promise<unknown> => writeAndWait('PATCH', ruleRoute(before.uid), { title, undo: () => change(after, before, `Undo: ${title}`) }, { body: bodyOf(after) }).catch(() => { /* A message says so. */ });
   const remove = async ({ uid }: Draft) => {
     // As the server has it: this list may be older, and what has no field here comes back as well.

@@ -1,6 +1,7 @@
 // Rules as people think of them: when they act, and which documents they put where.
 import type { Json, JsonObject, Rule } from '../../api/types';
 import { quoted } from '../../lib/filters';
+import { isObject } from '../../lib/json';
 import { count } from '../../lib/text';
 
 export interface Pin { id: string; index: string | null; position: number }
@@ -8,7 +9,6 @@ export type When = 'words' | 'query' | 'empty' | 'always';
 export interface Draft { uid: string; description: string; active: boolean; precedence: number | null; when: When; words: string; start: string; end: string; values: [string, string][]; pins: Pin[] }
 export type Listed = Rule & { precedence?: number; lastUpdatedAt?: string };
 
-const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
 const text = (value: unknown) => typeof value === 'string' ? value : '';
 
 export const EMPTY: Draft = { uid: '', description: '', active: true, precedence: null, when: 'words', words: '', start: '', end: '', values: [], pins: [] };

@@ -1,9 +1,9 @@
 // Documents like a hit move up or down in every search: a boost among the ranking rules, with the hits as they will be.
 import { useState } from 'preact/hooks';
 import { post, route } from '../../api/client';
-import { useResource } from '../../api/resource';
+import { useResource, useWork } from '../../api/resource';
 import type { Hit, Json, SearchAnswer, Settings } from '../../api/types';
-import { titleField } from '../../lib/documents';
+import { titleOf } from '../../lib/documents';
 import { go, hrefOf } from '../../state/address';
 import { Button, Checkbox, Dialog, Failure, Link, Loaded, Segments, Slider } from '../../ui';
 import { applySettings } from '../settings/draft';
@@ -15,28 +15,23 @@ const DIRECTIONS = [{ id: 'up', title: 'Move up' }, { id: 'down', title: 'Move d
 
 export function BoostLike({ hit, index, asked, settings, primaryKey, onClose }: { hit: Hit; index: string; asked: Asked; settings: Settings; primaryKey: string; onClose: () => void }) {
   const traits = traitsOf(hit, primaryKey, settings), [chosen, setChosen] = useState<readonly string[]>(traits.slice(0, 1).map(one => one.filter)), [way, setWay] = useState<'up' | 'down'>('up'), [force, setForce] = useState(2);
-  const [busy, setBusy] = useState(false), [error, setError] = useState<unknown>();
+  const { busy, error, run } = useWork();
   const weight = Number((way === 'up' ? force : 1 / force).toFixed(2)), rules: Json[] = settings.rankingRules ?? [], boost: Json = { boostIf: { filter: chosen.join(' AND '), weight } }, base = selectionOf(asked, settings);
-  const nameOf = (one: Hit) => { const name = titleField(one, primaryKey, settings.searchableAttributes); return String(one[name ?? primaryKey]); }, idOf = (one: Hit) => String(one[primaryKey]);
+  const nameOf = (one: Hit) => titleOf(one, primaryKey, settings.searchableAttributes), idOf = (one: Hit) => String(one[primaryKey]);
   const found = useResource(async signal => {
     const ask = (more: object) => post<SearchAnswer>(route('indexes', index, 'search'), { ...base, limit: SEEN, ...more }, { signal });
     const [now, then] = await Promise.all([ask({}), ask({ boosts: [...rules.filter(one => typeof one === 'object'), ...(chosen.length ? [boost] : [])] })]);
     return { then: then.hits.slice(0, SHOWN), climbs: climbs(now.hits.map(idOf), then.hits.map(idOf)).slice(0, SHOWN) };
   }, [index, JSON.stringify(base), JSON.stringify(boost)], { keep: true });
-  const add = async () => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      await applySettings(index, before => ({ ...before, rankingRules: [...before.rankingRules ?? [], boost] }));
-      onClose();
-    } catch (failure) { setError(failure); }
-    setBusy(false);
-  };
+  const add = () => run(async () => {
+    await applySettings(index, before => ({ ...before, rankingRules: [...before.rankingRules ?? [], boost] }));
+    onClose();
+  });
   const ranking = { view: 'settings', params: { group: 'ranking' } };
   return (
     <Dialog title={`Boost documents like ${nameOf(hit)}`} size="l" onClose={onClose} actions={<><Button onClick={onClose}>Cancel</Button>
       <Button kind="primary" busy={busy} off={!settings.rankingRules ? 'This key may not read the settings.' : !chosen.length && 'Choose what they have in common first.'} onClick={add}>Add the boost</Button></>}>
-      {error !== undefined && <Failure error={error} />}
+      <Failure error={error} />
       <div class="like-parts">
         <div class="stack">
           <fieldset class="like-traits"><legend>Documents with all of these</legend>

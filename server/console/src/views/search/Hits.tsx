@@ -5,7 +5,7 @@ import type { Hit, Json, JsonObject, Settings } from '../../api/types';
 import { isLink, pictureField, titleField } from '../../lib/documents';
 import { plural } from '../../lib/text';
 import { preference } from '../../state/preferences';
-import { Badge, IconButton, JsonView, Menu, Table, useWidth, Value, type Column, type MenuItem } from '../../ui';
+import { Badge, Icon, IconButton, JsonView, Menu, Table, useWidth, Value, type Column, type MenuItem } from '../../ui';
 
 export type Look = 'cards' | 'table' | 'json';
 export const look = preference<Look>('search.look', 'cards');
@@ -55,19 +55,25 @@ export interface HitsProps {
   chosen: Chosen;
   onWhy: (hit: Hit) => void;
   actions: (hit: Hit) => readonly MenuItem[];
+  /** It was dragged to a place. */
+  onPlace: (hit: Hit, place: number) => void;
 }
 export const keyOf = (hit: Hit, place: number, primaryKey: string | null) => primaryKey && Object.hasOwn(hit, primaryKey) ? String(hit[primaryKey]) : 'place ' + place;
 
 export function Hits(props: HitsProps) {
-  const { hits, primaryKey } = props, list = useRef<HTMLOListElement>(null), at = useRef(-1);
+  const { hits, primaryKey } = props, list = useRef<HTMLOListElement>(null), at = useRef(-1), from = useRef(-1), [over, setOver] = useState(-1);
+  const rowOf = (event: Event) => { const row = (event.target as Element).closest('.hits > li'); return { row, place: [...list.current?.children ?? []].indexOf(row as Element) }; };
   const all = () => [...list.current?.querySelectorAll<HTMLElement>('.hit') ?? []];
   // Another answer takes the hit away that has the focus: the one in its place gets it.
   useLayoutEffect(() => { if (at.current >= 0 && document.activeElement === document.body) all()[Math.min(at.current, hits.length - 1)]?.focus(); }, [hits]);
   if (look.value === 'table') return <HitTable {...props} />;
   return (
-    <ol ref={list} class={look.value === 'json' ? 'hits as-json' : 'hits'} onKeyDown={onArrows} onFocusIn={event => { at.current = all().indexOf(event.target as HTMLElement); }}
+    <ol ref={list} class={look.value === 'json' ? 'hits as-json' : 'hits'} onKeyDown={onArrows}
+      onDragStart={event => { const { row, place } = rowOf(event); if ((event.target as Element).matches('.hit-grip') && row) { from.current = place; event.dataTransfer?.setDragImage(row, 0, 0); } }}
+      onDragOver={event => { if (from.current >= 0) { event.preventDefault(); setOver(rowOf(event).place); } }} onDragEnd={() => { from.current = -1; setOver(-1); }}
+      onDrop={event => { const hit = hits[from.current]; if (hit && over >= 0) { event.preventDefault(); props.onPlace(hit, over); } }} onFocusIn={event => { at.current = all().indexOf(event.target as HTMLElement); }}
       onFocusOut={event => { const left = event.target as HTMLElement; queueMicrotask(() => { if (left.isConnected && left !== document.activeElement && !all().includes(document.activeElement as HTMLElement)) at.current = -1; }); }}>
-      {hits.map((hit, place) => <li key={keyOf(hit, place, primaryKey)}>{look.value === 'json' ? <AsJson {...props} hit={hit} /> : <Card {...props} hit={hit} />}</li>)}
+      {hits.map((hit, place) => <li key={keyOf(hit, place, primaryKey)} class={place === over ? 'over' : undefined}>{look.value === 'json' ? <AsJson {...props} hit={hit} /> : <Card {...props} hit={hit} />}</li>)}
     </ol>
   );
 }
@@ -105,6 +111,7 @@ function Card({ hit, primaryKey, settings, chosen, onWhy, actions }: OneProps) {
   const shown = isOpen ? rest : rest.slice(0, FIELDS), id = primaryKey ? String(hit[primaryKey]) : '', source = sourceOf(hit, picture);
   return (
     <article class={source ? 'hit with-thumb' : 'hit'} tabIndex={-1} aria-label={title ? String(hit[title]) : id}>
+      {primaryKey && <span class="hit-grip" draggable title="Drag it to its place" aria-hidden="true"><Icon name="grip" /></span>}
       <Thumb source={source} />
       <div class="hit-main">
         <header>

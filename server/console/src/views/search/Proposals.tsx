@@ -54,7 +54,7 @@ export function Proposals({ index }: { index: string }) {
     <section class="proposals" aria-label="Suggestions">
       <header><h2>Suggested by your data</h2>
         <span class="row">{all.length > 1 && <Button size="s" kind="primary" busy={busy === 'all'} off={off} onClick={() => apply(all)}>Apply all {all.length}</Button>}<IconButton size="s" icon="close" label="Dismiss the suggestions" onClick={hide} /></span></header>
-      {error !== null && <Failure error={error} />}
+      <Failure error={error} />
       <ul>{all.map(one => <li key={one.id}><div><strong dir="auto">{one.title}</strong><small dir="auto">{one.about}</small></div><Button size="s" busy={busy === one.id} off={off} onClick={() => apply([one])}>{one.action}</Button></li>)}</ul>
     </section>
   );

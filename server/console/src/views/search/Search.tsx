@@ -2,7 +2,7 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { fetchAnswer, route } from '../../api/client';
 import { useResource } from '../../api/resource';
 import type { Hit, SearchAnswer, Settings } from '../../api/types';
-import { titleField } from '../../lib/documents';
+import { titleOf } from '../../lib/documents';
 import { CLOSE, OPEN } from '../../lib/marks';
 import { count, plural } from '../../lib/text';
 import { address, go, param, setParams } from '../../state/address';
@@ -69,10 +69,10 @@ export function Search() {
                   <button type="button" class="plain link" onClick={() => setParams({ why: PICK }, { replace: false })}>Is a document missing?</button></p>
                 {degraded.length > 0 && <p class="search-degraded" role="status">Incomplete results: {degraded.join(', ')}</p>}
                 {answer.didYouMean && <p class="did-you-mean">Did you mean <button type="button" class="plain link" dir="auto" onClick={() => setParams({ q: answer.didYouMean?.q ?? '', limit: null })}>{answer.didYouMean.q}</button>? <small>{plural(answer.didYouMean.estimatedTotalHits, 'hit')}</small></p>}
-                {filtersPlaces(settings) && <Places index={index} asked={asked} settings={settings} onPick={onWhy} titleOf={hit => { const name = titleField(hit, primaryKey, settings.searchableAttributes); return String(name ? hit[name] : primaryKey ? hit[primaryKey] : 'Document'); }} />}
+                {filtersPlaces(settings) && <Places index={index} asked={asked} settings={settings} onPick={onWhy} titleOf={hit => titleOf(hit, primaryKey, settings.searchableAttributes)} />}
                 {isHttpBlocked.value && <p class="hint">Pictures over HTTP are not loaded. A server that is started with <code>--console-http-pictures</code> allows them.</p>}
                 {answer.hits.length === 0 ? <Nothing asked={asked} isNarrowed={chips.length > 0} />
-                  : <Hits hits={answer.hits} primaryKey={primaryKey} settings={settings} chosen={chosen} onWhy={onWhy} actions={hit => actionsOf(hit, primaryKey, settings, () => setLiked(hit))} />}
+                  : <Hits hits={answer.hits} primaryKey={primaryKey} settings={settings} chosen={chosen} onWhy={onWhy} onPlace={(hit, place) => pin(hit, primaryKey, String(place))} actions={hit => actionsOf(hit, primaryKey, settings, () => setLiked(hit))} />}
                 {answer.hits.length < total && asked.limit < MOST && <More busy={found.loading} shown={answer.hits.length} onMore={() => setParams({ limit: String(asked.limit + PAGE) })} />}
               </>
             )}
@@ -147,9 +147,12 @@ function More({ busy, onMore, shown }: { busy: boolean; onMore: () => void; show
   return <div class="row centre" ref={place}><Button busy={busy} onClick={() => { wasPressed.current = true; onMore(); }}>Show more</Button></div>;
 }
 
+/** A rule for what is searched that puts a hit somewhere; `at` is a place, or the end. */
+const pin = (hit: Hit, primaryKey: string | null, at: string | null) => go({ view: 'rules', params: { rule: 'new', pin: String(hit[primaryKey ?? '']), at, q: param('q') } });
+
 function actionsOf(hit: Hit, primaryKey: string | null, settings: Settings, onBoost: () => void): MenuItem[] {
   const id = primaryKey ? String(hit[primaryKey]) : null, off = id === null && NO_KEY, q = param('q');
-  const rule = (at: string | null) => go({ view: 'rules', params: { rule: 'new', pin: id, at, q } }), of = q ? 'for this query' : 'for the empty query';
+  const rule = (at: string | null) => pin(hit, primaryKey, at), of = q ? 'for this query' : 'for the empty query';
   return [
     { title: 'Explain the ranking', icon: 'info', off, onPick: () => setParams({ why: id }, { replace: false }) },
     { title: `Pin ${of} …`, icon: 'pin', off, onPick: () => rule(null) },

@@ -3,13 +3,13 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { atControls, post, route } from '../../api/client';
 import { useResource } from '../../api/resource';
 import type { Hit, JsonObject, ListOf, SearchAnswer, Settings } from '../../api/types';
-import { titleField } from '../../lib/documents';
-import { plural } from '../../lib/text';
+import { titleOf } from '../../lib/documents';
+import { msOf, plural } from '../../lib/text';
 import { address, go, setParams } from '../../state/address';
 import { Badge, Button, classes, Drawer, Loaded, Meter, TextField } from '../../ui';
 import { NO_KEY } from './Hits';
 import { selectionOf, usualWay, type Asked } from './query';
-import { decidedBy, howOf, inOrder, millis, REASONS, ruleTitle, sentenceOf, stageTitle, type Rules, type Stage, type WordSeen } from './sentences';
+import { decidedBy, howOf, inOrder, REASONS, ruleTitle, sentenceOf, stageTitle, type Rules, type Stage, type WordSeen } from './sentences';
 
 interface HitSeen { words: WordSeen[] | null; rules: Rules; pinnedBy?: string }
 interface DocumentSeen {
@@ -35,7 +35,7 @@ export function Why(props: WhyProps) {
   );
 }
 
-const titleOf = (hit: Hit, { primaryKey, settings }: WhyProps) => { const name = titleField(hit, primaryKey, settings.searchableAttributes); return name ? String(hit[name]) : primaryKey ? String(hit[primaryKey]) : 'Document'; };
+const nameOf = (hit: Hit, { primaryKey, settings }: WhyProps) => titleOf(hit, primaryKey, settings.searchableAttributes);
 
 function Pick(props: WhyProps) {
   const { index, primaryKey, asked } = props, [typed, setTyped] = useState('');
@@ -46,7 +46,7 @@ function Pick(props: WhyProps) {
       <TextField label="Title or other words of the document" type="search" value={typed} onInput={setTyped} autoFocus />
       <Loaded of={found} lines={4} isEmpty={answer => answer.hits.length === 0} empty={<p class="muted">No document contains these words: it may not be in the index.</p>}>
         {answer => <ul class="why-picks">{answer.hits.map((hit, place) => (
-          <li key={place}><button type="button" class="plain" disabled={!primaryKey} title={primaryKey ? undefined : NO_KEY} onClick={() => setParams({ why: primaryKey ? String(hit[primaryKey]) : null })}><strong dir="auto">{titleOf(hit, props)}</strong> <small class="mono">{primaryKey ? String(hit[primaryKey]) : ''}</small></button></li>
+          <li key={place}><button type="button" class="plain" disabled={!primaryKey} title={primaryKey ? undefined : NO_KEY} onClick={() => setParams({ why: primaryKey ? String(hit[primaryKey]) : null })}><strong dir="auto">{nameOf(hit, props)}</strong> <small class="mono">{primaryKey ? String(hit[primaryKey]) : ''}</small></button></li>
         ))}</ul>}
       </Loaded>
     </>
@@ -74,7 +74,7 @@ function Explained({ answer, missing, ...props }: WhyProps & { answer: Explained
   return (
     <>
       <div class="why-head">
-        <h3 dir="auto">{hit ?? missing ? titleOf(hit ?? missing ?? {}, props) : <span class="mono">{id}</span>}</h3>
+        <h3 dir="auto">{hit ?? missing ? nameOf(hit ?? missing ?? {}, props) : <span class="mono">{id}</span>}</h3>
         <p class="row">
           {rank >= 0 && <Badge tone={place >= 0 ? 'good' : 'info'}>{`#${rank + 1} of ${total.toLocaleString('en')}`}</Badge>}
           {place < 0 && document && document.reason !== 'outsideOfPage' && <Badge tone="warn">not a hit</Badge>}
@@ -84,7 +84,7 @@ function Explained({ answer, missing, ...props }: WhyProps & { answer: Explained
       </div>
       {place < 0 && document && <Reason document={document} {...props} />}
       {(matched.length > 0 || words.length > 0) && <Section title="Matches"><Lines words={matched.length ? matched : words.map(word => ({ word, isMatched: false, matches: [] }))} /></Section>}
-      {rules && Object.keys(rules).length > 0 && <Section title="Ranking" about="Each rule breaks the ties that the rules above it leave."><Ladder rules={rules} words={matched} next={next} nextTitle={next ? titleOf(next, props) : ''} rank={rank} /></Section>}
+      {rules && Object.keys(rules).length > 0 && <Section title="Ranking" about="Each rule breaks the ties that the rules above it leave."><Ladder rules={rules} words={matched} next={next} nextTitle={next ? nameOf(next, props) : ''} rank={rank} /></Section>}
       {document?.nearness && <p class="muted">{document.nearness.similarity === null ? 'It has no vector yet.' : `By vectors alone it ranks #${(document.nearness.position ?? 0) + 1}, with a similarity of ${document.nearness.similarity.toFixed(4)}.`}</p>}
       {stages.length > 0 && <Section title="Time of each stage"><Waterfall stages={stages} /></Section>}
       <p class="row"><Button size="s" icon="eye" onClick={() => setParams({ why: PICK })}>Explain another document</Button></p>
@@ -190,7 +190,7 @@ function Ladder({ rules, words, next, nextTitle, rank }: { rules: Rules; words: 
 }
 
 function Waterfall({ stages }: { stages: readonly Stage[] }) {
-  const times = stages.map(one => millis(one.took)), total = times.reduce((sum, one) => sum + one, 0) || 1;
+  const times = stages.map(one => msOf(one.took) ?? 0), total = times.reduce((sum, one) => sum + one, 0) || 1;
   return (
     <table class="waterfall" aria-label="Time of each stage"><tbody>{stages.map((one, place) => {
       const before = times.slice(0, place).reduce((sum, time) => sum + time, 0);

@@ -120,12 +120,6 @@ export function decidedBy(mine: Rules, next: Rules): string | null {
   return null;
 }
 
-/** Milliseconds of a time as the server writes it: "1.25ms", "310.00µs". */
-export function millis(took: string): number {
-  const [, value = '', unit = ''] = /^([\d.]+)\s*(ns|µs|us|ms|s)$/.exec(took.trim()) ?? [];
-  return Number(value) * ({ ns: 1e-6, 'µs': 1e-3, us: 1e-3, ms: 1, s: 1000 }[unit] ?? 0);
-}
-
 const STAGES: Record<string, string> = {
   embed: 'Embed the query', parse: 'Parse the query', 'match and filter': 'Match and filter', 'split words': 'Split words', rank: 'Rank', hits: 'Sort the hits', facets: 'Count facets', facetDetails: 'Build histograms', format: 'Load and highlight hits',
   'filter for vectors': 'Filter for vectors', nearness: 'Compare vectors', 'hits by nearness': 'Sort by similarity',

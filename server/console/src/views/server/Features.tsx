@@ -1,9 +1,7 @@
 // Experimental features, each with a switch.
-import { useState } from 'preact/hooks';
-import { get, Refused, request } from '../../api/client';
-import { useResource } from '../../api/resource';
-import { bump } from '../../api/tasks';
-import { toast } from '../../state/toasts';
+import { get, orNothing } from '../../api/client';
+import { useResource, useWork } from '../../api/resource';
+import { setFeature } from '../../state/features';
 import { Card, Failure, Loaded, Switch } from '../../ui';
 
 const ABOUT: Record<string, string> = {
@@ -13,23 +11,13 @@ const ABOUT: Record<string, string> = {
 };
 
 export function Features() {
-  const found = useResource(signal => get<Record<string, boolean>>('/experimental-features', { signal }).catch(error => { if (error instanceof Refused) return null; throw error; }), []);
-  const [error, setError] = useState<unknown>(null);
-  const set = async (name: string, isOn: boolean) => {
-    setError(null);
-    try {
-      await request('PATCH', '/experimental-features', { body: { [name]: isOn } });
-      toast({ tone: 'good', title: `${name} is ${isOn ? 'on' : 'off'}`, undo: () => set(name, !isOn) });
-      bump();
-    } catch (failure) {
-      setError(failure);
-    }
-  };
+  const found = useResource(signal => orNothing(get<Record<string, boolean>>('/experimental-features', { signal })), []);
+  const { error, run } = useWork();
   return (
     <Loaded of={found}>{all => all && (
       <Card title="Experimental features">
-        {error !== null && <Failure error={error} />}
-        <div class="server-features">{Object.entries(all).map(([name, isOn]) => <Switch key={name} label={name} hint={Object.hasOwn(ABOUT, name) ? ABOUT[name] : undefined} checked={isOn} onChange={now => set(name, now)} />)}</div>
+        <Failure error={error} />
+        <div class="server-features">{Object.entries(all).map(([name, isOn]) => <Switch key={name} label={name} hint={Object.hasOwn(ABOUT, name) ? ABOUT[name] : undefined} checked={isOn} onChange={now => run(() => setFeature(name, now))} />)}</div>
       </Card>
     )}</Loaded>
   );

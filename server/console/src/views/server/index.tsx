@@ -1,5 +1,5 @@
 import './server.css';
-import { get, Refused, replica } from '../../api/client';
+import { get, orNothing, replica } from '../../api/client';
 import { useResource, type Resource } from '../../api/resource';
 import type { History, ListOf, Stats, Task, Version } from '../../api/types';
 import { ago, bytes, count, plural, span } from '../../lib/text';
@@ -13,9 +13,6 @@ import { Webhooks } from './Webhooks';
 const WINDOWS = [{ id: '15m', title: '15 min' }, { id: '1h', title: '1 h' }, { id: '6h', title: '6 h' }, { id: '24h', title: '24 h' }] as const;
 type Window = typeof WINDOWS[number]['id'];
 const STEP_MS = 15_000, REPLICAS_MS = 10_000, SILENT_MS = 30_000, QUEUE_LONG = 20;
-
-// What a key may not see is left out.
-const orNothing = <T,>(work: Promise<T>) => work.catch(error => { if (error instanceof Refused) return null; throw error; });
 
 function Server() {
   const window = WINDOWS.find(one => one.id === param('window'))?.id ?? '1h';

@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { post, route } from '../../api/client';
 import type { Hit, SearchAnswer, Settings } from '../../api/types';
-import { plural } from '../../lib/text';
+import { messageOf, plural } from '../../lib/text';
 import { go } from '../../state/address';
 import { about } from '../../state/indexes';
 import { recentOf } from '../../state/recent';
@@ -28,7 +28,7 @@ export function DraftBar({ index, settings }: { index: string; settings: Setting
   return (
     <>
       <section class="draft-bar" aria-label="Pending changes">
-        {refused && <Failure error={refused.name ? `${titleOfSetting(refused.name)}: ${refused.error instanceof Error ? refused.error.message : String(refused.error)}` : refused.error} />}
+        {refused && <Failure error={refused.name ? `${titleOfSetting(refused.name)}: ${messageOf(refused.error)}` : refused.error} />}
         <div class="row spread">
           <span role="status"><strong>{plural(names.length, 'change')}</strong> · cost: <span class={cost.isFree ? 'good-text' : 'warn-text'}>{cost.text}</span></span>
           <span class="row">
@@ -109,7 +109,7 @@ export function WhatChanges({ index, settings, draft }: { index: string; setting
       </div>
       {off && <p class="hint">{off}</p>}
       {!off && !shown && <p class="hint">Applies the changes to a temporary clone of the index.{costOfNames(Object.keys(draft)).isFree ? '' : ' These changes take a while there, too.'}</p>}
-      {shown?.error !== undefined && <Failure error={shown.error} />}
+      <Failure error={shown?.error} />
       {shown?.found && (other.length === 0 ? <p role="status">The first {SHOWN} hits of {plural(shown.found.length, 'query')} stay the same.</p> : (
         <>
           <p role="status">{other.length} of {plural(shown.found.length, 'query')} would change.</p>

@@ -1,8 +1,9 @@
 // A boost: what moves a document up besides its words.
 import { useState } from 'preact/hooks';
 import type { Json, JsonObject } from '../../api/types';
+import { isObject } from '../../lib/json';
 import { Button, Combobox, Dialog, Segments, Slider, TextField } from '../../ui';
-import { fieldOptions, isObject } from './controls';
+import { fieldOptions } from './controls';
 
 type Kind = 'boost' | 'decay' | 'boostIf';
 const KINDS: readonly { id: Kind; title: string }[] = [{ id: 'boost', title: 'By value' }, { id: 'decay', title: 'By closeness' }, { id: 'boostIf', title: 'By condition' }];

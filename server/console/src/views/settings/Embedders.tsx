@@ -2,13 +2,13 @@
 import { useState } from 'preact/hooks';
 import { post, route } from '../../api/client';
 import type { Hit, Json, JsonObject, ListOf, SearchAnswer } from '../../api/types';
-import { asText, titleField } from '../../lib/documents';
-import { parseJson } from '../../lib/json';
+import { titleOf } from '../../lib/documents';
+import { isObject, parseJson } from '../../lib/json';
 import { plural, span } from '../../lib/text';
 import { about } from '../../state/indexes';
 import { carryOut, dropTrial, emptyTrial } from '../../state/trials';
 import { Badge, Button, Dialog, Empty, Failure, Field, IconButton, Meter, Switch, TextArea, TextField } from '../../ui';
-import { fieldOptions, Figure, isObject, texts, type ControlProps } from './controls';
+import { fieldOptions, Figure, texts, type ControlProps } from './controls';
 
 interface Source { id: string; title: string; about: string; model?: string }
 const SOURCES: readonly Source[] = [
@@ -119,12 +119,11 @@ async function tryOut(index: string, name: string, made: JsonObject, text: strin
     const task = await carryOut('POST', route('indexes', trial, 'documents'), documents), ms = performance.now() - begun;
     const answer = await post<SearchAnswer & { degraded?: boolean }>(route('indexes', trial, 'search'), { q: text, limit: SHOWN, hybrid: { embedder: name, semanticRatio: 1 }, retrieveVectors: true, showRankingScore: true });
     const failures = isObject(task.details?.['embeddingFailures']) ? task.details['embeddingFailures'] : {};
-    return { ms, count: documents.length, failed: typeof failures['total'] === 'number' ? failures['total'] : 0, dimensions: dimensionsOf(answer.hits[0], name), hits: answer.hits.map(hit => ({ title: titleOf(hit, key), score: hit._rankingScore ?? 0 })) };
+    return { ms, count: documents.length, failed: typeof failures['total'] === 'number' ? failures['total'] : 0, dimensions: dimensionsOf(answer.hits[0], name), hits: answer.hits.map(hit => ({ title: titleOf(hit, key, texts(about.peek().settings.searchableAttributes)), score: hit._rankingScore ?? 0 })) };
   } finally {
     void dropTrial(trial);
   }
 }
-const titleOf = (hit: Hit, key: string) => { const { _vectors, ...rest } = hit, title = titleField(rest as Hit, key, texts(about.peek().settings.searchableAttributes)); return asText(title ? hit[title] : hit[key]); };
 function dimensionsOf(hit: Hit | undefined, name: string): number {
   const vectors = isObject(hit?.['_vectors']) ? hit['_vectors'][name] : undefined, list = isObject(vectors) ? vectors['embeddings'] : vectors, first = Array.isArray(list) ? list[0] : undefined;
   return Array.isArray(first) ? first.length : Array.isArray(list) ? list.length : 0;
@@ -145,7 +144,7 @@ function Trial({ index, name, made, off, keyLost }: { index: string; name: strin
       <div class="row"><div class="grow"><TextField label="A text to test it with" value={text} placeholder="a farm boy leaves for the stars" onInput={setText} onEnter={run} /></div><Button class="at-end" busy={busy} off={why} onClick={run}>Test</Button></div>
       <p class="hint">Embeds the text and up to {TRIED} of your documents in a temporary index.</p>
       {busy && <p role="status" class="muted">Computing vectors. Loading a model for the first time takes minutes …</p>}
-      {state?.error !== undefined && <Failure error={state.error} />}
+      <Failure error={state?.error} />
       {state?.tried && (
         <Field label={`Nearest to “${text}”`}>{() => <ol class="stack tight" role="list">{state.tried?.hits.map((hit, place) => <li key={place} class="row spread"><span dir="auto" class="grow">{hit.title}</span><Meter label="Similarity" value={hit.score} text={hit.score.toFixed(3)} /><span class="muted">{hit.score.toFixed(3)}</span></li>)}</ol>}</Field>
       )}

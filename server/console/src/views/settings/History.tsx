@@ -1,5 +1,5 @@
 // What happened to an index: its kept states, the tasks that made them, and the way back.
-import { get, Refused, route } from '../../api/client';
+import { get, orUsual, route } from '../../api/client';
 import { useResource } from '../../api/resource';
 import { writeAndWait } from '../../api/tasks';
 import type { JsonObject, ListOf, Task } from '../../api/types';
@@ -34,7 +34,7 @@ export function sayTask(task: Task): string {
 async function load(index: string, signal: AbortSignal): Promise<{ events: Event[]; isKept: boolean }> {
   const states = await get<ListOf<Generation>>(route('indexes', index, 'generations'), { query: { limit: STATES }, signal });
   // A key that may not see tasks sees the states.
-  const tasks = await get<ListOf<Task>>('/tasks', { query: { indexUids: index, limit: TASKS, statuses: 'succeeded' }, signal }).catch(error => { if (error instanceof Refused) return { results: [] }; throw error; });
+  const tasks = await orUsual(get<ListOf<Task>>('/tasks', { query: { indexUids: index, limit: TASKS, statuses: 'succeeded' }, signal }), { results: [] as Task[] });
   return { events: eventsOf(states.results, tasks.results), isKept: (states.total ?? states.results.length) > 1 };
 }
 

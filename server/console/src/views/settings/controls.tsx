@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Json, JsonObject, Settings } from '../../api/types';
-import { parseJson } from '../../lib/json';
+import { isObject, parseJson } from '../../lib/json';
 import { compact } from '../../lib/text';
 import { go } from '../../state/address';
 import { about } from '../../state/indexes';
@@ -13,7 +13,6 @@ import { isBoost, sayBoost } from './patch';
 
 export interface ControlProps { index: string; name: string; value: Json | undefined; settings: Settings; error?: string | null; onChange: (value: Json) => void }
 
-export const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
 export const texts = (value: unknown): string[] => Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string') : [];
 const objectOf = (value: unknown): JsonObject => isObject(value) ? value : {};
 const numberOf = (value: unknown, usual: number) => typeof value === 'number' ? value : usual;

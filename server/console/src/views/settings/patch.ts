@@ -1,7 +1,7 @@
 // Changes of settings: what is sent, what undoes it, what it costs, and how it reads.
 import type { Json, JsonObject, Settings } from '../../api/types';
+import { isObject } from '../../lib/json';
 
-const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
 export const same = (one: unknown, other: unknown): boolean => canonical(one) === canonical(other);
 // Settings show no order of names: two objects with the same members are the same.
 const canonical = (value: unknown): string => JSON.stringify(value ?? null, (_, one) => isObject(one) ? Object.fromEntries(Object.entries(one).sort(([a], [b]) => a < b ? -1 : 1)) : one);

@@ -4,12 +4,13 @@ import { useEffect, useState } from 'preact/hooks';
 import { get, route } from '../../api/client';
 import { useResource } from '../../api/resource';
 import type { Json, JsonObject, Settings } from '../../api/types';
-import { count, plural } from '../../lib/text';
+import { isObject } from '../../lib/json';
+import { count, messageOf, plural } from '../../lib/text';
 import { param, setParams } from '../../state/address';
 import { uid } from '../../state/indexes';
 import { Button, Card, Checkbox, Chip, Chips, Dialog, Empty, IconButton, Loaded, PageHead, Segments, Switch, Table, Tabs, TextArea, TextField } from '../../ui';
 import { DraftBar, WhatChanges } from '../settings/Bar';
-import { fieldOptions, isObject, texts } from '../settings/controls';
+import { fieldOptions, texts } from '../settings/controls';
 import { change, draftOf, refusal } from '../settings/draft';
 import { loadMeta, titleOfSetting } from '../settings/known';
 import { over } from '../settings/patch';
@@ -56,13 +57,14 @@ export const pairsOf = (value: unknown): Synonyms => isObject(value) ? Object.fr
 function Refused({ index, tab }: { index: string; tab: Tab }) {
   const refused = refusal.value, name = { synonyms: 'synonyms', stop: 'stopWords', forms: 'wordForms' }[tab];
   if (refused?.index !== index || refused.name !== name) return null;
-  return <p class="wrong" role="alert">{titleOfSetting(name)}: {refused.error instanceof Error ? refused.error.message : String(refused.error)}</p>;
+  return <p class="wrong" role="alert">{titleOfSetting(name)}: {messageOf(refused.error)}</p>;
 }
 
 const Find = ({ label }: { label: string }) => <TextField label={label} hideLabel type="search" isSearch placeholder={label} value={param('s')} onInput={now => setParams({ s: now })} />;
 
 function SynonymTable({ all, onChange }: { all: Synonyms; onChange: (all: Synonyms) => void }) {
-  const [edited, setEdited] = useState<Row | null>(null), words = param('s').toLowerCase(), [most, setMost] = useState(PAGE);
+  const asked = param('word'), [edited, setEdited] = useState<Row | null>(() => asked ? rowsOf(all).find(row => row.word === asked) ?? { word: asked, finds: wordsOf(param('finds')), isBoth: false } : null), words = param('s').toLowerCase(), [most, setMost] = useState(PAGE);
+  const close = () => { setEdited(null); setParams({ word: null, finds: null }); };
   const rows = rowsOf(all).filter(row => !words || row.word.toLowerCase().includes(words) || row.finds.some(one => one.toLowerCase().includes(words)));
   return (
     <>
@@ -76,13 +78,13 @@ function SynonymTable({ all, onChange }: { all: Synonyms; onChange: (all: Synony
         ]} />
       )}
       {rows.length > most && <div class="row centre"><Button onClick={() => setMost(most + PAGE)}>Show more of {count(rows.length)}</Button></div>}
-      {edited && <Edit row={edited} all={all} onClose={() => setEdited(null)} onDone={now => { onChange(now); setEdited(null); }} />}
+      {edited && <Edit row={edited} all={all} onClose={close} onDone={now => { onChange(now); close(); }} />}
     </>
   );
 }
 
 function Edit({ row, all, onClose, onDone }: { row: Row; all: Synonyms; onClose: () => void; onDone: (all: Synonyms) => void }) {
-  const [word, setWord] = useState(row.word), [finds, setFinds] = useState(row.finds), [isBoth, setBoth] = useState(row.isBoth), isNew = row.word === '', there = isNew && Object.hasOwn(all, word.trim());
+  const [word, setWord] = useState(row.word), [finds, setFinds] = useState(row.finds), [isBoth, setBoth] = useState(row.isBoth), isNew = !Object.hasOwn(all, row.word), there = isNew && Object.hasOwn(all, word.trim());
   const off = !word.trim() ? 'Enter the word first.' : !finds.length ? 'Enter what it also finds.' : false;
   return (
     <Dialog title={isNew ? 'Add synonyms' : 'Change synonyms'} onClose={onClose} actions={<><Button onClick={onClose}>Cancel</Button><Button kind="primary" off={off} onClick={() => {

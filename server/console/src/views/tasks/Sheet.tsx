@@ -1,12 +1,11 @@
 // A task: how it ended, why, and what to do; how long it waited and worked, and with which others.
 import { useState } from 'preact/hooks';
-import { get, Refused } from '../../api/client';
+import { get, orNothing, Refused } from '../../api/client';
 import { useResource } from '../../api/resource';
-import { isOpen, write } from '../../api/tasks';
+import { complain, isOpen, write } from '../../api/tasks';
 import type { Batch, Task } from '../../api/types';
 import { msOf, plural, span, when } from '../../lib/text';
 import { go, hrefOf, setParams } from '../../state/address';
-import { toast } from '../../state/toasts';
 import { Bars, Button, CopyButton, Drawer, Facts, Failure, Icon, JsonView, Link, Loaded, StatusBadge } from '../../ui';
 import { adviceFor, stepsOf, verdict, waited } from './advice';
 import { titleOfType } from './names';
@@ -14,19 +13,13 @@ import { hasVectors, Running } from './index';
 
 const LIVE_MS = 1000;
 
-export async function cancel(uid: number) {
-  try {
-    await write('POST', `/tasks/cancel?uids=${uid}`, { title: `Cancel task ${uid}`, done: `Task ${uid} is canceled` });
-  } catch (error) {
-    toast({ tone: 'bad', title: `Task ${uid} cannot be canceled`, text: error instanceof Error ? error.message : String(error) });
-  }
-}
+export const cancel = (uid: number) => write('POST', `/tasks/cancel?uids=${uid}`, { title: `Cancel task ${uid}`, done: `Task ${uid} is canceled` }).catch(complain(`Task ${uid} cannot be canceled`));
 
 export function Sheet({ uid }: { uid: string }) {
   const [isLive, setLive] = useState(true);
   const found = useResource(async signal => {
     const task = await get<Task>('/tasks/' + encodeURIComponent(uid), { signal });
-    const batch = task.batchUid === null || task.batchUid === undefined ? null : await get<Batch>('/batches/' + task.batchUid, { signal }).catch(error => { if (error instanceof Refused) return null; throw error; });
+    const batch = task.batchUid === null || task.batchUid === undefined ? null : await orNothing(get<Batch>('/batches/' + task.batchUid, { signal }));
     setLive(isOpen(task));
     return { task, batch };
   }, [uid], { everyMs: isLive ? LIVE_MS : undefined });

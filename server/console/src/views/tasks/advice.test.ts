@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Batch } from '../../api/types';
-import { adviceFor, heldUp, msOfTrace, stepsOf, verdict } from './advice';
+import { msOf } from '../../lib/text';
+import { adviceFor, heldUp, stepsOf, verdict } from './advice';
 
 describe('an error', () => {
   test.each([['index_primary_key_no_candidate_found', 'choose the primary key'], ['index_already_exists', 'name is taken'], ['vector_embedding_error', 'embedder']])('%s has advice', (code, words) => { expect(adviceFor(code)).toContain(words); });
@@ -9,7 +10,7 @@ describe('an error', () => {
 
 describe('the time of batches', () => {
   const batch = (progressTrace: Record<string, string>) => ({ stats: { progressTrace } } as unknown as Batch);
-  test.each([['1.50s', 1500], ['35ms', 35], ['10.5µs', 0.0105], ['PT2S', 2000], ['soon', 0]])('%s', (text, ms) => { expect(msOfTrace(text)).toBeCloseTo(ms); });
+  test.each([['1.50s', 1500], ['35ms', 35], ['10.5µs', 0.0105], ['PT2S', 2000], ['soon', 0]])('%s', (text, ms) => { expect(msOf(text) ?? 0).toBeCloseTo(ms); });
   const steps = stepsOf([batch({ 'processing tasks': '2s', 'processing tasks > embedding documents': '1.8s', 'processing tasks > committing': '200ms' }), batch({ 'writing tasks to disk': '0ns' }), batch({})]);
   test('is of the innermost steps', () => { expect(steps.map(one => [one.name, one.ms])).toEqual([['embedding documents', 1800], ['committing', 200]]); });
   test('says what is slow', () => { expect(verdict(steps)).toMatch(/^90 % of the time is vectors: the embedder makes them/); });

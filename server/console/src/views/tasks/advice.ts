@@ -21,16 +21,6 @@ export const adviceFor = (code: string): string | null => ADVICE.find(([codes]) 
 export interface Step { name: string; ms: number; share: number }
 interface Traced extends Batch { stats: Batch['stats'] & { progressTrace?: Record<string, string> } }
 
-const TIMES: [RegExp, number][] = [[/^([\d.]+)\s*ns$/, 1e-6], [/^([\d.]+)\s*[µu]s$/, 1e-3], [/^([\d.]+)\s*ms$/, 1], [/^([\d.]+)\s*s$/, 1000], [/^([\d.]+)\s*m(?:in)?$/, 60_000], [/^([\d.]+)\s*h$/, 3_600_000]];
-/** Milliseconds of a time as the trace writes it: "1.20s", "35.1ms". */
-export function msOfTrace(text: string): number {
-  for (const [form, factor] of TIMES) {
-    const found = form.exec(text.trim());
-    if (found) return Number(found[1]) * factor;
-  }
-  return msOf(text) ?? 0;
-}
-
 const LAST = 'writing tasks to disk', VECTORS = 'waiting for vectors, or for the disk';
 
 /** Where the time of batches went: the innermost steps, the longest first. Vectors are made while the last step runs: of an index with vectors, it is named so. */
@@ -41,7 +31,7 @@ export function stepsOf(batches: readonly Batch[], hasVectors: (index: string) =
     for (const [name, text] of Object.entries(progressTrace)) {
       if (names.some(other => other.startsWith(name + ' > '))) continue;
       const own = name.split(' > ').at(-1) ?? name, last = own === LAST && waits ? VECTORS : own;
-      all.set(last, (all.get(last) ?? 0) + msOfTrace(text));
+      all.set(last, (all.get(last) ?? 0) + (msOf(text) ?? 0));
     }
   }
   const sum = [...all.values()].reduce((one, other) => one + other, 0) || 1;

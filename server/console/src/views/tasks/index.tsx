@@ -1,13 +1,12 @@
 import './tasks.css';
-import { get, Refused } from '../../api/client';
+import { get } from '../../api/client';
 import { useResource } from '../../api/resource';
-import { isOpen, write } from '../../api/tasks';
+import { complain, isOpen, write } from '../../api/tasks';
 import type { Batch, ListOf, Task, TaskStatus } from '../../api/types';
 import { ago, count, msOf, plural, span } from '../../lib/text';
 import { openTasks } from '../../state/activity';
 import { go, param, params, setParams } from '../../state/address';
 import { known } from '../../state/indexes';
-import { toast } from '../../state/toasts';
 import { Bars, Button, Card, Combobox, confirm, Empty, Icon, Loaded, Loading, Menu, PageHead, Select, StatusBadge, Table } from '../../ui';
 import type { View } from '../types';
 import { heldUp, stepsOf, verdict } from './advice';
@@ -123,7 +122,7 @@ async function deleteFinished() {
   if (!await confirm({ title: 'Delete the records of finished tasks?', text: 'Deletes those that finished more than a week ago. Documents are not affected.', action: 'Delete the records', danger: true })) return;
   await said(write('DELETE', `/tasks?statuses=succeeded,failed,canceled&beforeFinishedAt=${encodeURIComponent(before)}`, { title: 'Delete the records of finished tasks' }));
 }
-const said = (work: Promise<unknown>) => work.catch(error => { toast({ tone: 'bad', title: 'The server refused it', text: error instanceof Error ? error.message : String(error), link: error instanceof Refused ? error.link : undefined }); });
+const said = (work: Promise<unknown>) => work.catch(complain('The server refused it'));
 
 const More = () => <Menu label="More actions for tasks" items={[
   { title: 'Cancel all open tasks …', icon: 'close', off: openTasks.value === 0 && 'No task is open.', onPick: cancelWaiting },

@@ -1,13 +1,14 @@
 // A conversation with a language model that searches these documents: its searches and its sources are shown.
 import { signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
-import { fetchAnswer, get, isAborted, Refused, request, route } from '../../api/client';
-import { useResource } from '../../api/resource';
+import { fetchAnswer, get, isAborted, request, route } from '../../api/client';
+import { useResource, useWork } from '../../api/resource';
 import { bump } from '../../api/tasks';
 import type { Json, JsonObject, ListOf } from '../../api/types';
 import { eventsOf } from '../../lib/events';
 import { parseJson } from '../../lib/json';
 import { plural } from '../../lib/text';
+import { orOff, setFeature } from '../../state/features';
 import { preference } from '../../state/preferences';
 import { toast } from '../../state/toasts';
 import { Button, Card, CodeBlock, Dialog, Empty, Failure, Icon, JsonView, Loaded, Select, TextArea, TextField } from '../../ui';
@@ -21,17 +22,13 @@ const talk = signal<readonly Said[]>([]), history = signal<Json[]>([]);
 const SHOWN = ['_meiliSearchProgress', '_meiliSearchSources', '_meiliAppendConversationMessage'].map(name => ({ type: 'function', function: { name } }));
 
 export function Chat() {
-  const found = useResource(signal => get<ListOf<{ uid: string }>>('/chats', { query: { limit: 100 }, signal }).catch(error => {
-    if (error instanceof Refused && error.code === 'feature_not_enabled') return null;
-    throw error;
-  }), []);
-  const [isAdding, setAdding] = useState(false), [error, setError] = useState<unknown>(null);
-  const turnOn = () => request('PATCH', '/experimental-features', { body: { chatCompletions: true } }).then(() => { toast({ tone: 'good', title: 'Conversations are turned on', undo: () => request('PATCH', '/experimental-features', { body: { chatCompletions: false } }).then(bump) }); bump(); }, setError);
+  const found = useResource(signal => orOff(get<ListOf<{ uid: string }>>('/chats', { query: { limit: 100 }, signal })), []);
+  const [isAdding, setAdding] = useState(false), { error, run } = useWork();
   return (
     <>
-      {error !== null && <Failure error={error} />}
+      <Failure error={error} />
       <Loaded of={found} lines={6}>{all => {
-        if (all === null) return <Empty icon="try" title="Conversations are turned off." actions={<Button kind="primary" onClick={turnOn}>Turn them on</Button>}>
+        if (all === null) return <Empty icon="try" title="Conversations are turned off." actions={<Button kind="primary" onClick={() => run(() => setFeature('chatCompletions', true))}>Turn them on</Button>}>
           They are the experimental feature <code>chatCompletions</code> of this server. With a provider, a language model answers from your documents.</Empty>;
         if (all.results.length === 0) return <Empty icon="try" title="No provider is connected yet." actions={<Button kind="primary" icon="plus" onClick={() => setAdding(true)}>Connect a provider</Button>}>The model may run on this machine or elsewhere; the server must be allowed to reach it.</Empty>;
         const uid = all.results.find(one => one.uid === workspace.value)?.uid ?? all.results[0]?.uid ?? '';
@@ -61,7 +58,7 @@ function Talk({ uid, all, onAdd }: { uid: string; all: string[]; onAdd: () => vo
         <div class="row">{all.length > 1 && <Select label="Workspace" value={uid} options={all.map(one => ({ value: one, title: one }))} onChange={now => { workspace.value = now; again(); }} />}
           <TextField label="Model" value={model.value} onInput={now => { model.value = now; }} placeholder="Name of the model" /></div>
         <div class="try-talk" aria-live="polite">{talk.value.length === 0 ? <p class="muted">Ask a question that your documents can answer.</p> : talk.value.map((one, place) => <One key={place} said={one} isUnderWay={control !== null && place === talk.value.length - 1} />)}</div>
-        {error !== null && <Failure error={error} />}
+        <Failure error={error} />
         <form class="try-ask" onSubmit={event => { event.preventDefault(); void ask(); }}>
           <TextField label="Question" isSearch value={text} onInput={setText} />
           {control ? <Button onClick={() => control.abort()}>Stop</Button> : <Button type="submit" kind="primary" off={!model.value ? 'Enter the model first.' : !text.trim() && 'Enter a question first.'}>Ask</Button>}
@@ -128,23 +125,15 @@ type Source = typeof SOURCES[number]['value'];
 
 function Connect({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState('help'), [source, setSource] = useState<Source>('vLlm'), [address, setAddress] = useState(''), [secret, setSecret] = useState(''), [prompt, setPrompt] = useState(''), [deployment, setDeployment] = useState(''), [version, setVersion] = useState('');
-  const [error, setError] = useState<unknown>(null), [busy, setBusy] = useState(false), isAzure = source === 'azureOpenAi';
-  const connect = async () => {
-    setBusy(true);
-    setError(null);
-    try {
-      const body = { source, ...(address ? { baseUrl: address } : {}), ...(secret ? { apiKey: secret } : {}), ...(isAzure ? { deploymentId: deployment, apiVersion: version } : {}), ...(prompt ? { prompts: { system: prompt } } : {}) };
-      await request('PATCH', route('chats', name, 'settings'), { body });
-      workspace.value = name;
-      toast({ tone: 'good', title: `${name} is connected` });
-      bump();
-      onClose();
-    } catch (failure) {
-      setError(failure);
-    } finally {
-      setBusy(false);
-    }
-  };
+  const { busy, error, run } = useWork(), isAzure = source === 'azureOpenAi';
+  const connect = () => run(async () => {
+    const body = { source, ...(address ? { baseUrl: address } : {}), ...(secret ? { apiKey: secret } : {}), ...(isAzure ? { deploymentId: deployment, apiVersion: version } : {}), ...(prompt ? { prompts: { system: prompt } } : {}) };
+    await request('PATCH', route('chats', name, 'settings'), { body });
+    workspace.value = name;
+    toast({ tone: 'good', title: `${name} is connected` });
+    bump();
+    onClose();
+  });
   const needsAddress = source === 'vLlm' || isAzure, needsKey = source !== 'vLlm';
   const off = !name ? 'Enter a name first.' : needsAddress && !address ? 'Enter the address first.' : needsKey && !secret ? 'Enter the key first.' : isAzure && (!deployment || !version) ? 'Enter the deployment and its version first.' : null;
   return (
@@ -156,7 +145,7 @@ function Connect({ onClose }: { onClose: () => void }) {
       <TextField label={needsKey ? 'Key' : 'Key (optional)'} type="password" value={secret} onInput={setSecret} />
       <TextArea label="System prompt (optional)" value={prompt} onInput={setPrompt} rows={3} placeholder="You sell films. Be brief." />
       <CodeBlock label="A provider on this machine needs" code="lamina serve --experimental-allowed-ip-networks 127.0.0.0/8" />
-      {error !== null && <Failure error={error} />}
+      <Failure error={error} />
     </Dialog>
   );
 }

@@ -66,7 +66,7 @@ function Tools({ index, tools, chosen, onChoose }: { index: string; tools: reado
         </div>
       </Card>
       <div class="stack">
-        {error !== null && <Failure error={error} />}
+        <Failure error={error} />
         {answer ? <Answer {...answer} /> : error === null && <Card><Empty icon="try" title="No answer yet">Call a tool to see the text that agents receive.</Empty></Card>}
         <CodeBlock label="Request" code={JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: chosen.name, arguments: value } }, null, 2)} />
       </div>
