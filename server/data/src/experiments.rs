@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_base::timestamp::Timestamp;
-use lamina_engine::index::Snapshot;
+use lamina_engine::index::{Settings, Snapshot};
 use lamina_protocol::wire::experiments::{Definition, Variant};
 use lamina_protocol::wire::settings::written;
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ pub struct Experiment {
     pub stopped: Option<Stopped>,
 }
 
-/// What an index is known by, and what its settings are.
+/// Identity and settings of an index.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Mark {
     identity: String,
@@ -84,7 +84,9 @@ pub enum Reason {
 
 impl Mark {
     fn of(snapshot: &Snapshot) -> Mark {
-        let settings = xxh3_128(written(&snapshot.settings).to_string().as_bytes());
+        // Whether searches are recorded changes no ranking.
+        let ranking = Settings { analytics: Settings::default().analytics, ..Settings::clone(&snapshot.settings) };
+        let settings = xxh3_128(written(&ranking).to_string().as_bytes());
         Mark { identity: identity(snapshot.created_at()), settings: format!("{settings:032x}") }
     }
 
@@ -123,7 +125,7 @@ impl Experiment {
         name_key(&format!("{id} {}", self.started_at))
     }
 
-    /// What its index is known by.
+    /// Identity of its index.
     pub fn index_identity(&self) -> &str {
         &self.index.identity
     }
@@ -156,8 +158,8 @@ impl Experiment {
         let analytics = snapshot.settings.analytics;
         let age_seconds = (Timestamp::now().nanos() - self.started_at.nanos()) / 1_000_000_000;
         match () {
-            () if !analytics.searches => Some(Reason::NotRecorded),
             () if is_changed => Some(Reason::SettingsChanged),
+            () if !analytics.searches => Some(Reason::NotRecorded),
             () if age_seconds >= i64::from(analytics.retention_days) * DAY_SECONDS => Some(Reason::Retention),
             () => None,
         }

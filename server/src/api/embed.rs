@@ -96,7 +96,7 @@ pub(super) fn wanted<'q>(
     Ok(wanted)
 }
 
-/// What is wrong with a query is reported when it runs.
+/// Returns whether a query needs the vector of its text. What is wrong with it is reported when it runs.
 fn needs_vector(query: &SearchQuery) -> bool {
     query.vector.is_none() && matches!(query.kind(), Ok(SearchKind::Semantic(_) | SearchKind::Hybrid(_)))
 }

@@ -1,6 +1,5 @@
 //! `/experiments`: an index compared with a variant of it, on the searches of users.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lamina_base::error::{ApiError, ApiResult, Code};
@@ -9,10 +8,11 @@ use lamina_data::access::Action;
 use lamina_data::experiments::{Experiment, Reason, Stopped};
 use lamina_data::instance::Instance;
 use lamina_data::tasks::{Content, NewTask, blocking};
+use lamina_engine::index::Settings;
 use lamina_protocol::wire::chats::page;
 use lamina_protocol::wire::experiments::{Variant, definition, id_in_path, schema};
 use lamina_protocol::wire::settings;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use warp::http::StatusCode;
 use warp::reply::Response;
 
@@ -219,54 +219,22 @@ fn change(experiment: &Experiment, instance: &Instance) -> ApiResult<Change> {
         return Err(conflict(format!("Since the experiment began, its indexes have changed ({reason}): nothing is applied.")));
     }
     let definition = &experiment.definition;
-    let own = settings::written(&instance.state(&definition.index_uid)?.settings);
+    let own = Settings::clone(&instance.state(&definition.index_uid)?.settings);
     let wanted = match &definition.variant {
-        Variant::Index { index_uid } => settings::written(&instance.state(index_uid)?.settings),
+        Variant::Index { index_uid } => {
+            let variant = instance.state(index_uid)?;
+            // What is recorded is no matter of ranking.
+            Settings { analytics: own.analytics, ..Settings::clone(&variant.settings) }
+        }
         Variant::Parameters { parameters } => {
-            if let Some(name) = parameters.keys().find(|name| *name != "matchingStrategy") {
-                let message = format!("No setting stands for the parameter `{name}`: send it with your searches.");
-                return Err(conflict(message));
-            }
-            let mut wanted = own.clone();
-            wanted["matchingStrategy"] = parameters["matchingStrategy"].clone();
-            wanted
+            let patch = settings::read(&Value::Object(parameters.clone())).map_err(|_| {
+                let names = parameters.keys().map(|name| format!("`{name}`")).collect::<Vec<String>>().join(", ");
+                conflict(format!("Not all of these parameters have a setting: {names}. Send them with your searches."))
+            })?;
+            settings::merged(&own, &patch)?
         }
     };
-    let mut undo = changes(&wanted, &own);
+    let mut undo = settings::changes(&wanted, &own);
     settings::remove_secrets(&mut undo);
-    Ok(Change { to: changes(&own, &wanted), undo })
-}
-
-/// The change that turns settings into others. What is recorded is no matter of ranking.
-fn changes(from: &Value, to: &Value) -> Value {
-    let empty = Map::new();
-    let [from, to] = [from, to].map(|all| all.as_object().unwrap_or(&empty));
-    let keys: BTreeSet<&String> = from.keys().chain(to.keys()).filter(|key| *key != "analytics").collect();
-    let changed = keys.into_iter().filter(|key| from.get(*key) != to.get(*key));
-    let change = |key: &String| {
-        let mut value = to.get(key).cloned().unwrap_or_default();
-        // These change one by one.
-        if let ("embedders" | "rerankers", Some(Value::Object(before)), Some(after)) =
-            (key.as_str(), from.get(key), value.as_object_mut())
-        {
-            let gone: Vec<&String> = before.keys().filter(|name| !after.contains_key(*name)).collect();
-            after.extend(gone.into_iter().map(|name| (name.clone(), Value::Null)));
-        }
-        (key.clone(), value)
-    };
-    Value::Object(changed.map(change).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_change_names_what_differs() {
-        let from = json!({"a": 1, "b": 2, "c": 3, "embedders": {"x": {"k": 1}, "y": {}}, "analytics": {"searches": true}});
-        let to = json!({"a": 1, "b": 4, "d": [5], "embedders": {"y": {}}, "analytics": {"searches": false}});
-        assert_eq!(changes(&from, &to), json!({"b": 4, "c": null, "d": [5], "embedders": {"y": {}, "x": null}}));
-        assert_eq!(changes(&to, &from), json!({"b": 2, "c": 3, "d": null, "embedders": {"x": {"k": 1}, "y": {}}}));
-        assert_eq!(changes(&from, &from), json!({}));
-    }
+    Ok(Change { to: settings::changes(&own, &wanted), undo })
 }

@@ -7,11 +7,8 @@ use serde_json::{Map, Value, json};
 use super::identifier::{check_index_uid, decode_path_segment};
 use super::json::{At, required};
 use super::schema::{exactly, index_uid, one_of, or_null};
-use super::search::{SearchQuery, field_schema};
+use super::search::{Place, SearchQuery, field_schema, variant_fields};
 
-/// Parameters of searches that a variant may have: those that say which hits come first. Others select, or shape answers.
-const PARAMETERS: [&str; 6] =
-    ["matchingStrategy", "hybrid", "boosts", "attributesToSearchOn", "rankingScoreThreshold", "locales"];
 const FIELDS: [&str; 6] = ["indexUid", "variant", "method", "share", "goal", "windowSeconds"];
 const METHODS: [(&str, Method); 2] = [("interleave", Method::Interleave), ("split", Method::Split)];
 const GOALS: [(&str, Goal); 2] = [("click", Goal::Click), ("conversion", Goal::Conversion)];
@@ -19,13 +16,13 @@ const GOALS: [(&str, Goal); 2] = [("click", Goal::Click), ("conversion", Goal::C
 const WINDOW_SECONDS_MAX: u64 = 86_400;
 const DEFAULT_WINDOW_SECONDS: u32 = 1800;
 
-/// What the index is compared with.
+/// Ranking that an index is compared with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, rename_all_fields = "camelCase")]
 pub enum Variant {
     /// The ranking of another index, which has the same documents.
     Index {
-        /// Its uid.
+        /// Uid of the index that ranks.
         index_uid: String,
     },
     /// The index, searched with other parameters.
@@ -57,7 +54,7 @@ pub enum Goal {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Definition {
-    /// Uid of the index.
+    /// Uid of the index that users search.
     pub index_uid: String,
     pub variant: Variant,
     pub method: Method,
@@ -128,7 +125,7 @@ fn variant(at: &At<'_>) -> ApiResult<Variant> {
             "indexUid" => Variant::Index { index_uid: value.index_uid()? },
             _ => {
                 let parameters = value.object()?.clone();
-                value.given(&PARAMETERS, &[], |_, _| Ok(()))?;
+                value.given(variant_fields(), &[], |_, _| Ok(()))?;
                 SearchQuery::default().changed(&parameters)?;
                 Variant::Parameters { parameters }
             }
@@ -143,14 +140,14 @@ fn variant(at: &At<'_>) -> ApiResult<Variant> {
 }
 
 impl SearchQuery {
-    /// This query with other parameters.
+    /// Returns this query with other parameters.
     ///
     /// # Errors
     /// The first thing wrong with them, with the code of the parameter.
     pub fn changed(&self, parameters: &Map<String, Value>) -> ApiResult<SearchQuery> {
         let mut query = self.clone();
         for (name, value) in parameters {
-            query.read_selecting(name, At::root(value))?;
+            query.read_field_of(Place::Variant, name, At::root(value))?;
         }
         Ok(query)
     }
@@ -158,7 +155,7 @@ impl SearchQuery {
 
 /// The schema of the body.
 pub fn schema() -> Value {
-    let parameters = exactly(PARAMETERS.map(|name| (name, field_schema(name))), &[]);
+    let parameters = exactly(variant_fields().iter().map(|name| (*name, field_schema(name))), &[]);
     let of_index = exactly([("indexUid", index_uid())], &["indexUid"]);
     let of_parameters = exactly([("parameters", parameters)], &["parameters"]);
     exactly(

@@ -33,7 +33,7 @@ pub(super) struct Record {
     offset: u64,
     pub(super) object: Option<String>,
     position: Option<u32>,
-    /// Of a search in an experiment.
+    /// Group of the user, in an experiment.
     pub(super) group: Option<String>,
     #[serde(default)]
     pub(super) teams: String,

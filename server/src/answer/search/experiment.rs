@@ -19,14 +19,14 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use super::by_kind::{Searched, check_embedder, search_by_kind};
 use super::{Context, Target, engine_request, hits_bytes, refusal, rerank};
 
-/// What the users of an experiment see.
+/// Ranking that a user of an experiment sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Group {
     /// The index. They are not in the share that takes part.
     Outside,
     /// The index.
     Control,
-    /// The variant.
+    /// The ranking that the index is compared with.
     Variant,
     /// Hits of both.
     Interleaved,
@@ -73,7 +73,7 @@ pub(crate) struct Assigned {
     pub key: String,
     pub group: Group,
     experiment: Arc<Experiment>,
-    /// Where the order of an interleaved list comes from.
+    /// Seed of the coins of an interleaved list.
     seed: u64,
 }
 
@@ -101,10 +101,10 @@ impl Team {
     }
 }
 
-/// Which hit is of which team; the others are of neither.
+/// Team of each hit that has one.
 pub(super) type Teams = HashMap<DocumentAddress, Team>;
 
-/// What an experiment made of a search.
+/// Effect of an experiment on a search.
 #[derive(Debug, Default)]
 pub(super) struct Mixed {
     pub(super) teams: Teams,

@@ -184,7 +184,7 @@ pub(crate) struct Found {
     pub steps: Vec<(&'static str, Duration)>,
     /// Documents that rules pin, by their places.
     pinned: Vec<Pinned>,
-    /// What an experiment made of it.
+    /// Effect of an experiment.
     mixed: Mixed,
     /// Range of requested hits, and its limit by `maxTotalHits`.
     pub window: Reach,

@@ -23,11 +23,11 @@ const SHOWN_MAX: usize = 20;
 pub(crate) struct Recorder {
     pub(super) instance: Arc<Instance>,
     pub(super) user: Option<Arc<str>>,
-    /// Where one of them goes on.
+    /// Experiments, if one of them goes on.
     pub(super) experiments: Option<Arc<All>>,
 }
 
-/// What users were shown.
+/// Hits that a user was shown.
 #[derive(Debug, Default)]
 pub(crate) struct Shown {
     /// Ids of the first hits.

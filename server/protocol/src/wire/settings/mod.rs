@@ -77,6 +77,32 @@ pub fn written(settings: &Settings) -> Value {
     object(written.filter(|(kind, value)| kind.presence == Presence::Always || *value != kind.written(&default)))
 }
 
+/// The body of a settings update that turns settings into others, with their secrets.
+pub fn changes(from: &Settings, to: &Settings) -> Value {
+    let changed = SettingKind::all().filter_map(|kind| {
+        let (before, mut after) = (kind.written(from), kind.written(to));
+        if before == after {
+            return None;
+        }
+        if kind.verb() == WriteVerb::Patch {
+            reset_missing(&before, &mut after);
+        }
+        Some((kind, after))
+    });
+    object(changed)
+}
+
+/// Adds null for what `after` lacks: fields that a change does not name stay.
+fn reset_missing(before: &Value, after: &mut Value) {
+    let (Value::Object(before), Value::Object(after)) = (before, after) else { return };
+    for (name, value) in before {
+        match after.get_mut(name) {
+            Some(after) => reset_missing(value, after),
+            None => drop(after.insert(name.clone(), Value::Null)),
+        }
+    }
+}
+
 /// Takes out of settings, as they are written or sent, what not every server of the protocol knows. What is no setting stays.
 pub fn keep_portable(settings: &mut Map<String, Value>) {
     for kind in SettingKind::all() {
