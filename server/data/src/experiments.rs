@@ -125,7 +125,7 @@ impl Experiment {
         name_key(&format!("{id} {}", self.started_at))
     }
 
-    /// Identity of its index.
+    /// Returns what records of its index have in their field `index`.
     pub fn index_identity(&self) -> &str {
         &self.index.identity
     }

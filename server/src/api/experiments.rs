@@ -35,10 +35,7 @@ pub(super) const ROUTES: &[Route] = &[
         .about("Begin an experiment", Answer::Ok("Experiment"))
         .json(
             schema,
-            r#"{
-            "indexUid": "films", "variant": { "parameters": { "matchingStrategy": "any" } }, "method": "interleave",
-            "share": 0.5
-        }"#,
+            r#"{ "indexUid": "films", "variant": { "indexUid": "films-2" }, "method": "interleave", "share": 0.5 }"#,
         )
         .run(|request| Box::pin(begin(request))),
     Route::delete("/experiments/{experimentId}", Action::ExperimentsDelete)
