@@ -151,7 +151,14 @@ async fn stop(
 ) -> ApiResult<Arc<Experiment>> {
     let outcome = match &experiment.stopped {
         Some(stopped) => stopped.outcome.clone(),
-        None => outcome_of(state, id, experiment).await?.shown(),
+        // It stops in any case.
+        None => outcome_of(state, id, experiment).await.map_or_else(
+            |error| {
+                tracing::error!(experiment = id, error = %error.message, "an experiment stops without its outcome");
+                Value::Null
+            },
+            |outcome| outcome.shown(),
+        ),
     };
     let stopped = Stopped { at: Timestamp::now(), reason, outcome, undo };
     let (state, id, started_at) = (Arc::clone(state), id.to_owned(), experiment.started_at);

@@ -107,7 +107,7 @@ fn experiment() -> Value {
         ("startedAt", instant()),
         ("stoppedAt", instant()),
         ("stopReason", text()),
-        ("outcome", all_of(outcome)),
+        ("outcome", or_null(all_of(outcome))),
         ("undo", json!({ "type": "object" })),
     ];
     for (name, schema) in own {

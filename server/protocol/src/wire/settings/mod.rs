@@ -80,27 +80,27 @@ pub fn written(settings: &Settings) -> Value {
 /// The body of a settings update that turns settings into others, with their secrets.
 pub fn changes(from: &Settings, to: &Settings) -> Value {
     let changed = SettingKind::all().filter_map(|kind| {
-        let (before, mut after) = (kind.written(from), kind.written(to));
-        if before == after {
-            return None;
-        }
-        if kind.verb() == WriteVerb::Patch {
-            reset_missing(&before, &mut after);
-        }
-        Some((kind, after))
+        let (before, after) = (kind.written(from), kind.written(to));
+        // Some objects change field by field, at one level or at two, and some are replaced.
+        let turns = |change: &Value| {
+            let changed = kind.read(change).ok().and_then(|patch| from.patched(&patch).ok());
+            changed.is_some_and(|changed| kind.written(&changed) == after)
+        };
+        let change = (0..=2).map(|levels| with_resets(&before, after.clone(), levels)).find(turns);
+        (before != after).then(|| (kind, change.unwrap_or(after)))
     });
     object(changed)
 }
 
-/// Adds null for what `after` lacks: fields that a change does not name stay.
-fn reset_missing(before: &Value, after: &mut Value) {
-    let (Value::Object(before), Value::Object(after)) = (before, after) else { return };
-    for (name, value) in before {
-        match after.get_mut(name) {
-            Some(after) => reset_missing(value, after),
-            None => drop(after.insert(name.clone(), Value::Null)),
+/// `after`, with null for each field that only `before` has, at so many levels.
+fn with_resets(before: &Value, mut after: Value, levels: usize) -> Value {
+    if let (1.., Value::Object(before), Value::Object(after)) = (levels, before, &mut after) {
+        for (name, value) in before {
+            let change = after.get(name).map(|after| with_resets(value, after.clone(), levels - 1));
+            after.insert(name.clone(), change.unwrap_or_default());
         }
     }
+    after
 }
 
 /// Takes out of settings, as they are written or sent, what not every server of the protocol knows. What is no setting stays.
