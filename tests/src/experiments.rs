@@ -126,7 +126,8 @@ fn lists_go_on_where_they_began() {
             let whole = of(json!({"q": "alien"}));
             assert_eq!(whole, of(json!({"q": "alien"})));
             for size in 1..4 {
-                let by_offset = (0..4).step_by(size).flat_map(|at| of(json!({"q": "alien", "offset": at, "limit": size})));
+                let by_offset =
+                    (0..4).step_by(size).flat_map(|at| of(json!({"q": "alien", "offset": at, "limit": size})));
                 assert_eq!(by_offset.collect::<Vec<u64>>(), whole);
             }
             let by_page = (1..3).flat_map(|page| of(json!({"q": "alien", "page": page, "hitsPerPage": 2})));
@@ -196,7 +197,9 @@ fn what_is_no_experiment_is_refused() {
     let mut silent = good();
     silent["indexUid"] = json!("silent");
     begin(&server, "e", silent).refused(400, "invalid_experiment");
-    for (method, path) in [(Method::GET, "e"), (Method::DELETE, "e"), (Method::POST, "e/stop"), (Method::POST, "e/apply")] {
+    for (method, path) in
+        [(Method::GET, "e"), (Method::DELETE, "e"), (Method::POST, "e/stop"), (Method::POST, "e/apply")]
+    {
         let request = server.request(method, &format!("/experiments/{path}"));
         server.send(request).refused(404, "experiment_not_found");
     }
@@ -269,9 +272,8 @@ fn a_variant_that_cannot_answer_is_counted() {
     let mut longer = definition(clone_of_films(), "split");
     longer["windowSeconds"] = json!(3600);
     begin(&server, "e", longer).ok();
-    let sees_variant = |number: &usize| {
-        answer(&server, &user(*number), &json!({"q": "alien"}))["experiment"]["variant"] == "variant"
-    };
+    let sees_variant =
+        |number: &usize| answer(&server, &user(*number), &json!({"q": "alien"}))["experiment"]["variant"] == "variant";
     let number = (0..100).find(sees_variant).expect("half of them");
     let seen = || ids(&answer(&server, &user(number), &json!({"q": "alien"})));
     assert_eq!(seen(), [4, 3, 2, 1]);

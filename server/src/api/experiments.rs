@@ -70,7 +70,8 @@ async fn list(request: Request) -> ApiResult<Response> {
     let (offset, limit) = page(&request.query())?;
     let all = request.state().experiments.all();
     let shown = all.iter().skip(offset).take(limit).map(|(id, experiment)| view(id, experiment, None));
-    let body = json!({ "results": shown.collect::<Vec<Value>>(), "offset": offset, "limit": limit, "total": all.len() });
+    let body =
+        json!({ "results": shown.collect::<Vec<Value>>(), "offset": offset, "limit": limit, "total": all.len() });
     Ok(json_answer(StatusCode::OK, &body))
 }
 
@@ -220,7 +221,9 @@ fn change(experiment: &Experiment, instance: &Instance) -> ApiResult<Change> {
         experiment.must_stop(instance)
     {
         let reason = json!(reason);
-        return Err(conflict(format!("Since the experiment began, its indexes have changed ({reason}): nothing is applied.")));
+        return Err(conflict(format!(
+            "Since the experiment began, its indexes have changed ({reason}): nothing is applied."
+        )));
     }
     let definition = &experiment.definition;
     let own = Settings::clone(&instance.state(&definition.index_uid)?.settings);

@@ -73,7 +73,8 @@ pub fn id_in_path(segment: &str) -> ApiResult<String> {
     let id = decode_path_segment(segment);
     // What an index could be called.
     check_index_uid(&id).map_err(|_| {
-        let message = "An id of an experiment has 1 to 400 characters: letters, digits, hyphens (-) and underscores (_).";
+        let message =
+            "An id of an experiment has 1 to 400 characters: letters, digits, hyphens (-) and underscores (_).";
         ApiError::new(Code::InvalidExperimentId, message)
     })?;
     Ok(id)

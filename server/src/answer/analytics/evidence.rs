@@ -99,7 +99,8 @@ mod tests {
     fn query(chance: &mut Chance) -> Query {
         let mut is_relevant = [false; DOCUMENTS];
         for _ in 0..[1, 1, 2, 3][chance.below(4)] {
-            let place = if chance.share() < 0.3 { chance.below(DOCUMENTS) } else { (-chance.share().ln() / 0.6) as usize };
+            let place =
+                if chance.share() < 0.3 { chance.below(DOCUMENTS) } else { (-chance.share().ln() / 0.6) as usize };
             is_relevant[place % DOCUMENTS] = true;
         }
         let control: Vec<usize> = (0..DOCUMENTS).collect();

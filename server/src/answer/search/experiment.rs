@@ -299,7 +299,8 @@ pub(crate) fn draft<T, K: std::hash::Hash + Eq>(
             None => {
                 round += 1;
                 let coin = xxh3_64_with_seed(&round.to_le_bytes(), seed) & 1 == 0;
-                let [first, second] = if coin { [Team::Control, Team::Variant] } else { [Team::Variant, Team::Control] };
+                let [first, second] =
+                    if coin { [Team::Control, Team::Variant] } else { [Team::Variant, Team::Control] };
                 follows = Some(second);
                 first
             }

@@ -277,7 +277,13 @@ struct How<'a> {
     assigned: Option<&'a Assigned>,
 }
 
-fn run_for(target: Target<'_>, query: &SearchQuery, context: &Context, window: Reach, how: How<'_>) -> ApiResult<Found> {
+fn run_for(
+    target: Target<'_>,
+    query: &SearchQuery,
+    context: &Context,
+    window: Reach,
+    how: How<'_>,
+) -> ApiResult<Found> {
     check_embedder(target, query)?;
     // Without words, no reranker was looked up before.
     if let Some(rerank) = &query.rerank {

@@ -31,9 +31,9 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::embedders::{EMBEDDERS_TIME, Refusal, WaitingTime, apply, apply_settings, of_waiting};
 use super::layout::{
-    ALIASES, AliasLine, BATCHES, BatchLine, CHATS, DOCUMENTS, EVENTS, EVENTS_KEY, EXPERIMENTS, FEATURES, INDEX_METADATA, INDEXES,
-    INSTANCE_UID, IndexMetadata, KEYS, METADATA, Metadata, NETWORK, OTHER_CHATS, OWN, OWN_BATCHES, OWN_TASKS, PAYLOADS,
-    RULES, SETTINGS, TASKS, TaskLine, VERSION, WEBHOOKS,
+    ALIASES, AliasLine, BATCHES, BatchLine, CHATS, DOCUMENTS, EVENTS, EVENTS_KEY, EXPERIMENTS, FEATURES,
+    INDEX_METADATA, INDEXES, INSTANCE_UID, IndexMetadata, KEYS, METADATA, Metadata, NETWORK, OTHER_CHATS, OWN,
+    OWN_BATCHES, OWN_TASKS, PAYLOADS, RULES, SETTINGS, TASKS, TaskLine, VERSION, WEBHOOKS,
 };
 use super::task_line::DumpedTask;
 use super::unpack::{UnpackError, unpack};

@@ -25,9 +25,9 @@ use time::OffsetDateTime;
 
 use super::archive::{Archive, give_up_if_canceled};
 use super::layout::{
-    ALIASES, AliasLine, CHATS, DOCUMENTS, EVENTS, EVENTS_KEY, EXPERIMENTS, FEATURES, FOLDERS, GENERATOR, INDEX_METADATA, INDEXES,
-    INSTANCE_UID, IndexMetadata, KEYS, LAYOUT, METADATA, Metadata, NETWORK, OTHER_CHATS, OWN, RULES, SETTINGS, VERSION,
-    WEBHOOKS,
+    ALIASES, AliasLine, CHATS, DOCUMENTS, EVENTS, EVENTS_KEY, EXPERIMENTS, FEATURES, FOLDERS, GENERATOR,
+    INDEX_METADATA, INDEXES, INSTANCE_UID, IndexMetadata, KEYS, LAYOUT, METADATA, Metadata, NETWORK, OTHER_CHATS, OWN,
+    RULES, SETTINGS, VERSION, WEBHOOKS,
 };
 use super::queue::add_queue;
 use crate::work::backup::{BackupError, BackupPlaces};
@@ -180,8 +180,8 @@ fn add_rules(archive: &mut Archive, instance: &Instance, live: &LiveBatch) -> Re
 /// Events, recorded searches and experiments, if there are any.
 fn add_events(archive: &mut Archive, instance: &Instance, live: &LiveBatch) -> Result<(), BackupError> {
     let folder = instance.folder();
-    let experiments =
-        experiments::export(folder).map_err(|source| BackupError::Io { path: folder.join(experiments::FILE), source })?;
+    let experiments = experiments::export(folder)
+        .map_err(|source| BackupError::Io { path: folder.join(experiments::FILE), source })?;
     if let Some(text) = experiments {
         archive.add_text(EXPERIMENTS, &text)?;
     }

@@ -22,7 +22,8 @@ use crate::wire::text_fields::InQueryStrings;
 use form::Form;
 
 pub use lists::{
-    completion_fields, federation_fields, fields, fields_of_several, parameters, selecting, similar_fields, variant_fields,
+    completion_fields, federation_fields, fields, fields_of_several, parameters, selecting, similar_fields,
+    variant_fields,
 };
 pub use text::parameter_schema;
 pub(in crate::wire) use text::{filter, sort};
