@@ -78,6 +78,10 @@ simulate *options:
     cargo build --release --bin lamina
     scripts/simulate.py target/release/lamina {{options}}
 
+# How often equal variants of an experiment are called different, and how often a better one is found: CI runs 200 and 50.
+experiments count="1000":
+    LAMINA_EXPERIMENTS={{count}} cargo test --release -p lamina-server --lib -- evidence --nocapture
+
 # Thousands of indexes under `ulimit -n 1024`: each written and searched, lists timed.
 many-indexes count="10000":
     cargo build --release --bin lamina

@@ -8,6 +8,7 @@ use lamina_base::options::Options;
 use lamina_base::outbound::Outbound;
 use lamina_data::access::{Access, KeyStore};
 use lamina_data::chats::Chats;
+use lamina_data::experiments::Experiments;
 use lamina_data::features::Features;
 use lamina_data::instance::Instance;
 use lamina_data::network::Network;
@@ -64,6 +65,8 @@ pub(crate) struct AppState {
     pub network: Network,
     /// Workspaces of conversations.
     pub chats: Chats,
+    /// Comparisons on live searches.
+    pub experiments: Experiments,
     /// Turns of conversations.
     pub turns: Turns,
     /// Receivers of news of finished batches.
@@ -108,6 +111,7 @@ impl AppState {
             features: Features::open(&options.service.db_path, &options.preset_features()),
             network: Network::open(&options.service.db_path),
             chats: Chats::open(&options.service.db_path),
+            experiments: Experiments::open(&options.service.db_path),
             turns: Turns::default(),
             scrubber: Arc::default(),
             replication,

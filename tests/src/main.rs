@@ -33,6 +33,7 @@ mod elements;
 mod embedders;
 mod evaluate;
 mod events;
+mod experiments;
 mod expiry;
 mod export;
 mod facets;

@@ -16,6 +16,7 @@ pub mod access;
 pub mod chats;
 pub mod durably;
 pub mod events;
+pub mod experiments;
 pub mod features;
 pub mod instance;
 pub mod network;

@@ -126,7 +126,7 @@ async fn complete(request: Request) -> ApiResult<Response> {
     let uid = index_uid_in_path(request.part("chatUid"))?;
     let state = Arc::clone(request.state());
     check_feature(&state, USING)?;
-    let (context, standing) = (Context { rules: None, ..context(&request) }, request.standing());
+    let (context, standing) = (Context { rules: None, recorder: None, ..context(&request) }, request.standing());
     let completion = Completion::from_body(&*request.json().await?)?;
     check_size(&completion)?;
     let settings = state.chats.settings(&uid)?;

@@ -7,6 +7,7 @@ use futures_util::{StreamExt, stream};
 use lamina_base::aliases::IndexName;
 use lamina_base::error::{ApiError, ApiResult};
 use lamina_data::features::Feature;
+use lamina_engine::index::Snapshot;
 use lamina_engine::index::settings::{DEFAULT_SEARCH_CUTOFF_MS, EmbedderSettings};
 use lamina_engine::search::dimensions;
 use lamina_models::embedders::QueryInput;
@@ -15,7 +16,7 @@ use lamina_protocol::wire::search::{SearchKind, SearchQuery};
 use serde_json::Value;
 
 use crate::answer::points_in_time::NamedSnapshot;
-use crate::answer::search::{Context, EmbeddedTexts, TextKey};
+use crate::answer::search::{Context, EmbeddedTexts, Target, TextKey};
 use crate::app::AppState;
 
 /// A text that a search needs the vector of.
@@ -78,30 +79,41 @@ pub(super) fn wanted<'q>(
 ) -> ApiResult<Vec<Wanted>> {
     let queries: Vec<_> = queries.collect();
     queries.iter().try_for_each(|asked| check_media(state, asked.query))?;
-    let wanted = queries
-        .into_iter()
-        .filter_map(|asked| {
-            let query = asked.query;
-            // What is wrong with a query is reported when it runs.
-            let Ok(SearchKind::Semantic(hybrid) | SearchKind::Hybrid(hybrid)) = query.kind() else { return None };
-            if query.vector.is_some() {
-                return None;
-            }
-            let NamedSnapshot { uid, snapshot } = asked.state(state)?;
-            let settings = snapshot.settings.embedder(&hybrid.embedder).filter(|embedder| !embedder.user_provided)?;
-            let cutoff_ms = snapshot.settings.search_cutoff_ms.unwrap_or(DEFAULT_SEARCH_CUTOFF_MS);
-            let deadline = context.received + Duration::from_millis(cutoff_ms);
-            Some(Wanted {
-                key: EmbeddedTexts::key(&uid, &snapshot.settings, &hybrid.embedder, &input(query).key()),
-                dimensions: dimensions(&snapshot, &hybrid.embedder),
-                settings,
-                q: query.q.clone(),
-                media: query.media.clone(),
-                deadline,
-            })
-        })
-        .collect();
+    let mut wanted = Vec::new();
+    for asked in queries {
+        if !needs_vector(asked.query) && !context.may_be_assigned() {
+            continue;
+        }
+        let Some(NamedSnapshot { uid, snapshot }) = asked.state(state) else { continue };
+        wanted.extend(wanted_by(asked.query, &uid, &snapshot, context));
+        // What a variant needs besides, under the name of the index.
+        let target = Target { name: &asked.index.asked, uid: &uid, snapshot: &snapshot };
+        let assigned = context.assigned(target, asked.query);
+        if let Some(Ok((query, other))) = assigned.map(|assigned| assigned.of_variant(target, asked.query, context)) {
+            wanted.extend(wanted_by(&query, &uid, other.as_ref().unwrap_or(&snapshot), context));
+        }
+    }
     Ok(wanted)
+}
+
+/// Returns whether a query needs the vector of its text. What is wrong with it is reported when it runs.
+fn needs_vector(query: &SearchQuery) -> bool {
+    query.vector.is_none() && matches!(query.kind(), Ok(SearchKind::Semantic(_) | SearchKind::Hybrid(_)))
+}
+
+/// The text that a query in this state of an index needs the vector of.
+fn wanted_by(query: &SearchQuery, uid: &str, snapshot: &Snapshot, context: &Context) -> Option<Wanted> {
+    let hybrid = query.hybrid.as_ref().filter(|_| needs_vector(query))?;
+    let settings = snapshot.settings.embedder(&hybrid.embedder).filter(|embedder| !embedder.user_provided)?;
+    let cutoff_ms = snapshot.settings.search_cutoff_ms.unwrap_or(DEFAULT_SEARCH_CUTOFF_MS);
+    Some(Wanted {
+        key: EmbeddedTexts::key(uid, &snapshot.settings, &hybrid.embedder, &input(query).key()),
+        dimensions: dimensions(snapshot, &hybrid.embedder),
+        settings,
+        q: query.q.clone(),
+        media: query.media.clone(),
+        deadline: context.received + Duration::from_millis(cutoff_ms),
+    })
 }
 
 fn input(query: &SearchQuery) -> QueryInput<'_> {

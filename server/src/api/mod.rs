@@ -10,6 +10,7 @@ mod documents;
 mod embed;
 mod events;
 mod experimental_features;
+mod experiments;
 mod export;
 mod fields;
 mod generations;
@@ -58,6 +59,7 @@ use crate::app::AppState;
 use crate::http::json_answer;
 use crate::http::requests::{Replication, accepted, metadata};
 
+pub(crate) use experiments::check as check_experiment;
 pub(crate) use history::end_step;
 pub(crate) use table::ROUTES;
 

@@ -7,9 +7,9 @@ use warp::reply::Response;
 
 use super::openapi::tags::{ANALYTICS, DOCUMENTS, INDEXES, KEYS, MODELS, SEARCH, SERVER, SETTINGS, TASKS, WEBHOOKS};
 use super::{
-    aliases, analytics, backups, changes, chats, docs, documents, events, experimental_features, export, fields,
-    generations, health, history, indexes, keys, logs, mcp, metrics, multi_search, network, openapi, page, render,
-    replicas, rules, sample, search, settings, stats, task_streams, tasks, webhooks,
+    aliases, analytics, backups, changes, chats, docs, documents, events, experimental_features, experiments, export,
+    fields, generations, health, history, indexes, keys, logs, mcp, metrics, multi_search, network, openapi, page,
+    render, replicas, rules, sample, search, settings, stats, task_streams, tasks, webhooks,
 };
 use crate::http::json_text;
 use crate::http::requests::Request;
@@ -36,6 +36,7 @@ pub(crate) const ROUTES: Table = Table(&[
     (SEARCH, multi_search::ROUTES),
     (ANALYTICS, events::ROUTES),
     (ANALYTICS, analytics::ROUTES),
+    (ANALYTICS, experiments::ROUTES),
     (MODELS, mcp::ROUTES),
     (TASKS, tasks::ROUTES),
     (TASKS, task_streams::ROUTES),

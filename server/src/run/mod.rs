@@ -3,6 +3,7 @@
 mod again;
 mod committing;
 mod expiring;
+mod guarding;
 mod opening;
 mod remembering;
 mod replicating;
@@ -52,6 +53,7 @@ use crate::work::backup::{self, BackupError, BackupPlaces, ImportError};
 use crate::work::worker::{Limits, Scheduler, StartError};
 use committing::commit_events;
 use expiring::remove_expired;
+use guarding::guard_experiments;
 use opening::open_instance;
 use remembering::{keep_queries, save_queries};
 use replicating::{Replicating, prepare, replicate, settle_role};
@@ -363,6 +365,7 @@ impl Background {
         let events = commit_events(&state.instance)?;
         schedule_snapshots(state);
         remove_expired(state);
+        guard_experiments(state);
         keep_queries(state);
         keep_history(state);
         Ok(Background { scheduler, deliveries, scrubbing, replicating, events, reports: report(state) })

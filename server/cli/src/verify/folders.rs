@@ -41,7 +41,7 @@ pub(super) fn check_names(folder: &Path, opened: &Opened, findings: &mut Finding
 /// Files that a server does without when they are damaged.
 pub(super) fn check_small_files(folder: &Path, findings: &mut Findings) {
     let names = ["asked-queries.json", "chats.json", "experimental-features.json", "instance-uid", "network.json"];
-    for name in names.into_iter().chain(["replica.json", "store.json"]) {
+    for name in names.into_iter().chain(["experiments.json", "replica.json", "store.json"]) {
         let is_whole = |text: &str| match name {
             "instance-uid" => Uuid::parse_str(text.trim()).is_ok(),
             _ => serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object()),

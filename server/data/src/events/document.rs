@@ -42,12 +42,15 @@ pub mod fields {
     pub const MILLIS: &str = "millis";
     /// Position of the hit, from 0.
     pub const POSITION: &str = "position";
+    /// Experiment of a search: its [`key`](crate::experiments::Experiment::key).
+    pub const EXPERIMENT: &str = "experiment";
     /// Seconds since 1970.
     pub const AT: &str = "at";
     /// Seconds since 1970.
     const EXPIRES: &str = "expires";
 
-    const ALL: [&str; 12] = [KIND, INDEX, NAMES, USER, QUERIES, TEXT, FILTER, TOTAL, MILLIS, POSITION, AT, EXPIRES];
+    const ALL: [&str; 13] =
+        [KIND, INDEX, NAMES, USER, QUERIES, TEXT, FILTER, TOTAL, MILLIS, POSITION, EXPERIMENT, AT, EXPIRES];
 
     /// Settings of the index.
     pub(in crate::events) fn settings() -> SettingsPatch {
@@ -146,6 +149,23 @@ pub struct Search<'a> {
     pub hits: &'a [String],
     /// Number of hits before them.
     pub offset: usize,
+    /// Part in an experiment, if it has one.
+    pub part: Option<Part<'a>>,
+}
+
+/// Part of a search in an experiment.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Part<'a> {
+    /// [`key`](crate::experiments::Experiment::key) of the experiment.
+    pub experiment: &'a str,
+    /// Group of the user.
+    pub group: &'a str,
+    /// A letter for each of the first hits that says which ranking it is of, where hits of both were shown.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub teams: &'a str,
+    /// True if the variant had no answer, so the index gave its own.
+    pub fell_back: bool,
 }
 
 #[derive(Serialize)]
@@ -188,6 +208,8 @@ struct SearchLine<'a> {
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     hits: &'a [String],
     offset: usize,
+    #[serde(flatten)]
+    part: Option<Part<'a>>,
 }
 
 /// The id of an event's document: the same for what counts once. That is an event of a kind, by a user, about an object, after a
@@ -219,9 +241,9 @@ pub(super) fn write_search(
 ) {
     let id = uids.first().unwrap_or(&search.uid).simple().to_string();
     let common = Common { id: &id, ..Common::new(place, user, uids, now) };
-    let Search { text, filter, strategy, ratio, total, millis, hits, offset, .. } = *search;
+    let Search { text, filter, strategy, ratio, total, millis, hits, offset, part, .. } = *search;
     let (text, filter) = (shortened(text), filter.map(shortened));
-    write(out, &SearchLine { common, text, filter, strategy, ratio, total, millis, hits, offset });
+    write(out, &SearchLine { common, text, filter, strategy, ratio, total, millis, hits, offset, part });
 }
 
 impl<'a> Common<'a> {

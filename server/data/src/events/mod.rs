@@ -38,7 +38,7 @@ use crate::durably::write_durably;
 pub use belonging::of_index;
 use belonging::of_no_index;
 use buffer::Buffer;
-pub use document::{Place, SEARCH_KIND, Search, TEXT_BYTES_MAX, fields, identity, name_key};
+pub use document::{Part, Place, SEARCH_KIND, Search, TEXT_BYTES_MAX, fields, identity, name_key};
 use document::{UserHash, vote_id};
 
 /// Name of the folder.

@@ -37,7 +37,19 @@ fn documents(events: &Events) -> Vec<Value> {
 
 fn search<'a>(user: Option<&'a str>, text: &'a str) -> Search<'a> {
     let (uid, strategy) = (Uuid::now_v7(), MatchingStrategy::Last);
-    Search { uid, user, text, filter: None, strategy, ratio: None, total: 2, millis: 5, hits: &[], offset: 0 }
+    Search {
+        uid,
+        user,
+        text,
+        filter: None,
+        strategy,
+        ratio: None,
+        total: 2,
+        millis: 5,
+        hits: &[],
+        offset: 0,
+        part: None,
+    }
 }
 
 #[test]

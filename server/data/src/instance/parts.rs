@@ -65,6 +65,12 @@ pub(crate) const PARTS: &[Part] = &[
         As("`experimental-features.json`"),
         As("`features` of the carried object"),
     ),
+    part(
+        "experiments.json",
+        Whole,
+        As("`lamina/experiments.json`, with `--events-in-backups all`"),
+        Stays("what people did stays where they did it"),
+    ),
     own("import-unfinished", OF_PROCESS),
     part("indexes", Whole, As("`indexes/`"), As("`indexes` of the root")),
     part("instance-uid", Whole, As("`instance_uid.uuid`"), Stays("each server has its own")),

@@ -93,6 +93,10 @@ actions! {
     EventsDelete = "events.delete", Global;
     EventsAll = "events.*", Global;
     AnalyticsGet = "analytics.get", Index;
+    ExperimentsGet = "experiments.get", Global;
+    ExperimentsUpdate = "experiments.update", Global;
+    ExperimentsDelete = "experiments.delete", Global;
+    ExperimentsAll = "experiments.*", Global;
 }
 
 impl Action {
@@ -115,7 +119,7 @@ impl fmt::Display for Action {
 }
 
 /// Actions that `*.get` grants: all that read, except those on keys and chats.
-const READING: [Action; 17] = [
+const READING: [Action; 18] = [
     Action::Search,
     Action::DocumentsGet,
     Action::Export,
@@ -133,6 +137,7 @@ const READING: [Action; 17] = [
     Action::FieldsPost,
     Action::DynamicSearchRulesGet,
     Action::AnalyticsGet,
+    Action::ExperimentsGet,
 ];
 
 impl Action {
@@ -183,7 +188,7 @@ mod tests {
         for &action in Action::ALL {
             assert_eq!(Action::parse(action.name()), Some(action));
         }
-        assert_eq!(Action::ALL.len(), 62);
+        assert_eq!(Action::ALL.len(), 66);
         assert_eq!(Action::parse("keys.*"), None);
     }
 }

@@ -12,6 +12,7 @@ pub mod boosts;
 pub mod chats;
 pub mod documents;
 pub mod events;
+pub mod experiments;
 pub mod export;
 pub mod fields;
 pub mod filter;

@@ -4,6 +4,8 @@
 //! for, or was not recorded, the event counts as unmatched.
 
 mod columns;
+mod evidence;
+mod experiment;
 mod report;
 mod searches;
 
@@ -18,6 +20,7 @@ use lamina_engine::index::Snapshot;
 use lamina_protocol::wire::analytics::{AnalyticsQuery, ListKind};
 
 use columns::Columns;
+pub(crate) use experiment::{Outcome, outcome};
 pub(crate) use report::{csv, figures, list};
 pub(crate) use searches::searches;
 

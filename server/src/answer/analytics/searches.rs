@@ -17,21 +17,34 @@ use super::{ENTRY_BYTES, Work};
 
 /// Fields of a document of the store.
 #[derive(Deserialize)]
-struct Record {
+#[serde(rename_all = "camelCase")]
+pub(super) struct Record {
     #[serde(default)]
-    queries: Vec<Uuid>,
-    user: Option<String>,
+    pub(super) queries: Vec<Uuid>,
+    pub(super) user: Option<String>,
     /// Seconds since 1970.
-    at: i64,
+    pub(super) at: i64,
     #[serde(default)]
-    text: String,
-    filter: Option<String>,
+    pub(super) text: String,
+    pub(super) filter: Option<String>,
     #[serde(default)]
-    hits: Vec<String>,
+    pub(super) hits: Vec<String>,
     #[serde(default)]
     offset: u64,
-    object: Option<String>,
+    pub(super) object: Option<String>,
     position: Option<u32>,
+    /// Group of the user, in an experiment.
+    pub(super) group: Option<String>,
+    #[serde(default)]
+    pub(super) teams: String,
+    #[serde(default)]
+    pub(super) fell_back: bool,
+}
+
+/// Reads a document of the store.
+pub(super) fn record(snapshot: &Snapshot, segment: u32, doc: u32) -> ApiResult<Record> {
+    let document = snapshot.document(DocumentAddress { segment, doc })?;
+    serde_json::from_slice(&document).map_err(|error| ApiError::internal(error.to_string()))
 }
 
 #[derive(Serialize)]
@@ -82,9 +95,7 @@ pub(crate) fn searches(
                 if columns.text(fields::KIND, doc) != kind {
                     return Ok(());
                 }
-                let document = snapshot.document(DocumentAddress { segment: number, doc })?;
-                let record =
-                    serde_json::from_slice(&document).map_err(|error| ApiError::internal(error.to_string()))?;
+                let record = record(snapshot, number, doc)?;
                 match kind {
                     SEARCH_KIND => work.add_line(&record, &clicks, &mut out),
                     _ => work.add_click(record, &mut clicks),

@@ -170,6 +170,9 @@ impl Answer<'_> {
         if let Some(metadata) = self.metadata.take() {
             fields.insert("metadata".into(), metadata.into_value());
         }
+        if let Some(assigned) = self.context.assigned(self.target, self.query) {
+            fields.insert("experiment".into(), assigned.shown());
+        }
         if self.query.show_performance_details {
             let steps = self.found.steps.iter().map(|(step, took)| ((*step).to_owned(), json!(format!("{took:.2?}"))));
             fields.insert("performanceDetails".into(), Value::Object(steps.collect()));

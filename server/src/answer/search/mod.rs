@@ -7,6 +7,7 @@ mod answer;
 mod by_kind;
 mod details;
 mod embedded;
+mod experiment;
 mod explanation;
 mod facet_search;
 mod facets;
@@ -49,6 +50,9 @@ use lamina_protocol::wire::search::{SearchQuery, Window};
 
 pub(crate) use answer::{Answer, Metadata, WrittenAnswer};
 pub(crate) use embedded::{EmbeddedTexts, TextKey};
+#[cfg(test)]
+pub(crate) use experiment::draft;
+pub(crate) use experiment::{Group, Team};
 pub(crate) use facet_search::{FacetSearch, run_facet_search};
 pub(crate) use facets::Facets;
 pub(crate) use federation::federated;
@@ -59,7 +63,7 @@ pub(crate) use multi::at_query;
 pub(crate) use multi::{OwnView, Written, run_multi};
 pub(crate) use pace::{Asker, Pace};
 pub(crate) use pins::RulesInForce;
-pub(crate) use recording::Recorder;
+pub(crate) use recording::{Recorder, Shown};
 pub(crate) use refusal::unknown_embedder;
 pub(crate) use request::{engine_request, filter_time, parse_own_filter};
 pub(crate) use rerank::{Candidates, Reranked, candidates, reranker};
@@ -70,6 +74,7 @@ pub(crate) use suggestions::{
 };
 
 use by_kind::{Searched, check_embedder, embedding_took};
+use experiment::{Assigned, Mixed};
 use pinned_positions::PinnedPositions;
 use pins::Pinned;
 
@@ -179,6 +184,8 @@ pub(crate) struct Found {
     pub steps: Vec<(&'static str, Duration)>,
     /// Documents that rules pin, by their places.
     pinned: Vec<Pinned>,
+    /// Effect of an experiment.
+    mixed: Mixed,
     /// Range of requested hits, and its limit by `maxTotalHits`.
     pub window: Reach,
     /// The memory of all this.
@@ -223,7 +230,8 @@ pub(crate) fn run(target: Target<'_>, query: &SearchQuery, context: &Context) ->
     let total_max = target.snapshot.settings.pagination.max_total_hits;
     let is_scored =
         query.show_ranking_score || query.show_ranking_score_details || query.did_you_mean || query.explain.is_some();
-    let how = How { scores: is_scored || context.proxied, places_pins: true };
+    let assigned = context.assigned(target, query);
+    let how = How { scores: is_scored || context.proxied, places_pins: true, assigned: assigned.as_ref() };
     run_for(target, query, context, Reach::new(query.window(), total_max), how)
 }
 
@@ -257,19 +265,27 @@ pub(crate) fn run_window(
     context: &Context,
     window: Reach,
 ) -> ApiResult<Found> {
-    run_for(target, query, context, window, How { scores: true, places_pins: false })
+    run_for(target, query, context, window, How { scores: true, places_pins: false, assigned: None })
 }
 
 /// Purpose of a search run.
 #[derive(Clone, Copy)]
-struct How {
+struct How<'a> {
     /// Hits have scores.
     scores: bool,
     /// Pinned documents are put to their places. They belong to another list otherwise.
     places_pins: bool,
+    /// Part in an experiment. Lists that are merged with others have none.
+    assigned: Option<&'a Assigned>,
 }
 
-fn run_for(target: Target<'_>, query: &SearchQuery, context: &Context, window: Reach, how: How) -> ApiResult<Found> {
+fn run_for(
+    target: Target<'_>,
+    query: &SearchQuery,
+    context: &Context,
+    window: Reach,
+    how: How<'_>,
+) -> ApiResult<Found> {
     check_embedder(target, query)?;
     // Without words, no reranker was looked up before.
     if let Some(rerank) = &query.rerank {
@@ -286,10 +302,11 @@ fn run_for(target: Target<'_>, query: &SearchQuery, context: &Context, window: R
     let mut steps: Vec<_> = embedding_took(target, query, context).map(|took| ("embed", took)).into_iter().collect();
     steps.extend(context.reranked.as_ref().map(|reranked| ("rerank", reranked.took)));
     let start = Instant::now();
-    let Searched { mut result, limits, semantic_hit_count, vector } = match context.pace.is_over() {
-        false => rerank::search(target, query, context, &request)?,
-        true => Searched::late(target, query)?,
+    let (searched, mixed) = match context.pace.is_over() {
+        false => experiment::search(target, query, context, &request, how.assigned)?,
+        true => (Searched::late(target, query)?, Mixed::default()),
     };
+    let Searched { mut result, limits, semantic_hit_count, vector } = searched;
     if how.places_pins && !pinned.is_empty() {
         pins::place(&mut result, &request, window, &places, &pinned);
     }
@@ -318,6 +335,7 @@ fn run_for(target: Target<'_>, query: &SearchQuery, context: &Context, window: R
         did_you_mean: None,
         steps,
         pinned,
+        mixed,
         window,
         held,
     };

@@ -17,7 +17,7 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
-use super::{Answer, Context, Metadata, RulesInForce, Target, WrittenAnswer, run};
+use super::{Answer, Context, Metadata, RulesInForce, Shown, Target, WrittenAnswer, run};
 
 /// Bytes of an entry beside its key and its answer, roughly.
 const ENTRY_BYTES: usize = 256;
@@ -63,8 +63,8 @@ pub(crate) struct Answered {
     pub outcome: SearchOutcomes,
     /// Number of hits.
     pub total: u64,
-    /// Ids of the first hits, where searches are recorded.
-    pub shown: Arc<[String]>,
+    /// The first hits, where searches are recorded.
+    pub shown: Arc<Shown>,
     /// Identifier in the `metadata`, if the response has one.
     pub query_uid: Option<Uuid>,
     /// Limits that changed the response, as in [`super::Found::cuts`].
@@ -126,7 +126,7 @@ impl ResponseCache {
         let (is_degraded, cuts) = (found.result.degraded, found.cuts().into());
         let outcome = SearchOutcomes::of_one(is_degraded, found.result.total);
         let (total, query_uid) = (found.result.total, form.with_metadata.then(Uuid::now_v7));
-        let shown = context.shown(target, &found.result);
+        let shown = context.shown(target, query, &found);
         let metadata = query_uid.map(|uid| Metadata::new(target, query, uid));
         let answer = Answer { target, query, context, found, names_index: form.names_index, metadata };
         let answered = Answered { written: Arc::new(answer.write()?), outcome, total, shown, query_uid, cuts };
@@ -169,7 +169,8 @@ fn key(target: Target<'_>, query: &SearchQuery, context: &Context, form: Form) -
     let is_degraded = target.snapshot.is_degraded();
     let switches = (context.contains_filter, form.names_index, is_degraded, unexpired(target.snapshot), rules);
     let names = [target.name, target.uid];
-    write!(key, "\n{names:?} {created_at} {} {switches:?} {second:?} {imposed:?}", target.snapshot.generation)
+    let part = context.assigned(target, query).map(|assigned| assigned.cache_key(target, context));
+    write!(key, "\n{names:?} {created_at} {} {switches:?} {second:?} {imposed:?} {part:?}", target.snapshot.generation)
         .expect("texts take everything");
     (key.len() <= KEY_BYTES_MAX).then(|| key.into_boxed_str())
 }

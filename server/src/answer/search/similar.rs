@@ -106,6 +106,7 @@ fn find(
         vector: None,
         did_you_mean: None,
         pinned: Vec::new(),
+        mixed: super::Mixed::default(),
         steps: Vec::new(),
         window,
         held,

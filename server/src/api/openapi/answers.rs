@@ -5,7 +5,7 @@ use lamina_data::observe::Window;
 use lamina_data::tasks::{Kind, Status};
 use lamina_protocol::wire::locale_codes;
 use lamina_protocol::wire::schema::{
-    all_of, count, exactly, flag, instant, list, map_of, named, one_of, open, or_null, text, texts,
+    all_of, count, exactly, flag, instant, list, map_of, named, one_of, open, or_null, share, text, texts,
 };
 use serde_json::{Map, Value, json};
 
@@ -88,7 +88,33 @@ fn analytics() -> Vec<(&'static str, Value)> {
         ("EventsDeleted", all_of([("deleted", count())])),
         ("Analytics", whole),
         ("AnalyticsRow", exactly(own.into_iter().chain(figures()), &row_fields)),
+        ("Experiment", experiment()),
     ]
+}
+
+fn experiment() -> Value {
+    let counts = |names: &[&'static str]| names.iter().map(|name| (*name, count())).collect::<Vec<_>>();
+    let group = all_of(counts(&["visits", "visitsWithClick", "visitsWithGoal"]));
+    let numbers = ["preference", "low", "high"].map(|name| (name, json!({ "type": ["number", "null"] })));
+    let outcome = counts(&["votes", "searches", "fallbacks", "unmatchedEvents"]).into_iter().chain(numbers).chain([
+        ("pValue", share()),
+        ("winner", or_null(one_of(&["control", "variant"]))),
+        ("groups", map_of(group)),
+    ]);
+    let mut whole = lamina_protocol::wire::experiments::schema();
+    let own = [
+        ("id", text()),
+        ("startedAt", instant()),
+        ("stoppedAt", instant()),
+        ("stopReason", text()),
+        ("outcome", or_null(all_of(outcome))),
+        ("undo", json!({ "type": "object" })),
+    ];
+    for (name, schema) in own {
+        whole["properties"][name] = schema;
+    }
+    whole["required"] = json!(["id", "indexUid", "variant", "method", "share", "goal", "windowSeconds", "startedAt"]);
+    whole
 }
 
 /// Returns the schemas of the state of the server.
@@ -419,6 +445,7 @@ fn pages() -> Vec<(&'static str, Value)> {
         ("DocumentPage", page("Document")),
         ("FieldPage", page("Field")),
         ("AnalyticsPage", page("AnalyticsRow")),
+        ("ExperimentPage", page("Experiment")),
         ("KeyPage", page("Key")),
         ("WebhookPage", page("Webhook")),
         ("Chat", all_of([("uid", text())])),

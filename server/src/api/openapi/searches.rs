@@ -9,7 +9,7 @@ use lamina_protocol::wire::search::{
 use serde_json::{Value, json};
 
 use super::facets;
-use crate::answer::search::{COMPLETIONS_MAX, SOURCE_QUERIES};
+use crate::answer::search::{COMPLETIONS_MAX, Group, SOURCE_QUERIES};
 
 /// The body of a search.
 pub(in crate::api) fn body() -> Value {
@@ -129,6 +129,7 @@ fn of_one_search() -> Vec<(&'static str, Value)> {
         ("query", text()),
         ("queryVector", list(number())),
         ("metadata", named("SearchMetadata")),
+        ("experiment", exactly([("id", text()), ("variant", one_of(&Group::NAMES))], &["id", "variant"])),
     ]
 }
 

@@ -50,7 +50,8 @@ pub(in crate::api) fn context(request: &Request) -> Context {
 fn recorder(request: &Request) -> Option<Recorder> {
     let state = request.state();
     let is_follower = matches!(state.replication.role(), Role::Replica | Role::Superseded);
-    (!is_follower).then(|| Recorder::new(Arc::clone(&state.instance), request.header(USER_HEADER)))
+    let experiments = state.experiments.if_running();
+    (!is_follower).then(|| Recorder::new(Arc::clone(&state.instance), request.header(USER_HEADER), experiments))
 }
 
 /// The rules that may act in a search that comes in now.

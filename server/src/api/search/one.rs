@@ -218,9 +218,11 @@ impl Search {
     }
 
     /// The tag of the answer from a state of the index. Commits count up within one index; another index of the same
-    /// name was made at another time. None where the order changes by the second.
+    /// name was made at another time. None where the order changes by
+    /// the second, or with the user.
     fn tag(&self, validators: &Validators, snapshot: &Snapshot) -> Option<EntityTag> {
-        if depends_on_time(&self.query, snapshot) {
+        let is_in_experiment = self.context.assigned(Target::new(&self.index, snapshot), &self.query).is_some();
+        if is_in_experiment || depends_on_time(&self.query, snapshot) {
             return None;
         }
         let created_at = Timestamp::from(snapshot.created_at()).nanos();

@@ -334,6 +334,10 @@ codes! {
     InvalidEvent = "invalid_event", InvalidRequest, 400;
     InvalidAnalyticsParameter = "invalid_analytics_parameter", InvalidRequest, 400;
     AnalyticsTakeTooLong = "analytics_take_too_long", InvalidRequest, 400;
+    InvalidExperimentId = "invalid_experiment_id", InvalidRequest, 400;
+    InvalidExperiment = "invalid_experiment", InvalidRequest, 400;
+    ExperimentNotFound = "experiment_not_found", InvalidRequest, 404;
+    ExperimentConflict = "experiment_conflict", InvalidRequest, 409;
     // Settings.
     InvalidSettingsDisplayedAttributes = "invalid_settings_displayed_attributes", InvalidRequest, 400;
     InvalidSettingsSearchableAttributes = "invalid_settings_searchable_attributes", InvalidRequest, 400;

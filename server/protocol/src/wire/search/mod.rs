@@ -30,7 +30,7 @@ pub use kind::SearchKind;
 pub use measures::FacetMeasure;
 pub use parameters::{
     Figure, Reference, SearchParameter, completion_fields, federation_fields, field_schema, fields, fields_of_several,
-    figures, parameter_schema, parameters, selecting, similar_fields,
+    figures, parameter_schema, parameters, selecting, similar_fields, variant_fields,
 };
 pub(in crate::wire) use parameters::{Place, filter as filter_parameter, is_paging, sort as sort_parameter};
 pub use rerank::Rerank;

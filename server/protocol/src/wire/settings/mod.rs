@@ -77,6 +77,32 @@ pub fn written(settings: &Settings) -> Value {
     object(written.filter(|(kind, value)| kind.presence == Presence::Always || *value != kind.written(&default)))
 }
 
+/// The body of a settings update that turns settings into others, with their secrets.
+pub fn changes(from: &Settings, to: &Settings) -> Value {
+    let changed = SettingKind::all().filter_map(|kind| {
+        let (before, after) = (kind.written(from), kind.written(to));
+        // Some objects change field by field, at one level or at two, and some are replaced.
+        let turns = |change: &Value| {
+            let changed = kind.read(change).ok().and_then(|patch| from.patched(&patch).ok());
+            changed.is_some_and(|changed| kind.written(&changed) == after)
+        };
+        let change = (0..=2).map(|levels| with_resets(&before, after.clone(), levels)).find(turns);
+        (before != after).then(|| (kind, change.unwrap_or(after)))
+    });
+    object(changed)
+}
+
+/// `after`, with null for each field that only `before` has, at so many levels.
+fn with_resets(before: &Value, mut after: Value, levels: usize) -> Value {
+    if let (1.., Value::Object(before), Value::Object(after)) = (levels, before, &mut after) {
+        for (name, value) in before {
+            let change = after.get(name).map(|after| with_resets(value, after.clone(), levels - 1));
+            after.insert(name.clone(), change.unwrap_or_default());
+        }
+    }
+    after
+}
+
 /// Takes out of settings, as they are written or sent, what not every server of the protocol knows. What is no setting stays.
 pub fn keep_portable(settings: &mut Map<String, Value>) {
     for kind in SettingKind::all() {

@@ -489,3 +489,26 @@ fn constants_and_weights_of_questions() {
     assert_eq!(show(&merged, &|_| true)["bm25"], json!({"k1": 0.0, "b": 0.75}));
     assert_eq!(show(&merged, &|_| true)["searchableAttributesWeights"], json!({"title": 2.0}));
 }
+
+#[test]
+fn changes_turn_settings_into_others() {
+    let of = |body: Value| merged(&Settings::default(), &read(&body).unwrap()).unwrap();
+    let own = json!({"source": "userProvided", "dimensions": 3});
+    let [one, other] = [
+        json!({
+            "embedders": {"x": own, "y": own}, "searchableAttributesWeights": {"title": 2}, "synonyms": {"a": ["b"]},
+            "typoTolerance": {"enabled": false}, "rankingRules": ["n:desc"], "wordForms": {"dictionary": {"mouse": ["mice"]}}
+        }),
+        json!({
+            "embedders": {"y": {"source": "userProvided", "dimensions": 4}}, "searchableAttributesWeights": {"text": 3},
+            "synonyms": {"c": ["d"]}, "matchingStrategy": "any", "wordForms": {"dictionary": {"goose": ["geese"]}}
+        }),
+    ]
+    .map(of);
+    let default = Settings::default();
+    for (from, to) in [(&one, &other), (&other, &one), (&one, &default), (&default, &one), (&one, &one)] {
+        let change = changes(from, to);
+        assert_eq!(merged(from, &read(&change).unwrap()).unwrap(), *to, "{change}");
+    }
+    assert_eq!(changes(&one, &one), json!({}));
+}

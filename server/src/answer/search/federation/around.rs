@@ -10,7 +10,7 @@ use super::merge::{Merged, MergedHit};
 use super::{Ran, explain};
 use crate::answer::search::answer::{paging, report_degraded};
 use crate::answer::search::multi::Written;
-use crate::answer::search::{Context, Metadata, total_of};
+use crate::answer::search::{Context, Metadata, Shown, total_of};
 
 /// Parts of the request besides its queries.
 #[derive(Clone, Copy)]
@@ -49,7 +49,7 @@ impl Around<'_> {
         let uids: Vec<Option<Uuid>> = ran.iter().map(|_| self.with_metadata.then(Uuid::now_v7)).collect();
         for (one, uid) in ran.iter().zip(&uids) {
             // Where its hits are in the merged list is not known here.
-            self.context.record(one.target, one.query, *uid, (one.found.result.total, &[]));
+            self.context.record(one.target, one.query, *uid, (one.found.result.total, &Shown::default()));
         }
         if self.with_metadata {
             let each = ran.iter().zip(uids.into_iter().flatten());

@@ -11,6 +11,7 @@ use lamina_base::engine_errors::payload_error;
 use lamina_base::stored_names::{FolderName, PayloadName};
 use lamina_data::access::{ApiKey, import_keys};
 use lamina_data::chats;
+use lamina_data::experiments;
 use lamina_data::features;
 use lamina_data::instance::{Instance, InstanceError, set_instance_uid};
 use lamina_data::network::{self, Topology};
@@ -30,9 +31,9 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::embedders::{EMBEDDERS_TIME, Refusal, WaitingTime, apply, apply_settings, of_waiting};
 use super::layout::{
-    ALIASES, AliasLine, BATCHES, BatchLine, CHATS, DOCUMENTS, EVENTS, EVENTS_KEY, FEATURES, INDEX_METADATA, INDEXES,
-    INSTANCE_UID, IndexMetadata, KEYS, METADATA, Metadata, NETWORK, OTHER_CHATS, OWN, OWN_BATCHES, OWN_TASKS, PAYLOADS,
-    RULES, SETTINGS, TASKS, TaskLine, VERSION, WEBHOOKS,
+    ALIASES, AliasLine, BATCHES, BatchLine, CHATS, DOCUMENTS, EVENTS, EVENTS_KEY, EXPERIMENTS, FEATURES,
+    INDEX_METADATA, INDEXES, INSTANCE_UID, IndexMetadata, KEYS, METADATA, Metadata, NETWORK, OTHER_CHATS, OWN,
+    OWN_BATCHES, OWN_TASKS, PAYLOADS, RULES, SETTINGS, TASKS, TaskLine, VERSION, WEBHOOKS,
 };
 use super::task_line::DumpedTask;
 use super::unpack::{UnpackError, unpack};
@@ -140,6 +141,9 @@ pub(in crate::work::backup) fn restore(dump: &Path, database: &Path, options: In
     if let Some(text) = dump.text(FEATURES)? {
         let value: Value = serde_json::from_str(&text).map_err(|error| content_error(FEATURES, None, error))?;
         features::import(database, &value).map_err(io_error(database))?;
+    }
+    if let Some(text) = dump.text(EXPERIMENTS)? {
+        experiments::import(database, &text).map_err(|error| content_error(EXPERIMENTS, None, error))?;
     }
     dump.import_events(&instance)?;
     sync_payloads(&instance)?;

@@ -34,6 +34,8 @@ pub(super) const OWN: &str = "lamina";
 pub(super) const EVENTS: &str = "lamina/events/documents.jsonl";
 /// The secret that the users of events are hashed with.
 pub(super) const EVENTS_KEY: &str = "lamina/events/user-key";
+/// Experiments, whose outcome is in the events.
+pub(super) const EXPERIMENTS: &str = "lamina/experiments.json";
 pub(super) const OWN_TASKS: &str = "lamina/tasks.jsonl";
 pub(super) const OWN_BATCHES: &str = "lamina/batches.jsonl";
 /// Folders that other programs look for even when there is nothing in them.

@@ -10,6 +10,7 @@ use lamina_base::options::EventsInBackups;
 use lamina_base::timestamp::stamp;
 use lamina_data::access::{ApiKey, export_keys};
 use lamina_data::chats;
+use lamina_data::experiments;
 use lamina_data::instance::Instance;
 use lamina_data::network::Network;
 use lamina_data::rules::settings_of_rules;
@@ -24,9 +25,9 @@ use time::OffsetDateTime;
 
 use super::archive::{Archive, give_up_if_canceled};
 use super::layout::{
-    ALIASES, AliasLine, CHATS, DOCUMENTS, EVENTS, EVENTS_KEY, FEATURES, FOLDERS, GENERATOR, INDEX_METADATA, INDEXES,
-    INSTANCE_UID, IndexMetadata, KEYS, LAYOUT, METADATA, Metadata, NETWORK, OTHER_CHATS, OWN, RULES, SETTINGS, VERSION,
-    WEBHOOKS,
+    ALIASES, AliasLine, CHATS, DOCUMENTS, EVENTS, EVENTS_KEY, EXPERIMENTS, FEATURES, FOLDERS, GENERATOR,
+    INDEX_METADATA, INDEXES, INSTANCE_UID, IndexMetadata, KEYS, LAYOUT, METADATA, Metadata, NETWORK, OTHER_CHATS, OWN,
+    RULES, SETTINGS, VERSION, WEBHOOKS,
 };
 use super::queue::add_queue;
 use crate::work::backup::{BackupError, BackupPlaces};
@@ -176,8 +177,14 @@ fn add_rules(archive: &mut Archive, instance: &Instance, live: &LiveBatch) -> Re
     archive.add_lines(&format!("{RULES}/{DOCUMENTS}"), lines)
 }
 
-/// Events and recorded searches, if there are any.
+/// Events, recorded searches and experiments, if there are any.
 fn add_events(archive: &mut Archive, instance: &Instance, live: &LiveBatch) -> Result<(), BackupError> {
+    let folder = instance.folder();
+    let experiments = experiments::export(folder)
+        .map_err(|source| BackupError::Io { path: folder.join(experiments::FILE), source })?;
+    if let Some(text) = experiments {
+        archive.add_text(EXPERIMENTS, &text)?;
+    }
     let Some((key, snapshot)) = instance.events().export().map_err(BackupError::Api)? else { return Ok(()) };
     archive.add_text(EVENTS_KEY, &key)?;
     add_documents(archive, EVENTS, "events", &snapshot, live)?;

@@ -19,6 +19,7 @@ struct Lists {
     selecting: Vec<&'static str>,
     completions: Vec<&'static str>,
     federation: Vec<&'static str>,
+    variant: Vec<&'static str>,
 }
 
 /// A parameter of a query string: the parameter of the search, and the field of it where it is an object.
@@ -38,6 +39,7 @@ impl Lists {
             selecting: of(Place::FacetSearch).collect(),
             completions: of(Place::Completions).collect(),
             federation: of(Place::Federation).chain(["facetsByIndex", "mergeFacets"]).collect(),
+            variant: of(Place::Variant).collect(),
             fields,
             texts,
             table,
@@ -96,4 +98,9 @@ pub fn completion_fields() -> &'static [&'static str] {
 /// Returns the fields of `federation`.
 pub fn federation_fields() -> &'static [&'static str] {
     &LISTS.federation
+}
+
+/// Returns the parameters that a variant of an experiment may have.
+pub fn variant_fields() -> &'static [&'static str] {
+    &LISTS.variant
 }

@@ -46,7 +46,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
     },
     SearchParameter {
         in_query_strings: InQueryStrings::Read(text_fields::text, || one_of(&strategy_names())),
-        also_in: &[Place::FacetSearch],
+        also_in: &[Place::Variant, Place::FacetSearch],
         figures: &[("matching_strategy.most_used_strategy", |query| {
             Some(Figure::Most(strategy_name(query.matching_strategy.unwrap_or(MatchingStrategy::Last))))
         })],
@@ -72,7 +72,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         )
     },
     SearchParameter {
-        also_in: &[Place::FacetSearch, Place::Completions],
+        also_in: &[Place::Variant, Place::FacetSearch, Place::Completions],
         figures: &[("attributes_to_search_on.total_number_of_uses", |query| {
             Some(Figure::Count(query.attributes_to_search_on.is_some().into()))
         })],
@@ -88,7 +88,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         )
     },
     SearchParameter {
-        also_in: &[Place::FacetSearch],
+        also_in: &[Place::Variant, Place::FacetSearch],
         with_code: &[(Place::Similar, Code::InvalidSimilarRankingScoreThreshold)],
         figures: &[("scoring.ranking_score_threshold", |query| {
             Some(Figure::Any(query.ranking_score_threshold.is_some()))
@@ -106,7 +106,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
     },
     SearchParameter {
         in_query_strings: InQueryStrings::Read(text::locales, schema::text),
-        also_in: &[Place::FacetSearch, Place::Completions],
+        also_in: &[Place::Variant, Place::FacetSearch, Place::Completions],
         figures: &[("locales", |query| {
             Some(Figure::Words(query.locales.iter().map(|language| language.code()).collect()))
         })],

@@ -23,6 +23,7 @@ use form::Form;
 
 pub use lists::{
     completion_fields, federation_fields, fields, fields_of_several, parameters, selecting, similar_fields,
+    variant_fields,
 };
 pub use text::parameter_schema;
 pub(in crate::wire) use text::{filter, sort};
@@ -42,6 +43,8 @@ pub(in crate::wire) enum Place {
     Completions,
     /// `federation` of a multi-search.
     Federation,
+    /// A variant of an experiment, which says which hits come first. Others select, or shape answers.
+    Variant,
 }
 
 /// The part of a parameter in a query whose hits are merged with those of other queries, maybe of other servers.

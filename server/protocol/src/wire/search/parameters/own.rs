@@ -107,6 +107,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
         )
     },
     SearchParameter {
+        also_in: &[Place::Variant],
         in_query_strings: InQueryStrings::Read(text::boosts, schema::text),
         reference: Some(Reference {
             example: r#"[{"boost": {"field": "popularity"}}]"#,

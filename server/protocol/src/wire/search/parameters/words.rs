@@ -83,7 +83,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
     },
     SearchParameter {
         in_query_strings: InQueryStrings::Fields(&Hybrid::TEXT_FIELDS),
-        also_in: &[Place::FacetSearch],
+        also_in: &[Place::Variant, Place::FacetSearch],
         cached: Cached::Never,
         figures: &[
             ("hybrid.enabled", |query| Some(Figure::Any(query.hybrid.is_some()))),
