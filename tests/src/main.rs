@@ -70,6 +70,7 @@ mod observing;
 mod odd_requests;
 mod origins;
 mod pages;
+mod passages;
 mod places;
 mod points_in_time;
 mod questions;

@@ -9,7 +9,7 @@ use crate::replication::{Group, after};
 use crate::server::Server;
 
 const WORDS: [&str; 7] = ["[UNK]", "cat", "kitten", "dog", "puppy", "car", "##s"];
-const DIMENSIONS: usize = 3;
+pub(crate) const DIMENSIONS: usize = 3;
 
 /// Returns the meaning of a word; other words have none.
 fn meaning(word: &str) -> [f32; DIMENSIONS] {
@@ -24,7 +24,7 @@ fn meaning(word: &str) -> [f32; DIMENSIONS] {
 }
 
 /// Writes a model as model2vec does; `dimensions` of its numbers are kept.
-fn write_model(folder: &Path, dimensions: usize) {
+pub(crate) fn write_model(folder: &Path, dimensions: usize) {
     fs::create_dir_all(folder).unwrap();
     fs::write(folder.join("config.json"), json!({"model_type": "model2vec", "normalize": true}).to_string()).unwrap();
     let vocabulary: Map<String, Value> =
@@ -52,7 +52,7 @@ fn embedder(model: &str) -> Value {
 }
 
 /// A server with the model `pets/tiny`.
-fn server() -> Server {
+pub(crate) fn server() -> Server {
     let server = Server::start();
     write_model(&server.data_folder().join("models/pets/tiny"), DIMENSIONS);
     server
