@@ -65,7 +65,10 @@ fn a_document_is_found_by_its_best_passage() {
     let answer = server.search("pets", with(near("kitten"), json!({"facets": ["kind"]})));
     assert_eq!(answer["hits"][0]["id"], 1, "{answer}");
     let passage = &answer["hits"][0]["_passages"][0];
-    assert_eq!((&passage["text"], &passage["start"], &passage["length"]), (&json!("A cat sleeps here."), &json!(0), &json!(18)));
+    assert_eq!(
+        (&passage["text"], &passage["start"], &passage["length"]),
+        (&json!("A cat sleeps here."), &json!(0), &json!(18))
+    );
     assert!(passage["score"].as_f64().unwrap() > 0.95, "{answer}");
     // Documents are counted, not passages.
     assert_eq!((&answer["estimatedTotalHits"], &answer["facetDistribution"]["kind"]["long"]), (&json!(3), &json!(2)));
@@ -73,7 +76,8 @@ fn a_document_is_found_by_its_best_passage() {
     let dog = passages(&server, with(near("dog"), json!({"filter": "id = 1"})));
     assert_eq!((&dog[0]["text"], &dog[0]["start"]), (&json!("The dog runs along."), &json!(19)));
     assert_eq!(&ANIMALS[19..19 + dog[0]["length"].as_u64().unwrap() as usize], dog[0]["text"]);
-    let several = json!({"q": "dog", "hybrid": {"embedder": "m", "semanticRatio": 1.0, "passages": 2}, "filter": "id = 1"});
+    let several =
+        json!({"q": "dog", "hybrid": {"embedder": "m", "semanticRatio": 1.0, "passages": 2}, "filter": "id = 1"});
     assert_eq!(passages(&server, several).as_array().unwrap().len(), 2);
     let none = json!({"q": "dog", "hybrid": {"embedder": "m", "passages": 0}});
     assert_eq!(passages(&server, none), Value::Null);
@@ -90,13 +94,24 @@ fn a_document_is_found_by_its_best_passage() {
 
 #[test]
 fn passages_are_highlighted_reranked_and_grouped_as_documents_are() {
-    let receiver = Receiver::start(vec![Behaviour::Say(200, "", json!([{"index": 1, "score": 0.9}, {"index": 0, "score": 0.1}]).to_string())]);
+    let receiver = Receiver::start(vec![Behaviour::Say(
+        200,
+        "",
+        json!([{"index": 1, "score": 0.9}, {"index": 0, "score": 0.1}]).to_string(),
+    )]);
     let server = Server::with_options(&LOCAL);
     fill(&server);
     server.set("pets", json!({"rerankers": {"r": {"url": receiver.url, "documentTemplate": "{{ doc.text }}"}}}));
     let hybrid = json!({"q": "dog", "hybrid": {"embedder": "m"}, "filter": "kind = long"});
-    let shown = server.search("pets", with(hybrid.clone(), json!({"attributesToHighlight": ["title"], "attributesToRetrieve": ["id"]})));
-    assert_eq!(shown["hits"][0]["_formatted"]["_passages"], json!([{"text": "The <em>dog</em> runs along."}]), "{shown}");
+    let shown = server.search(
+        "pets",
+        with(hybrid.clone(), json!({"attributesToHighlight": ["title"], "attributesToRetrieve": ["id"]})),
+    );
+    assert_eq!(
+        shown["hits"][0]["_formatted"]["_passages"],
+        json!([{"text": "The <em>dog</em> runs along."}]),
+        "{shown}"
+    );
     assert_eq!(shown["hits"][0]["_passages"][0]["text"], "The dog runs along.");
     let distinct = server.search("pets", with(hybrid.clone(), json!({"distinct": "kind"})));
     assert_eq!(distinct["hits"].as_array().unwrap().len(), 1, "{distinct}");
@@ -117,7 +132,8 @@ fn what_is_not_displayed_is_in_no_passage() {
     assert_eq!(server.ids("pets", near("dog"))[0], 1, "it is searched");
     let both = "{{ doc.title }} {{ passages }}{{ doc.kind }} {{ doc.text }}";
     server.set("pets", json!({"embedders": {"m": {"documentTemplate": both}}, "displayedAttributes": ["text"]}));
-    let all = json!({"q": "dog", "hybrid": {"embedder": "m", "semanticRatio": 1.0, "passages": 10}, "filter": "id = 1"});
+    let all =
+        json!({"q": "dog", "hybrid": {"embedder": "m", "semanticRatio": 1.0, "passages": 10}, "filter": "id = 1"});
     let shown = passages(&server, all);
     let texts: Vec<&str> = shown.as_array().unwrap().iter().map(|passage| passage["text"].as_str().unwrap()).collect();
     assert_eq!(texts[0], "The dog runs along.", "{shown}");
@@ -176,8 +192,10 @@ fn every_copy_of_an_index_has_passages() {
     server.start_again();
     assert_eq!(shown(&server, "pets"), expected);
     // A language model reads the passage in place of what is longer.
-    server.add("pets", json!([{"id": 5, "title": "Long", "text": format!("A dog eats. {}", "And so on. ".repeat(50))}]));
-    let arguments = json!({"index": "beasts", "q": "dog", "filter": "id = 5", "hybrid": {"embedder": "m", "semantic_ratio": 1}});
+    server
+        .add("pets", json!([{"id": 5, "title": "Long", "text": format!("A dog eats. {}", "And so on. ".repeat(50))}]));
+    let arguments =
+        json!({"index": "beasts", "q": "dog", "filter": "id = 5", "hybrid": {"embedder": "m", "semantic_ratio": 1}});
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search", "arguments": arguments}});
     let answer = server.post("/mcp", call).ok();
     let said: Value = serde_json::from_str(answer["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
@@ -275,16 +293,21 @@ fn a_document_of_ten_megabytes_has_a_bounded_number_of_passages() {
     let server = Server::start();
     write_model(&server.data_folder().join("models/pets/tiny"), DIMENSIONS);
     let chunks = json!({"maxTokens": 200, "overlap": 20, "by": "sentence"});
-    let embedder = json!({"source": "static", "model": "pets/tiny", "documentTemplate": "{{ doc.text }}", "chunks": chunks});
+    let embedder =
+        json!({"source": "static", "model": "pets/tiny", "documentTemplate": "{{ doc.text }}", "chunks": chunks});
     server.set("pets", json!({"embedders": {"m": embedder}}));
-    let text = format!("{} A dog barks.", "The cat sits there. ".repeat(500_000));
+    let text = "The cat sits there. ".repeat(500_000);
     server.forget_peak();
     server.add("pets", json!([{"id": 1, "text": text}, {"id": 2, "text": "a dog"}]));
     let vectors = server.get("/indexes/pets/stats").ok()["numberOfEmbeddings"].as_u64().unwrap();
     assert!((200..=257).contains(&vectors), "{vectors}");
     let query = with(near("cat"), json!({"attributesToRetrieve": ["id"]}));
     assert!(best_text(&server, query).as_str().unwrap().starts_with("The cat sits there."));
-    assert_eq!(server.ids("pets", json!({"q": "barks", "attributesToRetrieve": ["id"]})), [1], "words are found to the end");
+    assert_eq!(
+        server.ids("pets", json!({"q": "barks", "attributesToRetrieve": ["id"]})),
+        [1],
+        "words are found to the end"
+    );
     let (_, peak_kib) = server.memory();
     assert!(peak_kib < 1 << 20, "{peak_kib}");
 }
