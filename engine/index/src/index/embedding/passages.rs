@@ -17,6 +17,8 @@ pub const PASSAGES_MAX: usize = VECTORS_MAX;
 pub const PASSAGE_TOKENS_MAX: u64 = 8192;
 /// Length of a passage when the settings name none, in tokens.
 pub const PASSAGE_TOKENS: u64 = 200;
+/// A passage ends with a paragraph if it has more than one in so many of the most tokens.
+const PARAGRAPH_DIVISOR: usize = 8;
 /// A longer word counts as several tokens.
 const TOKEN_BYTES: usize = 16;
 /// What `{{ passages }}` renders to: before it is what each passage begins with.
@@ -29,7 +31,7 @@ pub struct Chunks {
     pub tokens_max: usize,
     /// Tokens at the end of a passage that the next one may begin with.
     pub overlap: usize,
-    /// True if passages end where sentences end, as far as these are short enough.
+    /// True if passages end where paragraphs and sentences end, as far as these are short enough.
     pub by_sentence: bool,
 }
 
@@ -98,8 +100,15 @@ pub(in super::super) fn texts_hash(texts: &[String]) -> u64 {
 /// A word, or a part of one.
 struct Token {
     bytes: Range<usize>,
-    /// True if a sentence ends behind it.
-    ends: bool,
+    ends: End,
+}
+
+/// What ends behind a token.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd)]
+enum End {
+    Word,
+    Sentence,
+    Paragraph,
 }
 
 impl Chunks {
@@ -122,13 +131,19 @@ impl Chunks {
         let (mut passages, mut first, mut done) = (Vec::new(), 0, 0);
         while done < tokens.len() && passages.len() < PASSAGES_MAX {
             let full = (first + self.tokens_max).min(tokens.len());
-            let sentence = (done..full).rev().find(|last| tokens[*last].ends).filter(|_| self.by_sentence);
-            done = sentence.filter(|_| full < tokens.len()).map_or(full, |last| last + 1);
+            let is_end = |last: &usize| tokens[*last].ends >= End::Sentence;
+            let paragraph = (done.max(first + self.tokens_max / PARAGRAPH_DIVISOR)..full)
+                .find(|last| tokens[*last].ends == End::Paragraph);
+            let sentence = || (done..full).rev().find(is_end).filter(|_| full < tokens.len());
+            let last = if self.by_sentence { paragraph.or_else(sentence) } else { None };
+            done = last.map_or(full, |last| last + 1);
             passages.push(tokens[first].bytes.start..tokens[done - 1].bytes.end);
             let earliest = done.saturating_sub(self.overlap).max(first + 1);
-            first = match self.by_sentence {
-                true => (earliest..done).find(|start| tokens[*start - 1].ends).unwrap_or(done),
-                false => earliest,
+            first = match (self.by_sentence, tokens[done - 1].ends) {
+                // Paragraphs stand for themselves: what changes in one leaves the passages of the next alone.
+                (true, End::Paragraph) => done,
+                (true, _) => (earliest..done).find(|start| is_end(&(start - 1))).unwrap_or(done),
+                (false, _) => earliest,
             };
         }
         passages
@@ -162,7 +177,12 @@ fn tokens(text: &str) -> impl Iterator<Item = Token> + '_ {
         let behind = text[end..].chars().take_while(|c| c.is_whitespace());
         let (mut is_apart, mut lines) = (text[start..end].contains(['。', '！', '？']), 0);
         behind.for_each(|c| (is_apart, lines) = (true, lines + usize::from(c == '\n')));
-        Some(Token { bytes: start..end, ends: ends && is_apart || lines > 1 })
+        let ends = match (ends && is_apart, lines) {
+            (true, 1..) | (_, 2..) => End::Paragraph,
+            (true, 0) => End::Sentence,
+            _ => End::Word,
+        };
+        Some(Token { bytes: start..end, ends })
     })
 }
 
@@ -197,8 +217,13 @@ mod tests {
         ];
         assert_eq!(passages(text, chunks(5, 2, true))[..2], overlapping[..2]);
         assert_eq!(passages(text, chunks(100, 2, true)), [text]);
+        // A line that ends with a sentence is a paragraph, unless it is very short.
+        assert_eq!(passages("a b.\nc d.\ne\nf.", chunks(5, 2, true)), ["a b.", "c d.", "e\nf."]);
+        let lines = "a b.\nc d e.\nf g h i j k l m n o p q r";
+        assert_eq!(passages(lines, chunks(16, 2, true)), ["a b.\nc d e.", "f g h i j k l m n o p q r"]);
+        assert_eq!(passages("a b.\nc d e f g. h i j k l.", chunks(8, 2, true)), ["a b.", "c d e f g.", "h i j k l."]);
         // A sentence that is too long is cut between words.
-        assert_eq!(passages("a b c d e. f", chunks(2, 1, true)), ["a b", "c d", "e.", "f"]);
+        assert_eq!(passages("a b c d e. f", chunks(2, 1, true)), ["a b", "c d", "e. f"]);
         assert_eq!(passages("猫は寝る。犬は走る。", chunks(5, 0, true)), ["猫は寝る。", "犬は走る。"]);
     }
 
