@@ -125,9 +125,6 @@ impl Chunks {
     /// The passages of `text`, at least one. Costs a look at each character up to the end of the last passage.
     fn cut(self, text: &str) -> Vec<Range<usize>> {
         let tokens: Vec<Token> = tokens(text).take(PASSAGES_MAX * self.tokens_max).collect();
-        if tokens.len() <= self.tokens_max {
-            return whole(text);
-        }
         let (mut passages, mut first, mut done) = (Vec::new(), 0, 0);
         while done < tokens.len() && passages.len() < PASSAGES_MAX {
             let full = (first + self.tokens_max).min(tokens.len());
@@ -146,7 +143,8 @@ impl Chunks {
                 (false, _) => earliest,
             };
         }
-        passages
+        // With the space around it, it is what it would be without `chunks`.
+        if passages.len() > 1 { passages } else { whole(text) }
     }
 }
 
