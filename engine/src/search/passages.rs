@@ -23,7 +23,7 @@ pub struct NearPassages<'s> {
 /// A passage that may be shown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NearPassage {
-    /// Its text.
+    /// Part of the rendered text, as it was cut.
     pub text: String,
     /// Offset in the text that the template makes of what is displayed, in bytes.
     pub start: usize,

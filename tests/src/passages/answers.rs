@@ -16,7 +16,7 @@ use crate::static_models::write_words;
 /// Abstracts that are asked for.
 const ANSWERS: usize = 200;
 const DIMENSIONS: usize = 1024;
-/// What stands before an answer, and behind it, at least.
+/// Bytes before an answer and behind it, at least.
 const FILLER_BYTES: usize = 400;
 /// Share of the answers that are found among short texts which has to be found in long ones.
 const SHARE_MIN: f64 = 0.95;

@@ -21,7 +21,7 @@ pub const PASSAGE_TOKENS: u64 = 200;
 const PARAGRAPH_DIVISOR: usize = 8;
 /// A longer word counts as several tokens.
 const TOKEN_BYTES: usize = 16;
-/// What `{{ passages }}` renders to: before it is what each passage begins with.
+/// Text of `{{ passages }}`: the head of each passage ends before it.
 const MARK: &str = "\0passages\0";
 
 /// `chunks` of an embedder: how texts are cut.
@@ -103,7 +103,7 @@ struct Token {
     ends: End,
 }
 
-/// What ends behind a token.
+/// Unit of text that ends behind a token.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd)]
 enum End {
     Word,
@@ -240,7 +240,8 @@ mod tests {
             for chunks in [chunks(1, 0, true), chunks(2, 1, true), chunks(200, 199, false), chunks(8192, 20, true)] {
                 let ranges = chunks.cut(&text);
                 assert!((1..=PASSAGES_MAX).contains(&ranges.len()), "{}", ranges.len());
-                assert!(ranges.windows(2).all(|two| two[0].start < two[1].start && two[0].end < two[1].end));
+                assert!(ranges.iter().is_sorted_by(|one, next| one.start < next.start));
+                assert!(ranges.iter().is_sorted_by(|one, next| one.end < next.end));
             }
         }
     }

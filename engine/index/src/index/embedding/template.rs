@@ -230,7 +230,7 @@ pub struct TextTemplate {
     program: Program,
     bytes_max: usize,
     reads_bare_fields: bool,
-    /// What `passages` is.
+    /// Value of the variable `passages`.
     mark: &'static str,
 }
 

@@ -49,7 +49,7 @@ pub struct EmbedderSettings {
     pub template: String,
     /// Longest text of a document, in bytes.
     pub template_bytes_max: usize,
-    /// How the text of a document is cut into passages, if it is.
+    /// Rules by which the text of a document is cut into passages, if it is.
     pub chunks: Option<Chunks>,
     /// Take the place of the template when there are any: by name, what each makes of a document.
     pub fragments: Vec<(String, Value)>,

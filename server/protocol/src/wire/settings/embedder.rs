@@ -153,7 +153,7 @@ fn template(at: At<'_>) -> ApiResult<Value> {
     Ok(text.into())
 }
 
-/// How texts are cut into passages.
+/// Rules by which texts are cut into passages.
 const CHUNKS: Shape = Shape::Record(&[
     ("maxTokens", false, Integer(1, PASSAGE_TOKENS_MAX)),
     ("overlap", false, Count),
