@@ -22,7 +22,7 @@ fn foxes() -> Server {
     server
 }
 
-fn evaluate(server: &Server, judgements: &str, arguments: &[&str]) -> Output {
+pub(crate) fn evaluate(server: &Server, judgements: &str, arguments: &[&str]) -> Output {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("queries.ndjson");
     std::fs::write(&file, judgements).expect("a file can be written");

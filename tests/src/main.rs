@@ -71,6 +71,7 @@ mod observing;
 mod odd_requests;
 mod origins;
 mod pages;
+mod passages;
 mod places;
 mod points_in_time;
 mod questions;

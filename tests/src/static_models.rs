@@ -9,7 +9,7 @@ use crate::replication::{Group, after};
 use crate::server::Server;
 
 const WORDS: [&str; 7] = ["[UNK]", "cat", "kitten", "dog", "puppy", "car", "##s"];
-const DIMENSIONS: usize = 3;
+pub(crate) const DIMENSIONS: usize = 3;
 
 /// Returns the meaning of a word; other words have none.
 fn meaning(word: &str) -> [f32; DIMENSIONS] {
@@ -24,26 +24,30 @@ fn meaning(word: &str) -> [f32; DIMENSIONS] {
 }
 
 /// Writes a model as model2vec does; `dimensions` of its numbers are kept.
-fn write_model(folder: &Path, dimensions: usize) {
+pub(crate) fn write_model(folder: &Path, dimensions: usize) {
+    let rows = WORDS.iter().flat_map(|word| meaning(word).into_iter().take(dimensions));
+    let data: Vec<u8> = rows.flat_map(f32::to_le_bytes).collect();
+    write_words(folder, &WORDS.map(str::to_owned), ("F32", dimensions), &data);
+}
+
+/// Writes a model with a row of `data` for each word, the first of which stands for all unknown ones.
+pub(crate) fn write_words(folder: &Path, words: &[String], (kind, dimensions): (&str, usize), data: &[u8]) {
     fs::create_dir_all(folder).unwrap();
     fs::write(folder.join("config.json"), json!({"model_type": "model2vec", "normalize": true}).to_string()).unwrap();
-    let vocabulary: Map<String, Value> =
-        WORDS.iter().zip(0..).map(|(word, id)| (word.to_string(), json!(id))).collect();
+    let vocabulary: Map<String, Value> = words.iter().zip(0..).map(|(word, id)| (word.clone(), json!(id))).collect();
     let tokenizer = json!({
         "version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
         "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
                        "strip_accents": null, "lowercase": true},
         "pre_tokenizer": {"type": "BertPreTokenizer"}, "post_processor": null, "decoder": null,
-        "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+        "model": {"type": "WordPiece", "unk_token": words[0], "continuing_subword_prefix": "##",
                   "max_input_chars_per_word": 100, "vocab": vocabulary}
     });
     fs::write(folder.join("tokenizer.json"), tokenizer.to_string()).unwrap();
-    let rows = WORDS.iter().flat_map(|word| meaning(word).into_iter().take(dimensions));
-    let data: Vec<u8> = rows.flat_map(f32::to_le_bytes).collect();
     let header =
-        json!({"embeddings": {"dtype": "F32", "shape": [WORDS.len(), dimensions], "data_offsets": [0, data.len()]}});
+        json!({"embeddings": {"dtype": kind, "shape": [words.len(), dimensions], "data_offsets": [0, data.len()]}});
     let header = header.to_string().into_bytes();
-    fs::write(folder.join("model.safetensors"), [&(header.len() as u64).to_le_bytes()[..], &header, &data].concat())
+    fs::write(folder.join("model.safetensors"), [&(header.len() as u64).to_le_bytes()[..], &header, data].concat())
         .unwrap();
 }
 
@@ -52,7 +56,7 @@ fn embedder(model: &str) -> Value {
 }
 
 /// A server with the model `pets/tiny`.
-fn server() -> Server {
+pub(crate) fn server() -> Server {
     let server = Server::start();
     write_model(&server.data_folder().join("models/pets/tiny"), DIMENSIONS);
     server

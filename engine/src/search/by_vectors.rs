@@ -65,19 +65,29 @@ pub fn search_similar(
 ) -> Result<SearchResult, SearchError> {
     let reader = &snapshot.segments[address.segment as usize].reader;
     let vectors = reader.vectors_of(embedder).map(|vectors| vectors.decoded(address.doc)).transpose();
-    let vectors = vectors.map_err(IndexError::from)?.unwrap_or_default();
+    let mut vectors = vectors.map_err(IndexError::from)?.unwrap_or_default();
     let nothing = vectors.is_empty();
-    let semantic = SemanticQuery {
-        embedder: embedder.to_owned(),
-        vectors,
-        pairing: Pairing::ByPosition,
-        except: Some(address),
-        excludes_words: false,
-    };
+    let mut pairing = Pairing::ByPosition;
+    // Passages have no counterparts: what the document is about as a whole is looked for among those of others.
+    if vectors.len() > 1 && snapshot.settings.embedder(embedder).is_some_and(|embedder| embedder.chunks.is_some()) {
+        (vectors, pairing) = (vec![mean(&vectors)], Pairing::All);
+    }
+    let semantic =
+        SemanticQuery { embedder: embedder.to_owned(), vectors, pairing, except: Some(address), excludes_words: false };
     if nothing {
         // Nothing to compare with: the candidates are counted all the same.
         let request = SearchRequest { limit: 0, offset: 0, score_threshold: None, ..request.clone() };
         return search_semantic(snapshot, &request, &semantic);
     }
     search_semantic(snapshot, request, &semantic)
+}
+
+/// The mean of the directions of vectors of one size.
+fn mean(vectors: &[Vec<f32>]) -> Vec<f32> {
+    let mut sum = vec![0.0; vectors.first().map_or(0, Vec::len)];
+    for vector in vectors {
+        let length = vector.iter().map(|number| number * number).sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
+        sum.iter_mut().zip(vector).for_each(|(sum, number)| *sum += number / length);
+    }
+    sum
 }

@@ -15,6 +15,7 @@ mod filtering;
 mod fusion;
 mod hybrid;
 mod matching;
+mod passages;
 #[cfg(test)]
 mod scan_tests;
 mod semantic;
@@ -63,6 +64,7 @@ pub use explain::{
 };
 pub use fusion::{DEFAULT_RRF_K, Fusion};
 pub use hybrid::{HybridResult, search_hybrid};
+pub use passages::{NearPassage, NearPassages};
 pub use semantic::{SemanticQuery, dimensions};
 pub use settled::{Admitted, QueryWords, query_words};
 pub use suggest::{Completion, complete, corrected, documents_with};

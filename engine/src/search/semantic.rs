@@ -341,7 +341,9 @@ fn entries(
         all.truncate(keeps.unwrap_or(usize::MAX));
         return all;
     };
-    let by_codes = keeps.filter(|_| docs.len() > thresholds.vectors_compared_max);
+    // Documents have about as many vectors each.
+    let rows = u64::from(docs.len()) * u64::from(vectors.vector_count()) / u64::from(vectors.doc_count().max(1));
+    let by_codes = keeps.filter(|_| rows.max(docs.len().into()) > thresholds.vectors_compared_max.into());
     if let Some(found) = by_codes.and_then(|keeps| nearest(vectors, queries, pairing, docs, keeps)) {
         let mut found = found.into_iter().map(|(doc, similarity)| entry(doc, Some(similarity))).collect();
         best(&mut found, keeps);

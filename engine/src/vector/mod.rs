@@ -5,4 +5,4 @@ mod scan;
 
 pub use nearest::nearest;
 pub(crate) use scan::nearest_by_scan;
-pub use scan::{Pairing, QueryVector, similarities};
+pub use scan::{Pairing, QueryVector, nearest_of, similarities};

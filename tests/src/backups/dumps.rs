@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(super) fn dump_of(server: &Server) -> PathBuf {
+pub(crate) fn dump_of(server: &Server) -> PathBuf {
     let task = server.done(&server.post("/dumps", json!(null)));
     let expected = ["writing keys and switches", "writing indexes", "writing tasks", "making the archive durable"];
     assert_eq!(steps(server, &task), expected);

@@ -7,8 +7,7 @@ mod interrupted;
 mod model;
 mod rendering;
 
-use model::Manner;
-pub(crate) use model::Model;
+pub(crate) use model::{Manner, Model};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 

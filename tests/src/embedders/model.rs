@@ -19,15 +19,15 @@ struct Shared {
 
 /// Behavior of the model; `None` is the correct behavior.
 #[derive(Default)]
-pub(super) struct Manner {
+pub(crate) struct Manner {
     /// Answers this status to everything.
-    pub(super) status: Option<u16>,
+    pub(crate) status: Option<u16>,
     /// Refuses requests with a text that holds this word.
-    pub(super) refuses: Option<&'static str>,
+    pub(crate) refuses: Option<&'static str>,
     /// Number of dimensions of its vectors, instead of two.
-    pub(super) dimensions: Option<usize>,
+    pub(crate) dimensions: Option<usize>,
     /// Leaves requests with a text that holds this word waiting until that changes.
-    pub(super) holds: Option<&'static str>,
+    pub(crate) holds: Option<&'static str>,
 }
 
 impl Model {
@@ -38,7 +38,7 @@ impl Model {
         Model { url, shared }
     }
 
-    pub(super) fn be(&self, manner: Manner) {
+    pub(crate) fn be(&self, manner: Manner) {
         *self.shared.manner.lock().expect("no thread panicked") = manner;
         self.shared.changed.notify_all();
     }
@@ -48,7 +48,7 @@ impl Model {
     }
 
     /// The texts that came since the last call, sorted.
-    pub(super) fn take_texts(&self) -> Vec<String> {
+    pub(crate) fn take_texts(&self) -> Vec<String> {
         let mut texts = std::mem::take(&mut *self.shared.texts.lock().expect("no thread panicked"));
         texts.sort_unstable();
         texts

@@ -105,6 +105,10 @@ fn of_merging() -> Vec<Pair> {
              &showRankingScore=true",
             hybrid(json!({"thresholds": {"words": 0.5, "vectors": 0.9}})),
         ),
+        pair(
+            "q=newspaper&vector=0,1&hybridEmbedder=films&hybridPassages=2&showRankingScore=true",
+            hybrid(json!({"passages": 2})),
+        ),
         pair("q=park&rerank=films", rerank(json!({}))),
         pair("q=park&rerank=films&rerankLimit=2&rerankTimeoutMs=9000", rerank(json!({"limit": 2, "timeoutMs": 9000}))),
     ]

@@ -6,6 +6,7 @@ use lamina_segment::document::{Member, members, split_vectors};
 use lamina_segment::segment::{SegmentError, SegmentReader, Vectors};
 use lamina_text::id::DocId;
 
+use super::embedding::{PassageTemplate, Passages, texts_hash};
 use super::error::IndexError;
 use super::settings::VECTORS_FIELD;
 use super::snapshot::{DocumentAddress, SegmentView, Snapshot};
@@ -130,6 +131,24 @@ impl Snapshot {
         }
         out.push(b'}');
         Ok(out)
+    }
+
+    /// The passages of a document (given as it is stored) that its vectors of an embedder stand for, in their order; `None` if they are
+    /// of other texts.
+    pub fn passages(
+        &self,
+        address: DocumentAddress,
+        embedder: &str,
+        template: &PassageTemplate,
+        document: &[u8],
+    ) -> Option<Passages> {
+        let vectors = self.segments[address.segment as usize].reader.vectors_of(embedder)?;
+        let stored = vectors.get(address.doc).ok().filter(|stored| stored.state.has_hash())?;
+        let (plain, _) = split_vectors(document).ok()?;
+        let is_searchable = |name: &str| self.settings.is_searchable_to_templates(name);
+        let passages = template.render(&plain, &is_searchable).ok()?;
+        let texts: Vec<String> = passages.texts().collect();
+        (texts.len() == stored.count as usize && texts_hash(&texts) == stored.text_hash).then_some(passages)
     }
 
     /// The document as it would have to be sent to an index with these settings to be the same: as it is stored, but

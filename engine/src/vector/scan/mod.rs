@@ -68,6 +68,15 @@ pub fn similarities(
     });
 }
 
+/// The vectors of a document, by their positions, with their similarities to `query`: nearest first, of equal ones the first.
+pub fn nearest_of(vectors: &Vectors, query: &QueryVector, doc: DocId) -> Vec<(usize, f32)> {
+    let mut scan = Scan::new(vectors, std::slice::from_ref(query), Pairing::All);
+    scan.compare(doc..doc + 1);
+    let mut own: Vec<(usize, f32)> = scan.similarities.into_iter().flatten().enumerate().collect();
+    own.sort_by(|one, other| other.1.total_cmp(&one.1));
+    own
+}
+
 /// The `count` documents of `docs` nearest to `queries` among those of `within`, in no order, with their [`similarities`]; of
 /// equal ones the first.
 ///

@@ -135,6 +135,11 @@ pub fn check_fragments(configuration: &Map<String, Value>) -> Result<(), String>
             counts.0, counts.1
         ));
     }
+    if given(indexing, "chunks") && counts.0 > 0 {
+        return Err(
+            "cannot pass both fragments and `chunks`.\n  - Hint: remove the fragments or the `chunks`".to_owned()
+        );
+    }
     for (side, field) in [(indexing, INDEXING_FRAGMENTS), (search, SEARCH_FRAGMENTS)] {
         if uses_fragments(side) && !given(side, "dimensions") {
             return Err(CANNOT_INFER_DIMENSIONS.to_owned());

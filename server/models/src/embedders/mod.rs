@@ -307,6 +307,14 @@ impl EmbedderProvider for Embedders {
         Some(model)
     }
 
+    fn remember(&self, settings: &EmbedderSettings, vectors: &[(String, Vec<f32>)]) {
+        for (text, vector) in vectors {
+            let dimensions = u32::try_from(vector.len()).unwrap_or(u32::MAX);
+            let maker = remembering::identity(&settings.configuration, dimensions);
+            self.kept.put(kept::Key::new(&maker, text), vector);
+        }
+    }
+
     fn committed(&self) {
         self.kept.committed();
     }

@@ -58,9 +58,10 @@ impl Remembering {
 }
 
 /// Another key or another text of a document make no other vectors of the same text.
-fn identity(configuration: &Map<String, Value>, dimensions: u32) -> String {
-    const WITHOUT_EFFECT: [&str; 8] = [
+pub(super) fn identity(configuration: &Map<String, Value>, dimensions: u32) -> String {
+    const WITHOUT_EFFECT: [&str; 9] = [
         "apiKey",
+        "chunks",
         "documentTemplate",
         "documentTemplateMaxBytes",
         "dimensions",

@@ -21,6 +21,9 @@ const DESCRIBED_WITHIN: Duration = Duration::from_secs(5);
 /// Words from which on a text is a sentence: hardly a document has all words of one.
 const SENTENCE_WORDS: usize = 5;
 
+/// Values of this length stay beside passages in any case: ids, titles.
+const SHORT_BYTES: usize = 200;
+
 /// Name, what it does, its parameters beside the index (name, schema, whether it is needed).
 struct Tool {
     name: &'static str,
@@ -254,7 +257,10 @@ impl<B: Backend> Tools<B> {
             Err(error) => Err(error),
         };
         Ok(match answered {
-            Ok(answer) => shown_once(name, self.completed(name, shortened(name, answer)).await),
+            Ok(answer) => {
+                let names_fields = arguments.contains_key("fields");
+                shown_once(name, self.completed(name, shortened(name, answer, names_fields)).await)
+            }
             Err(error) => json!({"content": [{"type": "text", "text": error}], "isError": true}),
         })
     }
@@ -385,8 +391,8 @@ fn shown_once(name: &str, answer: Value) -> Value {
     result
 }
 
-/// Without what only programs that show pages need.
-fn shortened(name: &str, mut answer: Value) -> Value {
+/// Without what only programs that show pages need. Passages take the place of what is longer, unless the caller names fields.
+fn shortened(name: &str, mut answer: Value, names_fields: bool) -> Value {
     let kept: &[&str] = match name {
         "search" => &["hits", "estimatedTotalHits", "degraded", "degradedReasons"],
         "facets" => &["facetDistribution", "facetStats", "estimatedTotalHits"],
@@ -400,6 +406,11 @@ fn shortened(name: &str, mut answer: Value) -> Value {
     for hit in answer["hits"].as_array_mut().into_iter().flatten() {
         if let Some(displayed) = hit.as_object_mut().and_then(|hit| hit.remove("_formatted")) {
             display(hit, displayed);
+        }
+        let longest = hit["_passages"].as_array().into_iter().flatten().filter_map(|passage| passage["text"].as_str());
+        if let (Some(longest), false, Value::Object(hit)) = (longest.map(str::len).max(), names_fields, &mut *hit) {
+            let most = longest.max(SHORT_BYTES);
+            hit.retain(|name, value| name == "_passages" || value.to_string().len() <= most);
         }
     }
     answer

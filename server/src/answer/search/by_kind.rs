@@ -112,6 +112,12 @@ fn search_by_requested_kind(
             );
             let found = found.map_err(refuse)?;
             let count = Some(found.semantic_hit_count);
+            // Hits show their passages also where words alone found them.
+            let has_chunks =
+                target.snapshot.settings.embedder(&hybrid.embedder).is_some_and(|one| one.chunks.is_some());
+            let unused =
+                || vector(target, query, context, hybrid).ok().filter(|vector| !vector.is_empty() && has_chunks);
+            let used = used.or_else(unused);
             let mut searched = Searched { semantic_hit_count: count, vector: used, ..Searched::from(found.result) };
             if is_let_down {
                 searched.result.degraded = true;

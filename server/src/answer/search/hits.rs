@@ -2,18 +2,19 @@
 
 use std::cell::RefCell;
 
-use lamina_base::budget::costs::READING_FACTOR;
-use lamina_base::budget::{AnswerBudget, Reservation};
+use lamina_base::budget::costs::{READING_FACTOR, RENDERING_FACTOR};
+use lamina_base::budget::{AnswerBudget, Reservation, VALUE_BYTES, json_heap_bytes};
 use lamina_base::error::ApiResult;
 use lamina_engine::highlight::{
     CropSelection, FormatOptions, Formatter, MatchingTerms, Projection, Selection, append_field,
 };
 use lamina_engine::index::Snapshot;
 use lamina_engine::index::settings::{AttributeList, VECTORS_FIELD, locales_of};
-use lamina_engine::search::{Explanation, Hit, SearchResult};
+use lamina_engine::search::{Explanation, Hit, NearPassages, SearchResult};
 use lamina_engine::text::Language;
 use lamina_protocol::wire::search::SearchQuery;
 use rayon::prelude::*;
+use serde_json::{Value, json};
 
 use super::foreign::ForeignDocuments;
 use super::{Context, Found, Target, details, explanation, geo_distance, refusal};
@@ -26,6 +27,8 @@ const FORMATTED_PER_JOB: usize = 5;
 const WRITTEN_AT_ONCE: usize = 256;
 /// A document of so many bytes is read without asking for memory: there are as many as threads.
 const UNASKED_BYTES: usize = 64 << 10;
+/// The member of a hit that has its passages.
+const PASSAGES_FIELD: &str = "_passages";
 /// Number of hits that are prefetched before they are read. More would evict each other from the caches.
 const FETCHED_MAX: usize = 100;
 
@@ -38,6 +41,8 @@ pub(crate) struct HitWriter<'a> {
     format: FormatOptions,
     terms: MatchingTerms,
     from: Option<(f64, f64)>,
+    /// Passages of hits, where there are any, and how many of each.
+    passages: Option<(NearPassages<'a>, usize)>,
     foreign: ForeignDocuments,
     budget: AnswerBudget,
 }
@@ -77,6 +82,7 @@ impl<'a> HitWriter<'a> {
             },
             terms: found.result.matching_terms.take().unwrap_or_default(),
             from: geo_distance::sorted_from(&found.sort),
+            passages: near_passages(target, query, found.vector.as_deref()),
             foreign: ForeignDocuments::default(),
             budget: budget.clone(),
         }
@@ -155,31 +161,10 @@ impl<'a> HitWriter<'a> {
         if let Some(metres) = self.from.and_then(|from| geo_distance::distance(from, &out)) {
             append_field(&mut out, "_geoDistance", metres.to_string().as_bytes());
         }
-        if self.is_formatted() {
-            let resolved = self.target.snapshot.resolved_settings();
-            let (held, refused) = (RefCell::new(self.budget.hold(0)?), RefCell::new(None));
-            let may_take = |bytes| {
-                let taken = held.borrow_mut().grow(bytes).map_err(|error| refused.replace(Some(error)));
-                taken.is_ok()
-            };
-            let formatter = Formatter {
-                projection: &self.projection,
-                options: &self.format,
-                terms: &self.terms,
-                tokenizer: &resolved.tokenizer,
-                languages: &|path| self.languages(path),
-                may_take: &may_take,
-            };
-            let formatted = formatter.format(&document);
-            let formatted =
-                formatted.map_err(|error| refused.take().unwrap_or_else(|| refusal::unretrievable(error)))?;
-            if let Some(mut copy) = formatted.document.filter(|copy| copy != b"{}") {
-                self.foreign.fill(&mut copy, &self.budget)?;
-                append_field(&mut out, "_formatted", &copy);
-            }
-            if let Some(positions) = formatted.positions {
-                append_field(&mut out, "_matchesPosition", &positions);
-            }
+        let passages = self.passages(hit, &document)?;
+        self.format(&document, passages.as_ref(), &mut out)?;
+        if let Some(passages) = passages {
+            append_field(&mut out, PASSAGES_FIELD, passages.to_string().as_bytes());
         }
         if self.query.show_ranking_score {
             append_field(&mut out, "_rankingScore", serde_json::json!(hit.score).to_string().as_bytes());
@@ -196,6 +181,77 @@ impl<'a> HitWriter<'a> {
         Ok(out)
     }
 
+    /// The passages of a hit as JSON, the nearest first; `None` if there are none to show.
+    fn passages(&self, hit: &Hit, document: &[u8]) -> ApiResult<Option<Value>> {
+        let Some((near, count)) = &self.passages else { return Ok(None) };
+        let rendered = || {
+            let values = json_heap_bytes(document, RENDERING_FACTOR * VALUE_BYTES);
+            self.budget.hold(values.saturating_add(RENDERING_FACTOR * document.len()))
+        };
+        let _held = (document.len() > UNASKED_BYTES).then(rendered).transpose()?;
+        let found = near.of(hit.address, document, *count).into_iter();
+        let shown = found.map(|passage| {
+            json!({
+                "text": passage.text, "start": passage.start, "length": passage.text.len(),
+                "score": f64::from(passage.score),
+            })
+        });
+        let shown: Vec<Value> = shown.collect();
+        Ok(if shown.is_empty() { None } else { Some(shown.into()) })
+    }
+
+    /// Adds the formatted copy of a document, with that of its passages, and the positions of matches.
+    fn format(&self, document: &[u8], passages: Option<&Value>, out: &mut Vec<u8>) -> ApiResult<()> {
+        if !self.is_formatted() {
+            return Ok(());
+        }
+        let resolved = self.target.snapshot.resolved_settings();
+        let (held, refused) = (RefCell::new(self.budget.hold(0)?), RefCell::new(None));
+        let may_take = |bytes| {
+            let taken = held.borrow_mut().grow(bytes).map_err(|error| refused.replace(Some(error)));
+            taken.is_ok()
+        };
+        let format = |projection: &Projection, options: &FormatOptions, document: &[u8]| {
+            let formatter = Formatter {
+                projection,
+                options,
+                terms: &self.terms,
+                tokenizer: &resolved.tokenizer,
+                languages: &|path| self.languages(path),
+                may_take: &may_take,
+            };
+            let formatted = formatter.format(document);
+            formatted.map_err(|error| refused.take().unwrap_or_else(|| refusal::unretrievable(error)))
+        };
+        let formatted = format(&self.projection, &self.format, document)?;
+        let mut copy = formatted.document.filter(|copy| copy != b"{}");
+        if let Some(copy) = &mut copy {
+            self.foreign.fill(copy, &self.budget)?;
+        }
+        if let Some(passages) = passages.filter(|_| self.format.highlight != Selection::Nothing) {
+            let all = Projection { displayed: Selection::All, retrieved: Selection::All, with_vectors: false };
+            let options =
+                FormatOptions { crop: CropSelection::default(), with_positions: false, ..self.format.clone() };
+            let options = FormatOptions { highlight: Selection::All, ..options };
+            let texts = passages.as_array().into_iter().flatten().map(|passage| json!({ "text": passage["text"] }));
+            let texts = json!({ PASSAGES_FIELD: texts.collect::<Vec<Value>>() }).to_string();
+            let texts = format(&all, &options, texts.as_bytes())?.document.unwrap_or_default();
+            let texts: Value = serde_json::from_slice(&texts).unwrap_or_default();
+            append_field(
+                copy.get_or_insert_with(|| b"{}".to_vec()),
+                PASSAGES_FIELD,
+                texts[PASSAGES_FIELD].to_string().as_bytes(),
+            );
+        }
+        if let Some(copy) = copy {
+            append_field(out, "_formatted", &copy);
+        }
+        if let Some(positions) = formatted.positions {
+            append_field(out, "_matchesPosition", &positions);
+        }
+        Ok(())
+    }
+
     /// Vectors are shown when they are asked for and displayed, whatever else is.
     fn shows_vectors(&self) -> bool {
         self.query.retrieve_vectors && self.target.snapshot.settings.displayed_attributes.selects(VECTORS_FIELD)
@@ -209,6 +265,16 @@ impl<'a> HitWriter<'a> {
         let rules = self.target.snapshot.settings.localized_attributes.as_deref().unwrap_or_default();
         locales_of(rules, path).iter().filter_map(|code| Language::parse(code)).collect()
     }
+}
+
+/// The passages that a search by meaning shows of each hit, and how many.
+fn near_passages<'a>(
+    target: Target<'a>,
+    query: &SearchQuery,
+    vector: Option<&[f32]>,
+) -> Option<(NearPassages<'a>, usize)> {
+    let hybrid = query.hybrid.as_ref().filter(|hybrid| hybrid.passages > 0)?;
+    Some((NearPassages::new(target.snapshot, &hybrid.embedder, vector?)?, hybrid.passages))
 }
 
 /// Reports whether any document has, or had, this attribute; `*` means all.

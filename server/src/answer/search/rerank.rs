@@ -8,11 +8,11 @@ use std::time::Duration;
 use lamina_base::budget::Reservation;
 use lamina_base::engine_errors::Sentence;
 use lamina_base::error::{ApiError, ApiResult, Code};
-use lamina_engine::index::embedding::TextTemplate;
+use lamina_engine::index::embedding::{TextTemplate, cut};
 use lamina_engine::index::settings::VECTORS_FIELD;
 use lamina_engine::index::{DocumentAddress, Snapshot};
 use lamina_engine::rank::{FusedArm, ScoreDetail};
-use lamina_engine::search::{Hit, SearchRequest, SearchResult, Standing};
+use lamina_engine::search::{Hit, NearPassages, SearchRequest, SearchResult, Standing};
 use lamina_models::rerankers::Reranker;
 use lamina_protocol::wire::search::{Hybrid, Rerank, SearchQuery};
 
@@ -53,7 +53,7 @@ pub(crate) fn reranker(target: Target<'_>, rerank: &Rerank) -> ApiResult<Reranke
     })
 }
 
-/// The first hits of a search as texts. Documents that the template makes no text of are left out, as are pinned ones.
+/// The first hits of a search as texts: their nearest passages, if they have any. Documents that the template makes no text of are left out, as are pinned ones.
 ///
 /// # Errors
 /// What the search itself would be refused for, or a template that cannot be used.
@@ -79,7 +79,9 @@ pub(crate) fn candidates(
     };
     let bytes = request.limit.saturating_mul(reranker.text_bytes_max);
     let held = context.budget.hold(hits_bytes(target.snapshot, &request).saturating_add(bytes))?;
-    let found = search_by_kind(target, query, context, &request)?.result;
+    let Searched { result: found, vector, .. } = search_by_kind(target, query, context, &request)?;
+    let by_meaning = query.hybrid.as_ref().zip(vector.as_deref());
+    let near = by_meaning.and_then(|(hybrid, vector)| NearPassages::new(target.snapshot, &hybrid.embedder, vector));
     let unusable = |reason: String| {
         let message = format!("The template of reranker `{}` cannot be used: {reason}", rerank.reranker);
         ApiError::new(Code::InvalidSearchRerank, message)
@@ -90,7 +92,9 @@ pub(crate) fn candidates(
     let mut candidates = Candidates { texts: Vec::new(), addresses: Vec::new(), held };
     for hit in found.hits {
         let document = target.snapshot.document(hit.address).map_err(refusal::unretrievable)?;
-        if let Ok(text) = template.render(&document, &is_searchable)
+        let passage = near.as_ref().and_then(|near| near.embedded_text(hit.address, &document));
+        let passage = passage.map(|text| cut(&text, reranker.text_bytes_max).to_owned());
+        if let Some(text) = passage.or_else(|| template.render(&document, &is_searchable).ok())
             && !text.trim().is_empty()
         {
             candidates.texts.push(text);

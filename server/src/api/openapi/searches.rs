@@ -203,6 +203,8 @@ fn held() -> (&'static str, Value) {
 /// A document with what the search adds to it.
 fn hit() -> Value {
     let place = exactly([("start", count()), ("length", count()), ("indices", list(count()))], &["start", "length"]);
+    let passage = [("text", text()), ("start", count()), ("length", count()), ("score", number())];
+    let passage = exactly(passage, &["text", "start", "length", "score"]);
     let federation = open(
         [("indexUid", text()), ("queriesPosition", count()), ("weightedRankingScore", number()), ("remote", text())],
         &["indexUid", "queriesPosition", "weightedRankingScore"],
@@ -210,6 +212,7 @@ fn hit() -> Value {
     open(
         [
             ("_formatted", json!({ "type": "object" })),
+            ("_passages", list(passage)),
             ("_matchesPosition", map_of(list(place))),
             ("_rankingScore", number()),
             ("_rankingScoreDetails", json!({ "type": "object" })),

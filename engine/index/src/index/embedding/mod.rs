@@ -7,6 +7,7 @@ mod asking;
 mod bounded;
 mod error;
 mod limit;
+mod passages;
 mod probe;
 mod report;
 mod template;
@@ -18,6 +19,8 @@ pub use asking::{Asking, EmbeddingWatch, Trouble, Watched};
 pub use bounded::work_bytes;
 pub use error::{EmbedFailure, EmbeddingError, Fault, Misspelt, TemplateError};
 pub use limit::TemplateLimit;
+pub(super) use passages::texts_hash;
+pub use passages::{Chunks, PASSAGE_TOKENS, PASSAGE_TOKENS_MAX, PASSAGES_MAX, PassageTemplate, Passages};
 pub(super) use report::EmbeddingLog;
 pub use report::{DocumentFailure, Embedded};
 
@@ -72,6 +75,9 @@ pub trait EmbedderProvider: Send + Sync + fmt::Debug {
     fn at_hand(&self, _: &EmbedderSettings) -> Option<Arc<dyn Embedder>> {
         None
     }
+
+    /// Remembers vectors that were made of texts with this configuration, as long as [`Embedder::embed`] would.
+    fn remember(&self, _: &EmbedderSettings, _: &[(String, Vec<f32>)]) {}
 
     /// An index has committed all vectors that it asked for until now: what was kept in case that it has to ask again
     /// may go.

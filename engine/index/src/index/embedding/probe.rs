@@ -90,6 +90,7 @@ struct Field {
 struct Variables {
     doc: Anything,
     fields: Vec<Field>,
+    passages: Anything,
 }
 
 /// Start of the library's message for a name that no variable has. [`AVAILABLE`] is in the message if something else
@@ -102,7 +103,7 @@ pub(super) fn any_variables() -> &'static dyn ObjectView {
     &ANYTHING
 }
 
-/// Refuses a template that reads another variable than `doc` and `fields`, or something else of a field than it has. Only
+/// Refuses a template that reads another variable than `doc`, `fields` and `passages`, or something else of a field than it has. Only
 /// what is reached with a document whose fields are all there is looked at.
 ///
 /// # Errors
@@ -110,7 +111,7 @@ pub(super) fn any_variables() -> &'static dyn ObjectView {
 pub(super) fn check_variables(program: &Program) -> Result<(), TemplateError> {
     let field = Field { name: Anything, is_searchable: true, value: Anything };
     let message = match program.render(
-        &Variables { doc: Anything, fields: vec![field] },
+        &Variables { doc: Anything, fields: vec![field], passages: Anything },
         &Allowance::for_input(0),
         Keep::First(0),
     ) {

@@ -6,6 +6,7 @@ use serde_json::Value as Json;
 use super::bounded::{Allowance, Keep, Program, SOURCE_BYTES_MAX};
 use super::error::TemplateError;
 use super::limit::TemplateLimit;
+use super::passages::PassageTemplate;
 use super::probe::{any_variables, check_variables};
 
 /// Most bytes of the JSON of a fragment's value, and of all fragments of one kind together.
@@ -73,8 +74,8 @@ pub fn check_fragments_limits<'v>(values: impl IntoIterator<Item = &'v Json>) ->
 /// Template or templates that are rendered for a document.
 #[derive(Debug)]
 pub(in super::super) enum DocumentTemplate {
-    /// One text.
-    Text(TextTemplate),
+    /// One text, in passages.
+    Text(PassageTemplate),
     /// Any number of JSON values, each as text.
     Fragments(Vec<JsonTemplate>),
 }
@@ -100,7 +101,8 @@ impl DocumentTemplate {
     ) -> Result<Rendered, RenderFailure> {
         let fragments = match self {
             DocumentTemplate::Text(template) => {
-                return Ok(Rendered { texts: vec![template.render(document, is_searchable)?], fragments: 0 });
+                let texts = template.render(document, is_searchable)?.texts().collect();
+                return Ok(Rendered { texts, fragments: 0 });
             }
             DocumentTemplate::Fragments(fragments) => fragments,
         };
@@ -228,6 +230,8 @@ pub struct TextTemplate {
     program: Program,
     bytes_max: usize,
     reads_bare_fields: bool,
+    /// Value of the variable `passages`.
+    mark: &'static str,
 }
 
 impl std::fmt::Debug for TextTemplate {
@@ -244,7 +248,7 @@ impl TextTemplate {
     pub fn new(template: &str, bytes_max: usize) -> Result<TextTemplate, TemplateError> {
         let program = Program::parse(template)?;
         check_variables(&program)?;
-        Ok(TextTemplate { program, bytes_max, reads_bare_fields: false })
+        Ok(TextTemplate { program, bytes_max, reads_bare_fields: false, mark: "" })
     }
 
     /// Works like [`TextTemplate::new`], for a template that may also read the fields of a document without `doc.`
@@ -256,8 +260,13 @@ impl TextTemplate {
         let program = Program::parse(template)?;
         match program.render(any_variables(), &Allowance::for_input(0), Keep::First(0)) {
             Err(TemplateError::Limit(limit)) => Err(limit.into()),
-            _ => Ok(TextTemplate { program, bytes_max, reads_bare_fields: true }),
+            _ => Ok(TextTemplate { program, bytes_max, reads_bare_fields: true, mark: "" }),
         }
+    }
+
+    /// The same template, whose variable `passages` renders to `mark`.
+    pub(super) fn marked(self, mark: &'static str) -> TextTemplate {
+        TextTemplate { mark, ..self }
     }
 
     /// The text of a document. `is_searchable` is asked for top-level fields. Costs a parsed copy of the document.
@@ -293,6 +302,7 @@ impl TextTemplate {
         let mut globals = if self.reads_bare_fields { doc.clone() } else { Object::new() };
         globals.insert("doc".into(), Value::Object(doc));
         globals.insert("fields".into(), Value::Array(fields));
+        globals.insert("passages".into(), Value::scalar(self.mark));
         let allowance = Allowance::for_input(document.len()).within(bytes);
         Ok(self.program.render(&globals, &allowance, Keep::First(self.bytes_max))?)
     }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::super::embedding::Chunks;
 use super::Settings;
 
 /// The text that documents become when no template is set: every searchable field on a line of its own.
@@ -10,7 +11,7 @@ pub const DEFAULT_TEMPLATE: &str = "{% for field in fields %}{% if field.is_sear
 /// Longest rendered text when the settings name no other, in bytes.
 pub const DEFAULT_TEMPLATE_BYTES_MAX: usize = 400;
 
-/// The same of static models, which take texts of any length: a document as a whole, unless it is a book.
+/// The same of static models, which take texts of any length, and of texts in passages: a document as a whole, unless it is a book.
 pub const STATIC_TEMPLATE_BYTES_MAX: usize = 1 << 20;
 
 pub use lamina_segment::segment::DIMENSIONS_MAX;
@@ -48,6 +49,8 @@ pub struct EmbedderSettings {
     pub template: String,
     /// Longest text of a document, in bytes.
     pub template_bytes_max: usize,
+    /// Rules by which the text of a document is cut into passages, if it is.
+    pub chunks: Option<Chunks>,
     /// Take the place of the template when there are any: by name, what each makes of a document.
     pub fragments: Vec<(String, Value)>,
     /// The configuration, in the public shape.
@@ -76,7 +79,9 @@ impl EmbedderSettings {
         let template = indexing.get("documentTemplate").and_then(Value::as_str).unwrap_or(DEFAULT_TEMPLATE);
         let template_bytes_max = indexing.get("documentTemplateMaxBytes").and_then(Value::as_u64);
         let is_static = field("source").and_then(Value::as_str) == Some("static");
-        let template_bytes_usual = if is_static { STATIC_TEMPLATE_BYTES_MAX } else { DEFAULT_TEMPLATE_BYTES_MAX };
+        let chunks = indexing.get("chunks").and_then(Chunks::read);
+        let template_bytes_usual =
+            if is_static || chunks.is_some() { STATIC_TEMPLATE_BYTES_MAX } else { DEFAULT_TEMPLATE_BYTES_MAX };
         EmbedderSettings {
             name: name.to_owned(),
             user_provided: field("source").and_then(Value::as_str) == Some("userProvided"),
@@ -86,6 +91,7 @@ impl EmbedderSettings {
             template: template.to_owned(),
             template_bytes_max: template_bytes_max
                 .map_or(template_bytes_usual, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+            chunks,
             fragments: fragments_of(indexing, INDEXING_FRAGMENTS),
             configuration: configuration.clone(),
         }
@@ -99,7 +105,9 @@ impl EmbedderSettings {
     /// Reports whether vectors made from texts of `before` are still acceptable, if the searchable attributes are the
     /// same. A smaller limit would cut texts earlier, so the existing vectors say no less.
     pub(crate) fn is_content_with_texts_of(&self, before: &EmbedderSettings) -> bool {
-        self.template == before.template && self.template_bytes_max <= before.template_bytes_max
+        self.template == before.template
+            && self.template_bytes_max <= before.template_bytes_max
+            && self.chunks == before.chunks
     }
 }
 

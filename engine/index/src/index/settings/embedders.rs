@@ -120,7 +120,7 @@ fn follow_source(stored: &mut Map<String, Value>, change: &Map<String, Value>) {
     }
     stored.retain(|field, _| !OF_SOURCE.contains(&field.as_str()));
     if matches!(new, "userProvided" | "composite") {
-        stored.retain(|field, _| !field.starts_with("documentTemplate"));
+        stored.retain(|field, _| !field.starts_with("documentTemplate") && field != "chunks");
     }
     // It would be refused beside a source that takes none.
     if !matches!(new, "openAi" | "ollama" | "rest") {

@@ -20,6 +20,8 @@ pub struct Hybrid {
     pub fusion: Option<Fusion>,
     /// Minimum scores of the hits of each list.
     pub thresholds: ArmThresholds,
+    /// Passages that each hit shows at most, if the embedder makes vectors of them.
+    pub passages: usize,
 }
 
 /// Minimum scores of the hits of each list of a hybrid search, from 0 to 1, where they differ from
@@ -39,9 +41,13 @@ impl ArmThresholds {
 
 impl Hybrid {
     /// Fields, in the order in which messages list them.
-    pub const FIELDS: [&'static str; 5] = ["semanticRatio", "embedder", "fusion", "rrfK", "thresholds"];
+    pub const FIELDS: [&'static str; 6] = ["semanticRatio", "embedder", "fusion", "rrfK", "thresholds", "passages"];
     /// Half words, half meaning.
     pub const DEFAULT_RATIO: f32 = 0.5;
+    /// The best passage of each hit.
+    pub const DEFAULT_PASSAGES: usize = 1;
+    /// The most passages of a hit.
+    const PASSAGES_MAX: u64 = 10;
     /// The ways to merge, by name.
     pub const FUSIONS: [(&'static str, Fusion); 3] =
         [("score", Fusion::Score), ("rrf", Fusion::Rrf { k: DEFAULT_RRF_K }), ("relative", Fusion::Relative)];
@@ -60,12 +66,13 @@ impl Hybrid {
 
     pub(super) fn read(at: At<'_>) -> ApiResult<Hybrid> {
         let (mut embedder, mut semantic_ratio, mut fusion, mut k) = (None, Hybrid::DEFAULT_RATIO, None, None);
-        let mut thresholds = ArmThresholds::default();
+        let (mut thresholds, mut passages) = (ArmThresholds::default(), Hybrid::DEFAULT_PASSAGES);
         at.given(&Hybrid::FIELDS, &["embedder"], |name, field| {
             match name {
                 "embedder" => embedder = Some(field.code(Code::InvalidSearchEmbedder).string()?),
                 "fusion" => fusion = Some(field.one_of(&Hybrid::FUSIONS)?),
                 "thresholds" => thresholds = ArmThresholds::read(field)?,
+                "passages" => passages = passage_count(field)?,
                 "rrfK" => k = Some(rrf_k(field)?),
                 _ => semantic_ratio = share(&field.code(Code::InvalidSearchSemanticRatio))? as f32,
             }
@@ -78,7 +85,7 @@ impl Hybrid {
             }
             fusion = Some(Fusion::Rrf { k });
         }
-        Ok(Hybrid { embedder, semantic_ratio, fusion, thresholds })
+        Ok(Hybrid { embedder, semantic_ratio, fusion, thresholds, passages })
     }
 
     /// The object as a body has it.
@@ -99,6 +106,9 @@ impl Hybrid {
         if self.thresholds != ArmThresholds::default() {
             written["thresholds"] = json!({ "words": words, "vectors": vectors });
         }
+        if self.passages != Hybrid::DEFAULT_PASSAGES {
+            written["passages"] = self.passages.into();
+        }
         written
     }
 
@@ -110,6 +120,7 @@ impl Hybrid {
             ("fusion", or_null(fusion_schema())),
             ("rrfK", or_null(rrf_k_schema())),
             ("thresholds", or_null(thresholds)),
+            ("passages", or_null(passages_schema())),
         ];
         exactly(fields, &["embedder"])
     }
@@ -127,7 +138,7 @@ impl ArmThresholds {
     }
 }
 
-const IN_QUERY_STRINGS: [TextField; 6] = [
+const IN_QUERY_STRINGS: [TextField; 7] = [
     TextField {
         name: "hybridEmbedder",
         code: Code::InvalidSearchEmbedder,
@@ -170,6 +181,13 @@ const IN_QUERY_STRINGS: [TextField; 6] = [
         check: |at| share(&at).map(drop),
         schema: schema::share,
     },
+    TextField {
+        name: "hybridPassages",
+        code: Code::InvalidSearchHybridQuery,
+        of_text: text_fields::count,
+        check: |at| passage_count(at).map(drop),
+        schema: passages_schema,
+    },
 ];
 
 fn join(given: &Given) -> ApiResult<Value> {
@@ -189,7 +207,19 @@ fn join(given: &Given) -> ApiResult<Value> {
         "fusion": fusion,
         "rrfK": k,
         "thresholds": thresholds,
+        "passages": given.value("hybridPassages"),
     }))
+}
+
+fn passage_count(at: At<'_>) -> ApiResult<usize> {
+    match at.positive_integer()? {
+        count if count <= Hybrid::PASSAGES_MAX => Ok(count as usize),
+        count => Err(at.invalid(format!("expected a number from 0 to {}, but found {count}", Hybrid::PASSAGES_MAX))),
+    }
+}
+
+fn passages_schema() -> Value {
+    json!({ "type": "integer", "minimum": 0, "maximum": Hybrid::PASSAGES_MAX })
 }
 
 fn rrf_k(at: At<'_>) -> ApiResult<f64> {

@@ -150,7 +150,13 @@ fn a_body_with_everything() {
     assert_eq!(query.locales, [Language::Jpn, Language::Eng]);
     assert_eq!(
         query.hybrid,
-        Some(Hybrid { embedder: "e".into(), semantic_ratio: 0.5, fusion: None, thresholds: ArmThresholds::default() })
+        Some(Hybrid {
+            embedder: "e".into(),
+            semantic_ratio: 0.5,
+            fusion: None,
+            thresholds: ArmThresholds::default(),
+            passages: 1
+        })
     );
     assert_eq!(query.vector, Some(vec![1.0, 0.5]));
     assert_eq!((query.crop_length, query.crop_marker.as_str()), (5, "--"));
@@ -170,7 +176,13 @@ fn query_strings() {
     assert_eq!(query.attributes_to_retrieve.unwrap(), ["a", "b"]);
     assert_eq!(
         query.hybrid,
-        Some(Hybrid { embedder: "e".into(), semantic_ratio: 0.5, fusion: None, thresholds: ArmThresholds::default() })
+        Some(Hybrid {
+            embedder: "e".into(),
+            semantic_ratio: 0.5,
+            fusion: None,
+            thresholds: ArmThresholds::default(),
+            passages: 1
+        })
     );
     assert!(query.show_ranking_score);
     let filter = |text: &str| {

@@ -7,7 +7,9 @@ use lamina_base::engine_errors::Sentence;
 use lamina_base::error::{ApiError, ApiResult, Code};
 use lamina_base::outbound::is_framing;
 use lamina_base::secret::shown_url;
-use lamina_engine::index::embedding::{check_fragments_limits, check_template_limits};
+use lamina_engine::index::embedding::{
+    PASSAGE_TOKENS, PASSAGE_TOKENS_MAX, check_fragments_limits, check_template_limits,
+};
 use lamina_engine::index::settings::{
     DEFAULT_TEMPLATE, DEFAULT_TEMPLATE_BYTES_MAX, DIMENSIONS_MAX, INDEXING_FRAGMENTS, SEARCH_FRAGMENTS,
     STATIC_TEMPLATE_BYTES_MAX,
@@ -16,7 +18,7 @@ use lamina_models::embedders::{check_fragments, check_templates};
 use serde_json::{Map, Value, json};
 
 use super::secrets::redact;
-use super::shape::Shape::{self, Anything, Choice, Flag, Own, Text};
+use super::shape::Shape::{self, Anything, Choice, Count, Flag, Integer, Own, Text};
 use super::shape::words;
 use crate::wire::json::At;
 use crate::wire::schema::{anything, at_least, exactly, map_of, named, or_null, share, text};
@@ -65,7 +67,7 @@ enum Presence {
 }
 
 /// The fields of a configuration, in the order in which they are listed and shown.
-const FIELDS: [(&str, Shape); 18] = [
+const FIELDS: [(&str, Shape); 19] = [
     ("source", Choice(&SOURCE_NAMES)),
     ("model", Text),
     ("revision", Text),
@@ -76,6 +78,7 @@ const FIELDS: [(&str, Shape); 18] = [
     ("binaryQuantized", Flag),
     ("documentTemplate", Own(template, text)),
     ("documentTemplateMaxBytes", Own(|at| not_zero("documentTemplateMaxBytes", &at), || at_least(1))),
+    ("chunks", Own(chunks, || CHUNKS.schema())),
     ("url", Own(url, text)),
     ("indexingFragments", Own(fragments, fragments_schema)),
     ("searchFragments", Own(fragments, fragments_schema)),
@@ -101,7 +104,9 @@ fn presence(field: &str, source: Source) -> Presence {
         "pooling" => (&[], &[HuggingFace]),
         "apiKey" => (&[], &[OpenAi, Ollama, Rest]),
         "dimensions" => (&[UserProvided], &[OpenAi, Ollama, Rest]),
-        "documentTemplate" | "documentTemplateMaxBytes" => (&[], &[OpenAi, HuggingFace, Ollama, Rest, Static]),
+        "documentTemplate" | "documentTemplateMaxBytes" | "chunks" => {
+            (&[], &[OpenAi, HuggingFace, Ollama, Rest, Static])
+        }
         "url" => (&[Rest], &[OpenAi, Ollama]),
         "request" | "response" => (&[Rest], &[]),
         "headers" | "indexingFragments" | "searchFragments" => (&[], &[Rest]),
@@ -148,6 +153,28 @@ fn template(at: At<'_>) -> ApiResult<Value> {
     Ok(text.into())
 }
 
+/// Rules by which texts are cut into passages.
+const CHUNKS: Shape = Shape::Record(&[
+    ("maxTokens", false, Integer(1, PASSAGE_TOKENS_MAX)),
+    ("overlap", false, Count),
+    ("by", false, Choice(&["sentence", "word"])),
+]);
+
+/// Reads `chunks`; fields that are absent get their defaults.
+fn chunks(at: At<'_>) -> ApiResult<Value> {
+    let mut read = CHUNKS.read(at)?;
+    let most = read["maxTokens"].as_u64().unwrap_or(PASSAGE_TOKENS);
+    let overlap = read["overlap"].as_u64().unwrap_or(most / 10);
+    if overlap >= most {
+        return Err(at.error(format!("`{}`: `overlap` ({overlap}) must be less than `maxTokens` ({most})", place(&at))));
+    }
+    (read["maxTokens"], read["overlap"]) = (most.into(), overlap.into());
+    if read["by"].is_null() {
+        read["by"] = "sentence".into();
+    }
+    Ok(read)
+}
+
 fn url(at: At<'_>) -> ApiResult<Value> {
     let url = at.string()?;
     match reqwest::Url::parse(&url) {
@@ -187,9 +214,14 @@ fn fragments_schema() -> Value {
 /// One side of a pair: an embedder without what belongs to the pair.
 fn nested(side: &str, at: &At<'_>) -> ApiResult<Value> {
     let elsewhere: &[&str] = match side {
-        "searchEmbedder" => {
-            &["distribution", "binaryQuantized", "documentTemplate", "documentTemplateMaxBytes", "indexingFragments"]
-        }
+        "searchEmbedder" => &[
+            "distribution",
+            "binaryQuantized",
+            "documentTemplate",
+            "documentTemplateMaxBytes",
+            "chunks",
+            "indexingFragments",
+        ],
         _ => &["distribution", "binaryQuantized", "searchFragments"],
     };
     at.fields(&names(), |name, field| {
@@ -429,7 +461,9 @@ fn default_of(field: &str, source: Source, stored: &Map<String, Value>) -> Optio
         }
         ("pooling", Source::HuggingFace) => Some(json!("useModel")),
         ("documentTemplate", _) => Some(json!(DEFAULT_TEMPLATE)),
-        ("documentTemplateMaxBytes", Source::Static) => Some(json!(STATIC_TEMPLATE_BYTES_MAX)),
+        ("documentTemplateMaxBytes", source) if source == Source::Static || stored.contains_key("chunks") => {
+            Some(json!(STATIC_TEMPLATE_BYTES_MAX))
+        }
         ("documentTemplateMaxBytes", _) => Some(json!(DEFAULT_TEMPLATE_BYTES_MAX)),
         ("headers", Source::Rest) => Some(json!({})),
         _ => None,

@@ -16,6 +16,7 @@ pub(super) const EMBEDDERS: SettingKind = SettingKind {
     shown: |written| shown_entries(written, embedder::show),
     in_task: redacted_entries,
     check_features,
+    portable,
     check_merged: |patch, before, after| {
         if patch.embedders.as_set().is_none() {
             return Ok(());
@@ -60,6 +61,17 @@ fn source(configuration: &Value) -> Option<Figure> {
     embedder::SOURCE_NAMES.into_iter().find(|source| configuration["source"] == *source).map(Figure::Word)
 }
 
+/// Without `chunks`, which another server refuses.
+fn portable(mut embedders: Value) -> Value {
+    for embedder in embedders.as_object_mut().into_iter().flatten().filter_map(|(_, one)| one.as_object_mut()) {
+        embedder.shift_remove("chunks");
+        if let Some(Value::Object(indexing)) = embedder.get_mut("indexingEmbedder") {
+            indexing.shift_remove("chunks");
+        }
+    }
+    embedders
+}
+
 fn check_features(value: &Value, is_on: IsOn<'_>) -> ApiResult<()> {
     let embedders = || value.as_object().into_iter().flat_map(|embedders| embedders.values());
     if !is_on(Feature::CompositeEmbedders) {
@@ -69,4 +81,18 @@ fn check_features(value: &Value, is_on: IsOn<'_>) -> ApiResult<()> {
         embedders().try_for_each(embedder::check_multimodal)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::portable;
+
+    #[test]
+    fn other_servers_get_no_chunks() {
+        let embedders = json!({"a": {"source": "rest", "chunks": {"by": "word"}}, "b": {"indexingEmbedder": {"chunks": {}}}, "c": null});
+        let expected = json!({"a": {"source": "rest"}, "b": {"indexingEmbedder": {}}, "c": null});
+        assert_eq!(portable(embedders), expected);
+    }
 }

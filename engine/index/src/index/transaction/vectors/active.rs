@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use lamina_segment::document::VectorsError;
 use lamina_segment::segment::{VectorShape, fragments_hash};
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::super::super::embedding::{
-    DocumentTemplate, EmbedFailure, Embedder, EmbeddingError, JsonTemplate, RenderFailure, Rendered, TemplateError,
-    TextTemplate,
+    DocumentTemplate, EmbedFailure, Embedder, EmbeddingError, JsonTemplate, PassageTemplate, RenderFailure, Rendered,
+    TemplateError, texts_hash,
 };
 use super::super::super::error::IndexError;
 use super::super::super::settings::{DIMENSIONS_MAX, EmbedderSettings, Settings};
@@ -184,7 +183,7 @@ const UNKNOWN_DIMENSIONS: u32 = 0;
 /// Fragments take the place of a template.
 fn template_of(settings: &EmbedderSettings) -> Result<DocumentTemplate, TemplateError> {
     if settings.fragments.is_empty() {
-        return TextTemplate::new(&settings.template, settings.template_bytes_max).map(DocumentTemplate::Text);
+        return PassageTemplate::new(settings).map(DocumentTemplate::Text);
     }
     let fragments = settings.fragments.iter().map(|(_, value)| JsonTemplate::new(value));
     fragments.collect::<Result<_, _>>().map(DocumentTemplate::Fragments)
@@ -217,9 +216,9 @@ impl Maker {
                 }
             }
         })?;
-        let hash = match (&self.template, texts.as_slice()) {
-            (DocumentTemplate::Text(_), [text]) => xxh3_64(text.as_bytes()),
-            (_, texts) => fragments_hash(xxh3_64(texts.join("\0").as_bytes()), fragments),
+        let hash = match &self.template {
+            DocumentTemplate::Text(_) => texts_hash(&texts),
+            DocumentTemplate::Fragments(_) => fragments_hash(texts_hash(&texts), fragments),
         };
         Ok((texts, hash))
     }

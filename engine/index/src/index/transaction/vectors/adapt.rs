@@ -345,7 +345,7 @@ impl Adaptation<'_> {
                 continue;
             }
             let reusable = stored.filter(|(_, shape)| work == Work::Render && *shape == embedder.shape);
-            match documents.generate(beside, number, doc, &plain, reusable) {
+            match documents.generate(beside, number, doc, &plain, reusable, None) {
                 Err(IndexError::Embedding(EmbeddingError::Render { document_id, reason }))
                     if work == Work::Complete =>
                 {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use lamina_segment::document::{
     Member, SuppliedVectors, VectorsError, append_member, members, split_vectors, write_embedders,
 };
-use lamina_segment::segment::{SegmentError, StoredVectors, VectorShape, VectorState, VectorsBuilder};
+use lamina_segment::segment::{SegmentError, SegmentReader, StoredVectors, VectorShape, VectorState, VectorsBuilder};
 use lamina_text::id::{DocId, InternalId};
 use lamina_text::text::{TYPOS_MAX, TypoPattern};
 use serde_json::{Map, Value};
@@ -164,7 +164,8 @@ impl<'a> DocumentVectors<'a> {
     /// # Errors
     /// The errors of [`DocumentVectors::flush`].
     pub(super) fn flush_if_full(&mut self, target: &mut dyn VectorTarget) -> Result<(), IndexError> {
-        let many = self.pending.iter().any(|texts| texts.len() >= PENDING_COUNT_MAX);
+        let many =
+            self.pending.iter().any(|some| some.iter().map(|one| one.texts.len()).sum::<usize>() >= PENDING_COUNT_MAX);
         if many || self.pending_bytes >= PENDING_BYTES_MAX { self.flush(target) } else { Ok(()) }
     }
 
@@ -191,7 +192,7 @@ impl<'a> DocumentVectors<'a> {
                 let state = VectorState::supplied(regenerate);
                 target.vectors(embedder.name(), embedder.shape).set(doc, state, 0, &vectors);
             }
-            (None, true, Some(_)) => self.generate(target, number, doc, &taken.json, earlier)?,
+            (None, true, Some(_)) => self.generate(target, number, doc, &taken.json, earlier, None)?,
             (None, true, None) => {
                 self.missing.note(embedder.name(), id, || self.without_vectors(taken, embedder.name()))
             }
@@ -231,7 +232,7 @@ impl<'a> DocumentVectors<'a> {
                 self.missing.note(embedder.name(), id, || self.without_vectors(taken, embedder.name()));
             }
             (earlier, Some(_)) if !matches!(origin, Origin::Rewrites(..)) => {
-                self.generate(target, number, doc, &taken.json, earlier)?;
+                self.generate(target, number, doc, &taken.json, earlier, origin.earlier())?;
             }
             _ => {}
         }
@@ -265,7 +266,7 @@ impl<'a> DocumentVectors<'a> {
     }
 
     /// The vector of the document's text: the earlier one if the text is the same, else a new one, later. A document
-    /// that gets none waits: nothing is known of its vectors.
+    /// that gets none waits: nothing is known of its vectors. Passages of the document that was `replaced` keep theirs.
     pub(super) fn generate(
         &mut self,
         target: &mut dyn VectorTarget,
@@ -273,6 +274,7 @@ impl<'a> DocumentVectors<'a> {
         doc: DocId,
         json: &[u8],
         earlier: Option<(StoredVectors<'_>, VectorShape)>,
+        replaced: Option<(&SegmentReader, DocId)>,
     ) -> Result<(), IndexError> {
         let embedder = &self.embedders[number];
         let Some(maker) = &embedder.maker else { return Ok(()) };
@@ -280,18 +282,45 @@ impl<'a> DocumentVectors<'a> {
         let same = |stored: &StoredVectors<'_>| {
             stored.state.has_hash() && stored.state.regenerates() && stored.text_hash == hash
         };
-        match earlier.filter(|(stored, _)| same(stored)) {
-            Some((stored, shape)) => {
+        match (earlier, replaced) {
+            (Some((stored, shape)), _) if same(&stored) => {
                 target.vectors(embedder.name(), embedder.shape).copy(doc, stored, shape);
                 self.log.kept(embedder.name());
             }
             // Without a word on its vectors the document waits for them.
-            None if maker.embedder.is_none() => {}
-            None => {
+            (Some((stored, shape)), Some(replaced)) if maker.embedder.is_none() => {
+                self.remember_passages(number, &texts, (stored, shape), replaced)?;
+            }
+            _ if maker.embedder.is_none() => {}
+            _ => {
                 self.pending_bytes += texts.iter().map(String::len).sum::<usize>();
                 let document_id = document_id_json(json, self.primary_key);
                 self.pending[number].push(Pending { doc, document_id, texts, hash });
             }
+        }
+        Ok(())
+    }
+
+    /// Leaves the vectors of passages that stay with those who will be asked for the vectors of `texts`.
+    fn remember_passages(
+        &self,
+        number: usize,
+        texts: &[String],
+        (stored, shape): (StoredVectors<'_>, VectorShape),
+        (reader, doc): (&SegmentReader, DocId),
+    ) -> Result<(), IndexError> {
+        let embedder = &self.embedders[number];
+        let is_exact = !shape.binary && !stored.state.is_user_provided();
+        let Some(maker) = embedder.maker.as_ref().filter(|_| embedder.settings.chunks.is_some() && is_exact) else {
+            return Ok(());
+        };
+        let mut json = Vec::new();
+        reader.store().get(doc, &mut json)?;
+        let Ok((before, hash)) = maker.texts(&json, self.settings, self.primary_key) else { return Ok(()) };
+        if hash == stored.text_hash && before.len() == stored.count as usize {
+            let each = before.into_iter().zip(stored.rows.chunks_exact(shape.row_bytes()));
+            let stay = each.filter(|(text, _)| texts.contains(text)).map(|(text, row)| (text, shape.decode(row)));
+            self.resources.embedders.remember(&embedder.settings, &stay.collect::<Vec<_>>());
         }
         Ok(())
     }
@@ -353,7 +382,14 @@ fn made_at_once(
     let mut made = made.into_iter();
     let builder = target.vectors(embedder.name(), embedder.shape);
     for Pending { doc, texts, hash, .. } in pending.drain(..) {
-        let vectors: Vec<Vec<f32>> = made.by_ref().take(texts.len()).flatten().collect();
+        let mut vectors: Vec<Option<Vec<f32>>> = made.by_ref().take(texts.len()).collect();
+        // A passage that says nothing to the model shares the vector of the one before it, or of the first that has one.
+        let mut last = vectors.iter().flatten().next().cloned();
+        for vector in &mut vectors {
+            last = vector.take().or(last);
+            vector.clone_from(&last);
+        }
+        let vectors: Vec<Vec<f32>> = vectors.into_iter().flatten().collect();
         builder.set(doc, VectorState::generated().hashed(), hash, &vectors);
         log.made(embedder.name());
     }

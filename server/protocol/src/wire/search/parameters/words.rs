@@ -101,7 +101,7 @@ pub(super) const PARAMETERS: &[SearchParameter] = &[
             "hybrid",
             Code::InvalidSearchHybridQuery,
             Form::Own(Own {
-                kind: "object: `embedder`, `semanticRatio` (0 to 1), `fusion`, `rrfK`, `thresholds`",
+                kind: "object: `embedder`, `semanticRatio` (0 to 1), `fusion`, `rrfK`, `thresholds`, `passages` (0 to 10)",
                 schema: || or_null(Hybrid::schema()),
                 read: |query, at| {
                     query.hybrid = Some(Hybrid::read(at)?);
