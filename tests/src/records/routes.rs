@@ -38,6 +38,7 @@ impl Route {
             .replace("{taskUid}", "0")
             .replace("{batchUid}", "0")
             .replace("{ruleUid}", "rule")
+            .replace("{experimentId}", there("trial", "absent"))
             .replace("{kind}", "how-to")
             .replace("{page}", "synonyms")
             .replace("{chatUid}", there("talk", "absent"))

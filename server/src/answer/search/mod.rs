@@ -312,16 +312,7 @@ fn run_for(
     }
     pins::count(&mut result, &pinned);
     steps.push((SEARCH, start.elapsed()));
-    let facets = match &query.facets {
-        // An empty list is no list.
-        Some(names) if !names.is_empty() => {
-            let start = Instant::now();
-            let facets = Facets::count(target.snapshot, &result.candidates, names, context)?;
-            steps.push(("facets", start.elapsed()));
-            Some(facets)
-        }
-        _ => None,
-    };
+    let facets = facets_of(target, query, &result, context, &mut steps)?;
     let measured = measures::run(target.snapshot, &result.candidates, &query.measures, context, &mut steps)?;
     let sort = request.sort.clone();
     let mut found = Found {
@@ -345,6 +336,21 @@ fn run_for(
         found.steps.push(("did you mean", start.elapsed()));
     }
     Ok(found)
+}
+
+/// Counts the facets that `query` asks for; an empty list asks for none.
+fn facets_of(
+    target: Target<'_>,
+    query: &SearchQuery,
+    result: &SearchResult,
+    context: &Context,
+    steps: &mut Vec<(&'static str, Duration)>,
+) -> ApiResult<Option<Facets>> {
+    let Some(names) = query.facets.as_ref().filter(|names| !names.is_empty()) else { return Ok(None) };
+    let start = Instant::now();
+    let facets = Facets::count(target.snapshot, &result.candidates, names, context)?;
+    steps.push(("facets", start.elapsed()));
+    Ok(Some(facets))
 }
 
 /// Maximum number of words that are looked up.
