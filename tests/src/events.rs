@@ -55,6 +55,8 @@ fn clicks_meet_their_searches() {
     let alien = search(&server, "films", "a", "alien");
     search(&server, "films", "b", "Alien");
     search(&server, "films", "c", "nothing there");
+    let own = server.request(Method::POST, "/indexes/films/search").header("Lamina-Record", "false");
+    server.send(own.json(&json!({"q": "alien"}))).ok();
     let search_filter = json!({"q": "brazil", "limit": 1});
     // Answered from memory the second time.
     server.search("films", search_filter.clone());

@@ -45,12 +45,9 @@ export function withQuery(path: string, query: Options['query'] = {}): string {
   return text ? path + (path.includes('?') ? '&' : '?') + text : path;
 }
 
-const PERSON = 'console ' + Math.random();
-
 /** The answer itself, for streams and texts; it is refused or not. */
 export async function fetchAnswer(method: Method, path: string, options: Options = {}): Promise<Response> {
-  // Where searches are recorded, keystrokes of one tab are joined to one search.
-  const headers: Record<string, string> = { 'X-MS-USER-ID': PERSON };
+  const headers: Record<string, string> = { 'Lamina-Record': 'false' };
   if (key.peek()) headers['Authorization'] = 'Bearer ' + key.peek();
   if (options.body !== undefined) headers['Content-Type'] = 'application/json';
   if (options.raw) headers['Content-Type'] = options.raw.type;

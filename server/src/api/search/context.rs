@@ -19,6 +19,8 @@ pub(in crate::api) const METADATA_HEADER: &str = "meili-include-metadata";
 
 /// Header that names the user, in searches and with events.
 pub(in crate::api) const USER_HEADER: &str = "x-ms-user-id";
+/// Header by which tools keep their searches out of the figures: `false`.
+const RECORD_HEADER: &str = "lamina-record";
 
 /// Reports whether the client requests `metadata`.
 pub(in crate::api) fn asks_metadata(request: &Request) -> bool {
@@ -46,12 +48,15 @@ pub(in crate::api) fn context(request: &Request) -> Context {
     }
 }
 
-/// Returns the recorder of searches, if this server records any. Events go to the server that writes, so a replica records nothing beside them.
+/// Returns the recorder of searches, if this server records any and the request does not say `Lamina-Record: false`. Events go to the server
+/// that writes, so a replica records nothing beside them.
 fn recorder(request: &Request) -> Option<Recorder> {
     let state = request.state();
     let is_follower = matches!(state.replication.role(), Role::Replica | Role::Superseded);
     let experiments = state.experiments.if_running();
-    (!is_follower).then(|| Recorder::new(Arc::clone(&state.instance), request.header(USER_HEADER), experiments))
+    let is_unwanted = request.header(RECORD_HEADER).is_some_and(|value| value.eq_ignore_ascii_case("false"));
+    (!is_follower && !is_unwanted)
+        .then(|| Recorder::new(Arc::clone(&state.instance), request.header(USER_HEADER), experiments))
 }
 
 /// The rules that may act in a search that comes in now.

@@ -21,12 +21,12 @@ fn statuses_other_than_400_are_those_of_the_protocol_and_ours() {
     assert_eq!(
         of(404),
         "alias_not_found api_key_not_found batch_not_found chat_not_found document_not_found dump_not_found \
-         dynamic_search_rule_not_found generation_not_found index_not_found manual_page_not_found point_in_time_not_found \
+         dynamic_search_rule_not_found experiment_not_found generation_not_found index_not_found manual_page_not_found point_in_time_not_found \
          render_document_not_found task_file_not_found task_not_found webhook_not_found"
     );
     assert_eq!(
         of(409),
-        "alias_already_exists api_key_already_exists dump_already_processing generation_not_reached \
+        "alias_already_exists api_key_already_exists dump_already_processing experiment_conflict generation_not_reached \
          index_already_exists index_mark_mismatch"
     );
     assert_eq!(
