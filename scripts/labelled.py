@@ -39,10 +39,10 @@ def load(name):
     """The documents as they are stored; the questions as they are needed."""
     settings = {"searchCutoffMs": 60000, **SETTINGS[name]}
     headers = {"Content-Type": "application/json"}
-    task = call("PATCH", f"/indexes/{name}/settings?wait=searchable", json.dumps(settings).encode(), headers)
+    task = call("PATCH", f"/indexes/{name}/settings?wait=searchable&waitMs=60000", json.dumps(settings).encode(), headers)
     headers = {"Content-Type": "application/x-ndjson", "Content-Encoding": "gzip"}
     documents = (SETS / f"{name}.documents.ndjson.gz").read_bytes()
-    task = call("POST", f"/indexes/{name}/documents?primaryKey=id&wait=searchable", documents, headers)
+    task = call("POST", f"/indexes/{name}/documents?primaryKey=id&wait=searchable&waitMs=60000", documents, headers)
     if task["status"] != "succeeded":
         sys.exit(f"{name}: {task}")
 

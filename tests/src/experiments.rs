@@ -102,6 +102,14 @@ fn clicks_on_mixed_lists_decide_and_the_winner_is_applied() {
     let visits = json!({"visits": ENOUGH, "visitsWithClick": ENOUGH, "visitsWithGoal": ENOUGH});
     assert_eq!((&found["groups"], &found["fallbacks"]), (&json!({"interleaved": visits}), &json!(0)));
     let rules = server.get("/indexes/films/settings/ranking-rules").ok();
+    // A task that has no effect applies nothing, and while one waits there is no other.
+    let held = server.hold_queue();
+    let late = server.post("/experiments/e/apply", Value::Null);
+    server.post("/experiments/e/apply", Value::Null).refused(409, "experiment_conflict");
+    server.post(&format!("/tasks/cancel?uids={}", late.body["taskUid"]), Value::Null).ok();
+    server.release_queue(held);
+    assert_eq!(server.wait(&late)["status"], "canceled");
+    assert_eq!(server.get("/experiments/e").ok()["taskUid"], late.body["taskUid"]);
     let task = server.done(&server.post("/experiments/e/apply", Value::Null));
     assert_eq!(task["details"], json!({"rankingRules": ["n:desc"]}));
     let ended = server.get("/experiments/e").ok();
@@ -183,6 +191,7 @@ fn what_is_no_experiment_is_refused() {
         ("variant", json!({"indexUid": "none"}), "index_not_found"),
         ("variant", json!({"parameters": {"filter": "n = 1"}}), "invalid_experiment"),
         ("variant", json!({"parameters": {"matchingStrategy": "most"}}), "invalid_search_matching_strategy"),
+        ("variant", json!({"parameters": {"hybrid": {"embedder": "none"}}}), "invalid_experiment"),
         ("method", json!("both"), "invalid_experiment"),
         ("share", json!(1.5), "invalid_experiment"),
         ("windowSeconds", json!(0), "invalid_experiment"),

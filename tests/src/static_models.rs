@@ -106,6 +106,24 @@ fn documents_get_their_vectors_with_their_words() {
     assert_eq!(server.ids("pets", near("puppy"))[0], 5);
 }
 
+/// A vector that came before its embedder stands for the text that it came with.
+#[test]
+fn vectors_from_before_the_embedder_are_made_anew_with_their_text() {
+    let server = server();
+    let own = json!({"m": {"embeddings": vec![0.5; DIMENSIONS], "regenerate": true}, "other": [1.0]});
+    server.add("pets", json!([{"id": 1, "text": "cat", "_vectors": own}, {"id": 2, "text": "cat"}]));
+    server.set("pets", json!({"embedders": {"m": embedder("pets/tiny")}}));
+    let update = |text: &str| {
+        server.done(&server.put("/indexes/pets/documents", json!([{"id": 1, "text": text, "n": 1}])));
+        vector(&server, 1)
+    };
+    assert_eq!(update("cat"), json!(vec![0.5; DIMENSIONS]), "the text is the same");
+    assert_ne!(update("dog"), json!(vec![0.5; DIMENSIONS]));
+    assert_eq!(update("cat"), vector(&server, 2));
+    let kept = server.get("/indexes/pets/documents/1?retrieveVectors=true").ok();
+    assert!(kept["_vectors"]["other"].is_array(), "data of no embedder stays: {kept}");
+}
+
 #[test]
 fn a_change_of_the_model_makes_new_vectors() {
     let server = server();

@@ -61,6 +61,9 @@ pub struct Stopped {
     /// Settings that the index had in place of those that were applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<Value>,
+    /// Task that applies the variant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<u32>,
 }
 
 /// Reason for the end of an experiment.
@@ -114,7 +117,13 @@ impl Experiment {
                 return refused(format!("Index `{index_uid}` cannot be a variant of itself."));
             }
             Variant::Index { index_uid } => Some(Mark::of(&*instance.state(index_uid)?)),
-            Variant::Parameters { .. } => None,
+            Variant::Parameters { parameters } => {
+                let embedder = parameters.get("hybrid").and_then(|hybrid| hybrid["embedder"].as_str());
+                if let Some(name) = embedder.filter(|name| !snapshot.settings.embedders.contains_key(*name)) {
+                    return refused(format!("Index `{}` has no embedder `{name}`.", definition.index_uid));
+                }
+                None
+            }
         };
         let index = Mark::of(&snapshot);
         Ok(Experiment { definition, started_at: Timestamp::now(), index, variant_index, stopped: None })
@@ -172,6 +181,8 @@ pub struct Experiments {
     file: StateFile<All>,
     /// True if one of them goes on: all that most searches look at.
     is_any_running: AtomicBool,
+    /// Held while a variant is applied, so that it is applied once.
+    pub applying: tokio::sync::Mutex<()>,
 }
 
 impl Experiments {
@@ -179,7 +190,7 @@ impl Experiments {
     pub fn open(folder: &Path) -> Experiments {
         let file = StateFile::<All>::open(folder, FILE, "the experiments: there are none");
         let is_any_running = AtomicBool::new(is_any_running(&file.get()));
-        Experiments { file, is_any_running }
+        Experiments { file, is_any_running, applying: tokio::sync::Mutex::new(()) }
     }
 
     /// Returns all experiments.

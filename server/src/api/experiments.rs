@@ -7,7 +7,7 @@ use lamina_base::timestamp::Timestamp;
 use lamina_data::access::Action;
 use lamina_data::experiments::{Experiment, Reason, Stopped};
 use lamina_data::instance::Instance;
-use lamina_data::tasks::{Content, NewTask, blocking};
+use lamina_data::tasks::{Content, NewTask, Status, blocking};
 use lamina_engine::index::Settings;
 use lamina_protocol::wire::chats::page;
 use lamina_protocol::wire::experiments::{Variant, definition, id_in_path, schema};
@@ -19,7 +19,7 @@ use warp::reply::Response;
 use super::enqueue;
 use crate::answer::analytics::{Outcome, outcome};
 use crate::app::AppState;
-use crate::http::requests::{Replication, Request};
+use crate::http::requests::{Replication, Request, accepted_task};
 use crate::http::routing::{Answer, PAGE, Route};
 use crate::http::{json_answer, no_content};
 
@@ -55,10 +55,13 @@ fn view(id: &str, experiment: &Experiment, outcome: Option<&Value>) -> Value {
     let fields = json!(experiment.definition);
     shown.as_object_mut().into_iter().for_each(|all| all.extend(fields.as_object().cloned().unwrap_or_default()));
     shown["startedAt"] = json!(experiment.started_at);
-    if let Some(Stopped { at, reason, outcome, undo }) = &experiment.stopped {
+    if let Some(Stopped { at, reason, outcome, undo, task }) = &experiment.stopped {
         (shown["stoppedAt"], shown["stopReason"], shown["outcome"]) = (json!(at), json!(reason), outcome.clone());
         if let Some(undo) = undo {
             shown["undo"] = undo.clone();
+        }
+        if let Some(task) = task {
+            shown["taskUid"] = json!(task);
         }
     } else if let Some(outcome) = outcome {
         shown["outcome"] = outcome.clone();
@@ -148,7 +151,7 @@ async fn stop(
     id: &str,
     experiment: &Arc<Experiment>,
     reason: Reason,
-    undo: Option<Value>,
+    applied: Option<(Value, Option<u32>)>,
 ) -> ApiResult<Arc<Experiment>> {
     let outcome = match &experiment.stopped {
         Some(stopped) => stopped.outcome.clone(),
@@ -161,7 +164,8 @@ async fn stop(
             |outcome| outcome.shown(),
         ),
     };
-    let stopped = Stopped { at: Timestamp::now(), reason, outcome, undo };
+    let (undo, task) = applied.map_or((None, None), |(undo, task)| (Some(undo), task));
+    let stopped = Stopped { at: Timestamp::now(), reason, outcome, undo, task };
     let (state, id, started_at) = (Arc::clone(state), id.to_owned(), experiment.started_at);
     blocking(move || state.experiments.stop(&id, started_at, stopped)).await?
 }
@@ -182,9 +186,12 @@ async fn outcome_of(state: &Arc<AppState>, id: &str, experiment: &Arc<Experiment
 async fn apply(request: Request) -> ApiResult<Response> {
     let id = id_in_path(request.part("experimentId"))?;
     let state = Arc::clone(request.state());
+    let _turn = state.experiments.applying.lock().await;
     let experiment = state.experiments.get(&id)?;
     let winner = match &experiment.stopped {
-        Some(Stopped { reason: Reason::Applied, .. }) => return Err(conflict("The variant was applied before.")),
+        Some(Stopped { reason: Reason::Applied, task, .. }) if !has_failed(&state, *task).await? => {
+            return Err(conflict("The variant was applied before."));
+        }
         Some(stopped) => stopped.outcome["winner"].as_str().map(|winner| winner == "variant"),
         None => outcome_of(&state, &id, &experiment).await?.winner(),
     };
@@ -200,9 +207,15 @@ async fn apply(request: Request) -> ApiResult<Response> {
     let task = NewTask::for_index(experiment.definition.index_uid.clone(), content);
     let answer = enqueue(&state, task).await?;
     if !Replication::of_request().is_dry_run {
-        stop(&state, &id, &experiment, Reason::Applied, Some(undo)).await?;
+        stop(&state, &id, &experiment, Reason::Applied, Some((undo, accepted_task(&answer)))).await?;
     }
     Ok(answer)
+}
+
+/// Reports whether a task ended without an effect.
+async fn has_failed(state: &Arc<AppState>, task: Option<u32>) -> ApiResult<bool> {
+    let (Some(uid), queue) = (task, Arc::clone(&state.queue)) else { return Ok(false) };
+    blocking(move || queue.task(uid).is_ok_and(|task| matches!(task.status, Status::Failed | Status::Canceled))).await
 }
 
 fn conflict(message: impl Into<String>) -> ApiError {

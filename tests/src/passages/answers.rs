@@ -20,6 +20,8 @@ const DIMENSIONS: usize = 1024;
 const FILLER_BYTES: usize = 400;
 /// Share of the answers that are found among short texts which has to be found in long ones.
 const SHARE_MIN: f64 = 0.95;
+/// The same share where nothing parts the texts.
+const RUNNING_SHARE_MIN: f64 = 0.9;
 
 fn read(name: &str) -> Vec<Value> {
     let file = std::fs::File::open(repository().join(format!("tests/labelled/{name}.documents.ndjson.gz"))).unwrap();
@@ -89,6 +91,10 @@ fn passages_find_nearly_all_that_short_texts_find() {
     let by_passages = recall(&server, "long", &titles, &long, &json!({"maxTokens": 200, "overlap": 20}));
     assert!(of_short > 0.7, "{of_short}");
     assert!(by_passages >= SHARE_MIN * of_short, "{by_passages} of {of_short}");
+    // Without paragraphs, the words say where the subject changes.
+    let running: Vec<String> = long.iter().map(|text| text.replace("\n\n", " ")).collect();
+    let by_words = recall(&server, "running", &titles, &running, &json!({"maxTokens": 200, "overlap": 20}));
+    assert!(by_words >= RUNNING_SHARE_MIN * of_short, "{by_words} of {of_short}");
     let whole = recall(&server, "whole", &titles, &long, &Value::Null);
     assert!(whole < by_passages, "{whole}: without passages less is found");
 }

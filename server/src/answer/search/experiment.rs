@@ -206,12 +206,13 @@ pub(super) fn search(
     } else if is_other_index {
         // The other index only ranks.
         let mut own = rerank::search(target, query, context, &SearchRequest { limit: 0, ..whole })?;
-        own.result.hits = of_variant.result.hits;
+        (own.result.hits, own.semantic_hit_count) = (of_variant.result.hits, of_variant.semantic_hit_count);
         (own, Teams::new())
     } else {
         (of_variant, Teams::new())
     };
     searched.result.hits.drain(..request.offset.min(searched.result.hits.len()));
+    searched.semantic_hit_count = searched.semantic_hit_count.map(|count| count.min(searched.result.hits.len()));
     Ok((searched, Mixed { teams, fell_back: false }))
 }
 

@@ -109,6 +109,7 @@ fn experiment() -> Value {
         ("stopReason", text()),
         ("outcome", or_null(all_of(outcome))),
         ("undo", json!({ "type": "object" })),
+        ("taskUid", count()),
     ];
     for (name, schema) in own {
         whole["properties"][name] = schema;

@@ -12,4 +12,4 @@ pub(crate) use body_memory::Charged;
 pub(crate) use endpoint::Endpoint;
 pub(crate) use replication::Replication;
 pub(crate) use request::{Origin, Request};
-pub(crate) use respond::{Handler, accepted, error_answer, respond};
+pub(crate) use respond::{Handler, accepted, accepted_task, error_answer, respond};

@@ -30,6 +30,11 @@ pub(crate) fn accepted(status: StatusCode, task: &SummarizedTask) -> Response {
     response
 }
 
+/// Returns the task that an answer says is accepted.
+pub(crate) fn accepted_task(answer: &Response) -> Option<u32> {
+    answer.extensions().get::<AcceptedTask>().map(|task| task.0)
+}
+
 /// The answer to a failed request.
 pub(crate) fn error_answer(state: &AppState, error: &ApiError) -> Response {
     let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -1,6 +1,10 @@
 //! The passages of a document: its text cut into pieces, of which each gets a vector.
 
+use std::cell::OnceCell;
+use std::hash::{BuildHasher, RandomState};
+use std::iter::Peekable;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use lamina_segment::document::VECTORS_MAX;
 use serde_json::Value;
@@ -19,10 +23,22 @@ pub const PASSAGE_TOKENS_MAX: u64 = 8192;
 pub const PASSAGE_TOKENS: u64 = 200;
 /// A passage ends with a paragraph if it has more than one in so many of the most tokens.
 const PARAGRAPH_DIVISOR: usize = 8;
+/// Tokens on each side of the end of a sentence that are compared to see whether the subject changes.
+const COMPARED_TOKENS: usize = 50;
+/// Words that say something of the subject, on each side at least.
+const COMPARED_MIN: usize = 5;
+/// The subject changes where the words on both sides have at most this cosine.
+const CHANGE_COSINE_MAX: f64 = 0.1;
+/// Number of kinds of words that are distinguished.
+const STEMS: usize = 4096;
+/// Characters by which words are compared: their ends are mostly endings.
+const STEM_CHARS: usize = 6;
+/// Shorter words say little of the subject.
+const STEM_CHARS_MIN: usize = 4;
 /// A longer word counts as several tokens.
 const TOKEN_BYTES: usize = 16;
-/// Text of `{{ passages }}`: the head of each passage ends before it.
-const MARK: &str = "\0passages\0";
+/// Text of `{{ passages }}`: the head of each passage ends before it. No document knows it.
+static MARK: LazyLock<String> = LazyLock::new(|| format!("\0{:020}\0", RandomState::new().hash_one(())));
 
 /// `chunks` of an embedder: how texts are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +55,8 @@ pub struct Chunks {
 #[derive(Debug)]
 pub struct PassageTemplate {
     template: TextTemplate,
+    /// Longest text, in bytes, without the mark.
+    bytes_max: usize,
     chunks: Option<Chunks>,
 }
 
@@ -48,9 +66,12 @@ impl PassageTemplate {
     /// # Errors
     /// What is wrong with the template.
     pub fn new(settings: &EmbedderSettings) -> Result<PassageTemplate, TemplateError> {
-        let template = TextTemplate::new(&settings.template, settings.template_bytes_max)?;
-        let template = if settings.chunks.is_some() { template.marked(MARK) } else { template };
-        Ok(PassageTemplate { template, chunks: settings.chunks })
+        let (bytes_max, chunks) = (settings.template_bytes_max, settings.chunks);
+        let template = match chunks {
+            Some(_) => TextTemplate::new(&settings.template, bytes_max.saturating_add(MARK.len()))?.marked(&MARK),
+            None => TextTemplate::new(&settings.template, bytes_max)?,
+        };
+        Ok(PassageTemplate { template, bytes_max, chunks })
     }
 
     /// The passages of a document; without `chunks`, its text is one.
@@ -58,7 +79,7 @@ impl PassageTemplate {
     /// # Errors
     /// The errors of [`TextTemplate::render`].
     pub fn render(&self, document: &[u8], is_searchable: &dyn Fn(&str) -> bool) -> Result<Passages, RenderFailure> {
-        Ok(Passages::new(self.template.render(document, is_searchable)?, self.chunks))
+        Ok(Passages::new(self.template.render(document, is_searchable)?, self.bytes_max, self.chunks))
     }
 }
 
@@ -74,13 +95,19 @@ pub struct Passages {
 }
 
 impl Passages {
-    /// Divides a rendered text. Without `chunks` it is one passage.
-    fn new(mut text: String, chunks: Option<Chunks>) -> Passages {
+    /// Divides a rendered text of `bytes_max` bytes and a mark. Without `chunks` it is one passage.
+    fn new(mut text: String, bytes_max: usize, chunks: Option<Chunks>) -> Passages {
         let mut head = String::new();
-        if let Some(at) = text.find(MARK) {
-            let rest = text[at + MARK.len()..].replace(MARK, "");
+        if let Some(at) = text.find(&*MARK) {
+            let mut rest = text[at + MARK.len()..].replace(&*MARK, "");
+            // Of a second mark, a part may be left at the end.
+            if let Some(end) = rest.rfind('\0').filter(|end| MARK.starts_with(&rest[*end..])) {
+                rest.truncate(end);
+            }
             text.truncate(cut(&text[..at], DEFAULT_TEMPLATE_BYTES_MAX).len());
             head = std::mem::replace(&mut text, rest);
+        } else {
+            text.truncate(cut(&text, bytes_max).len());
         }
         let ranges = chunks.map_or_else(|| whole(&text), |chunks| chunks.cut(&text));
         Passages { head, text, ranges }
@@ -125,27 +152,78 @@ impl Chunks {
     /// The passages of `text`, at least one. Costs a look at each character up to the end of the last passage.
     fn cut(self, text: &str) -> Vec<Range<usize>> {
         let tokens: Vec<Token> = tokens(text).take(PASSAGES_MAX * self.tokens_max).collect();
+        let stems: OnceCell<Vec<Option<u16>>> = OnceCell::new();
+        // Authors know best where a subject ends, if they part their texts at all.
+        let paragraphs = tokens.iter().filter(|token| token.ends == End::Paragraph).count();
+        let has_paragraphs = paragraphs * self.tokens_max >= tokens.len();
+        // Of a long text, passages that end early would leave the end out. Such a text may grow without other passages at its beginning.
+        let least = (tokens.len() / PASSAGES_MAX).next_power_of_two().max(self.tokens_max / PARAGRAPH_DIVISOR);
         let (mut passages, mut first, mut done) = (Vec::new(), 0, 0);
         while done < tokens.len() && passages.len() < PASSAGES_MAX {
             let full = (first + self.tokens_max).min(tokens.len());
             let is_end = |last: &usize| tokens[*last].ends >= End::Sentence;
-            let paragraph = (done.max(first + self.tokens_max / PARAGRAPH_DIVISOR)..full)
-                .find(|last| tokens[*last].ends == End::Paragraph);
+            let late = done.max(first + least)..full;
+            let paragraph = || late.clone().find(|last| tokens[*last].ends == End::Paragraph);
+            let change = || {
+                let stems = stems.get_or_init(|| tokens.iter().map(|token| stem(&text[token.bytes.clone()])).collect());
+                let ends = late.clone().filter(|last| is_end(last) && last + 1 < tokens.len());
+                first_change(ends.map(|last| (last, likeness(stems, last + 1))).peekable())
+            };
             let sentence = || (done..full).rev().find(is_end).filter(|_| full < tokens.len());
-            let last = if self.by_sentence { paragraph.or_else(sentence) } else { None };
+            // What begins a subject of its own stays as it is when what is before it changes.
+            let changed = || if has_paragraphs { None } else { change() };
+            let apart = if self.by_sentence { paragraph().or_else(changed) } else { None };
+            let last = apart.or_else(|| if self.by_sentence { sentence() } else { None });
             done = last.map_or(full, |last| last + 1);
             passages.push(tokens[first].bytes.start..tokens[done - 1].bytes.end);
             let earliest = done.saturating_sub(self.overlap).max(first + 1);
-            first = match (self.by_sentence, tokens[done - 1].ends) {
-                // Paragraphs stand for themselves: what changes in one leaves the passages of the next alone.
-                (true, End::Paragraph) => done,
-                (true, _) => (earliest..done).find(|start| is_end(&(start - 1))).unwrap_or(done),
-                (false, _) => earliest,
+            first = match self.by_sentence {
+                true if apart.is_some() || tokens[done - 1].ends == End::Paragraph => done,
+                true => (earliest..done).find(|start| is_end(&(start - 1))).unwrap_or(done),
+                false => earliest,
             };
         }
         // With the space around it, it is what it would be without `chunks`.
         if passages.len() > 1 { passages } else { whole(text) }
     }
+}
+
+/// Finds the first end of a sentence, with its likeness, at which the subject changes more than at the next one.
+fn first_change(mut ends: Peekable<impl Iterator<Item = (usize, f64)>>) -> Option<usize> {
+    while let Some((last, likeness)) = ends.next() {
+        if likeness <= CHANGE_COSINE_MAX && ends.peek().is_none_or(|(_, next)| likeness <= *next) {
+            return Some(last);
+        }
+    }
+    None
+}
+
+/// Returns the cosine of the words before a token and of those from it on, 1 where there are few. Topics end where it is
+/// low: M. Hearst, TextTiling, 1997.
+fn likeness(stems: &[Option<u16>], at: usize) -> f64 {
+    let before = &stems[at.saturating_sub(COMPARED_TOKENS)..at];
+    let behind = &stems[at..stems.len().min(at + COMPARED_TOKENS)];
+    if [before, behind].iter().any(|side| side.iter().flatten().count() < COMPARED_MIN) {
+        return 1.0;
+    }
+    let counts = |side: &[Option<u16>]| {
+        let mut counts = [0u8; STEMS];
+        side.iter().flatten().for_each(|stem| counts[usize::from(*stem)] += 1);
+        counts
+    };
+    let product = |side: &[Option<u16>], counts: &[u8; STEMS]| -> f64 {
+        side.iter().flatten().map(|stem| f64::from(counts[usize::from(*stem)])).sum()
+    };
+    let (counts_before, counts_behind) = (counts(before), counts(behind));
+    product(before, &counts_behind) / (product(before, &counts_before) * product(behind, &counts_behind)).sqrt()
+}
+
+/// Returns the kind of a word by its beginning; `None` for one that says little.
+fn stem(word: &str) -> Option<u16> {
+    let letters = word.chars().filter(|c| c.is_alphanumeric());
+    let says_little = letters.clone().take(STEM_CHARS_MIN).count() < STEM_CHARS_MIN && !word.starts_with(is_sign);
+    let beginning: String = letters.take(STEM_CHARS).flat_map(char::to_lowercase).collect();
+    (!says_little).then(|| (xxh3_64(beginning.as_bytes()) % STEMS as u64) as u16)
 }
 
 /// The only passage of a text.
@@ -226,6 +304,19 @@ mod tests {
     }
 
     #[test]
+    fn passages_end_where_the_subject_changes() {
+        let ships = "A sailing vessel crosses the stormy ocean. The captain of the vessel fears the ocean. ";
+        let bread = "Bakers knead flour with water. The flour of bakers becomes bread.";
+        let both = format!("{ships}{bread}");
+        assert_eq!(passages(&both, chunks(40, 0, true)), [ships.trim_end(), bread], "though all of it would fit");
+        assert_eq!(passages(ships, chunks(40, 0, true)), [ships]);
+        assert_eq!(passages(&both, chunks(40, 0, false)), [both.as_str()]);
+        assert_eq!(likeness(&[None, Some(1)], 1), 1.0, "nothing is known of one side");
+        assert_eq!(stem("Sailings,"), stem("\"sailin"));
+        assert_eq!((stem("the"), stem("猫").is_some()), (None, true));
+    }
+
+    #[test]
     fn words_overlap() {
         assert_eq!(passages("a b  c d e", chunks(3, 1, false)), ["a b  c", "c d e"]);
         assert_eq!(passages("a b c d", chunks(3, 2, false)), ["a b c", "b c d"]);
@@ -248,11 +339,18 @@ mod tests {
 
     #[test]
     fn each_passage_has_what_stands_before_the_mark() {
-        let text = format!("Title: {MARK}One two. Three four.");
-        let cut = Passages::new(text, Some(chunks(2, 0, true)));
+        let mark = MARK.as_str();
+        let text = format!("Title: {mark}One two. Three four.");
+        let cut = Passages::new(text, 100, Some(chunks(2, 0, true)));
         assert_eq!(cut.texts().collect::<Vec<_>>(), ["Title: One two.", "Title: Three four."]);
         assert_eq!(cut.ranges, [0..8, 9..20], "in the text behind it");
-        let long = Passages::new(format!("{}{MARK}a", "x".repeat(1 << 20)), Some(chunks(2, 0, true)));
+        let long = Passages::new(format!("{}{mark}a", "x".repeat(1 << 20)), 2 << 20, Some(chunks(2, 0, true)));
         assert_eq!(long.texts().next().map(|text| text.len()), Some(DEFAULT_TEMPLATE_BYTES_MAX + 1));
+        for end in 1..mark.len() {
+            let twice = Passages::new(format!("Title: {mark}One.{}", &mark[..end]), 11, Some(chunks(2, 0, true)));
+            assert_eq!(twice.texts().collect::<Vec<_>>(), ["Title: One."]);
+            let before = Passages::new(format!("Title: {}", &mark[..end]), 7, Some(chunks(2, 0, true)));
+            assert_eq!(before.texts().collect::<Vec<_>>(), ["Title: "]);
+        }
     }
 }

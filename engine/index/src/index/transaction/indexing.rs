@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lamina_segment::document::merge_with_vectors;
-use lamina_segment::segment::{SegmentWriter, SegmentWriterOptions, TextFields};
+use lamina_segment::document::{append_member, members, merge_with_vectors, split_vectors, write_embedders};
+use lamina_segment::segment::{SegmentReader, SegmentWriter, SegmentWriterOptions, TextFields};
+use lamina_text::id::DocId;
 use lamina_text::text::dictionary_heap_bytes;
 use parking_lot::Mutex;
 
 use super::super::embedding::EmbeddingLog;
 use super::super::error::IndexError;
 use super::super::progress::Phase;
-use super::super::settings::{AttributeList, Settings};
+use super::super::settings::{AttributeList, Settings, VECTORS_FIELD};
 use super::super::snapshot::{DocumentAddress, SegmentView};
 use super::document_writer::{DocumentContext, DocumentWriter, Extraction};
 use super::resources::Resources;
@@ -333,9 +334,9 @@ impl Source<'_> {
                 let mut lines = chain.lines.iter().map(|&line| self.plan.line(line));
                 let mut document = match entry.existing.filter(|_| chain.from_existing) {
                     Some(address) => {
-                        let store = self.segments[address.segment as usize].reader.store();
-                        store.get(address.doc, &mut self.stored)?;
-                        std::mem::take(&mut self.stored)
+                        let reader = &self.segments[address.segment as usize].reader;
+                        reader.store().get(address.doc, &mut self.stored)?;
+                        without_vectors_beside(reader, address.doc, std::mem::take(&mut self.stored))?
                     }
                     None => lines.next().expect("a chain has lines").to_vec(),
                 };
@@ -355,4 +356,20 @@ impl Source<'_> {
             Content::Untouched | Content::Deleted => unreachable!("nothing to write"),
         }
     }
+}
+
+/// Removes the vectors of a stored document that its segment has beside it: they came before there was the embedder, and what it has
+/// made of them since counts.
+fn without_vectors_beside(reader: &SegmentReader, doc: DocId, document: Vec<u8>) -> Result<Vec<u8>, IndexError> {
+    if reader.vectors().is_empty() {
+        return Ok(document);
+    }
+    let (rest, vectors) = split_vectors(&document)?;
+    let Some(Ok(mut named)) = vectors.map(members) else { return Ok(document) };
+    named.retain(|(name, _)| !reader.vectors_of(name).is_some_and(|beside| beside.state(doc).is_present()));
+    let mut rest = rest.into_owned();
+    if !named.is_empty() {
+        append_member(&mut rest, VECTORS_FIELD, &write_embedders(&named));
+    }
+    Ok(rest)
 }

@@ -403,7 +403,11 @@ impl Adaptation<'_> {
             (None, false) => (VectorState::supplied(false), Vec::new()),
             (None, true) => return Ok(false),
         };
-        beside.vectors(embedder.name(), embedder.shape).set(doc, state, 0, &vectors);
+        // Its text is the one that they stand for, as of a document that is written.
+        let maker = embedder.maker.as_ref().filter(|_| supplied.regenerate);
+        let texts = maker.and_then(|maker| maker.texts(plain, self.reading.settings, self.reading.primary_key).ok());
+        let (state, hash) = texts.map_or((state, 0), |(_, hash)| (state.hashed(), hash));
+        beside.vectors(embedder.name(), embedder.shape).set(doc, state, hash, &vectors);
         Ok(true)
     }
 
