@@ -42,7 +42,7 @@ description for generators of clients. This page is made from that description, 
   milliseconds (10,000; at most 60,000). `?customMetadata=` stores a text with the task.
 * Bodies may be compressed (`Content-Encoding: gzip`, `deflate`, `br`, `zstd`), and so are answers (`Accept-Encoding`).
 * Every response has an `X-Request-Id`: that of the request, or a new one.
-* Searches with `GET` have an `ETag` that changes with every commit; `If-None-Match` gets `304` if nothing has changed.
+* Searches with `GET` have an `ETag` that changes with every commit; `If-None-Match` gets `304` if nothing has changed, unless the index [records searches](../how-to/analytics.md).
 """
 
 
