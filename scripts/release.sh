@@ -2,7 +2,7 @@
 # Makes what people install, in target/release-files: a stripped binary with its line tables in a file apart, what it is made of
 # (an SBOM), a wheel and an npm package, a .deb and a .rpm (where dpkg-deb and rpmbuild are), checksums. The part for macOS was never run.
 # usage: scripts/release.sh [--profile] [BINARY]     (a binary that is built already; else it is built, with all optimisations. `--profile` builds a
-# server first that counts what it runs, and optimises by that: searches take a twentieth less CPU time, the build three times as long)
+# server first that counts what it runs, and optimises by that: searches take a twentieth less CPU time, and all is compiled twice)
 # LAMINA_DOCS_URL=https://…/ says where the documentation will be: links of errors lead there.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,4 +1,4 @@
-//! Experiments: which there are, and how they stand.
+//! Experiments and their states, in a file of the database folder.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -102,7 +102,7 @@ impl Experiment {
     /// One that begins now.
     ///
     /// # Errors
-    /// `index_not_found`, `invalid_experiment` where the index records no searches, or is its own variant.
+    /// `index_not_found`, `invalid_experiment` where the index records no searches, is its own variant, or lacks the embedder.
     fn begun(definition: Definition, instance: &Instance) -> ApiResult<Experiment> {
         let snapshot = instance.state(&definition.index_uid)?;
         let refused = |message: String| Err(ApiError::new(Code::InvalidExperiment, message));
@@ -287,7 +287,7 @@ fn not_found(id: &str) -> ApiError {
 /// The experiments of a database folder, as they are stored; none where there is no file.
 ///
 /// # Errors
-/// What the file system says.
+/// The errors of the file system.
 pub fn export(folder: &Path) -> io::Result<Option<String>> {
     match fs::read_to_string(folder.join(FILE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -298,7 +298,7 @@ pub fn export(folder: &Path) -> io::Result<Option<String>> {
 /// Writes what [`export`] gave elsewhere into the database folder that is to become a copy.
 ///
 /// # Errors
-/// What is none of ours; what the file system says.
+/// Text that is no such file; the errors of the file system.
 pub fn import(folder: &Path, text: &str) -> io::Result<()> {
     write_state(folder, FILE, &serde_json::from_str::<All>(text)?)
 }

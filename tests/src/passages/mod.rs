@@ -193,6 +193,13 @@ fn every_copy_of_an_index_has_passages() {
     server.kill();
     server.start_again();
     assert_eq!(shown(&server, "pets"), expected);
+    server.done(&server.post("/indexes/pets/clone", json!({"uid": "twins"})));
+    assert_eq!(shown(&server, "twins"), expected);
+    server.done(&server.post("/snapshots", Value::Null));
+    let snapshot = server.folder().join("snapshots/data.snapshot");
+    let restored = Server::with_options(&["--import-snapshot", snapshot.to_str().unwrap()]);
+    write_model(&restored.data_folder().join("models/pets/tiny"), DIMENSIONS);
+    assert_eq!(shown(&restored, "beasts"), expected);
     // A language model reads the passage in place of what is longer.
     server
         .add("pets", json!([{"id": 5, "title": "Long", "text": format!("A dog eats. {}", "And so on. ".repeat(50))}]));

@@ -30,5 +30,5 @@ pub use primary_key::{DocumentId, ID_BYTES_MAX, document_id, infer_primary_key};
 pub use scan::string_end;
 pub use shape::{GeoJsonError, Part, Position, Ring, Shape};
 pub use vectors::{SuppliedVectors, VECTORS_MAX, VectorsError, VectorsFault, VectorsPart};
-pub use vectors::{append_member, merge_with_vectors, split_vectors, write_embedders};
+pub use vectors::{append_member, append_vectors, merge_with_vectors, split_vectors, write_embedders};
 pub use visit::{DocumentParser, DocumentVisitor, Leaf, PathId};

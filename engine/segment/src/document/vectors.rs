@@ -138,7 +138,7 @@ pub fn merge_with_vectors(old: &[u8], new: &[u8]) -> Result<Vec<u8>, DocumentErr
     let (rest, _) = split_vectors(&merged)?;
     let rest = rest.into_owned();
     merged = rest;
-    append_member(&mut merged, VECTORS_KEY, &write_embedders(&vectors));
+    append_vectors(&mut merged, &vectors);
     Ok(merged)
 }
 
@@ -155,6 +155,13 @@ pub fn write_embedders(entries: &[Member<'_>]) -> Vec<u8> {
     }
     out.push(b'}');
     out
+}
+
+/// Adds `_vectors` with these entries to the end of a document without it; none if there are none.
+pub fn append_vectors(document: &mut Vec<u8>, entries: &[Member<'_>]) {
+    if !entries.is_empty() {
+        append_member(document, VECTORS_KEY, &write_embedders(entries));
+    }
 }
 
 /// Adds a member to the end of a JSON object; `value` is JSON.

@@ -113,11 +113,10 @@ fn search_by_requested_kind(
             let found = found.map_err(refuse)?;
             let count = Some(found.semantic_hit_count);
             // Hits show their passages also where words alone found them.
-            let has_chunks =
-                target.snapshot.settings.embedder(&hybrid.embedder).is_some_and(|one| one.chunks.is_some());
-            let unused =
-                || vector(target, query, context, hybrid).ok().filter(|vector| !vector.is_empty() && has_chunks);
-            let used = used.or_else(unused);
+            let used = used.or_else(|| {
+                target.snapshot.settings.embedder(&hybrid.embedder)?.chunks?;
+                vector(target, query, context, hybrid).ok().filter(|vector| !vector.is_empty())
+            });
             let mut searched = Searched { semantic_hit_count: count, vector: used, ..Searched::from(found.result) };
             if is_let_down {
                 searched.result.degraded = true;

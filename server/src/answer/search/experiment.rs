@@ -1,7 +1,7 @@
 //! Searches that take part in experiments.
 //!
-//! Who sees what follows from the user alone, and the order of an interleaved list from the user and the query: pages of a list go
-//! on with it, and a repeated search shows it again.
+//! The ranking that a user sees follows from the user alone, and the order of an interleaved list from the user and the query: pages
+//! of a list go on with it, and a repeated search shows it again.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -218,8 +218,7 @@ impl Search {
     }
 
     /// The tag of the answer from a state of the index. Commits count up within one index; another index of the same
-    /// name was made at another time. None where the order changes by
-    /// the second, or with the user.
+    /// name was made at another time. None where the order changes by the second, or with the user.
     fn tag(&self, validators: &Validators, snapshot: &Snapshot) -> Option<EntityTag> {
         let is_in_experiment = self.context.assigned(Target::new(&self.index, snapshot), &self.query).is_some();
         if is_in_experiment || depends_on_time(&self.query, snapshot) {

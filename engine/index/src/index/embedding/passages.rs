@@ -64,7 +64,7 @@ impl PassageTemplate {
     /// The template of an embedder without fragments.
     ///
     /// # Errors
-    /// What is wrong with the template.
+    /// The errors of [`TextTemplate::new`].
     pub fn new(settings: &EmbedderSettings) -> Result<PassageTemplate, TemplateError> {
         let (bytes_max, chunks) = (settings.template_bytes_max, settings.chunks);
         let template = match chunks {
@@ -165,15 +165,17 @@ impl Chunks {
             let late = done.max(first + least)..full;
             let paragraph = || late.clone().find(|last| tokens[*last].ends == End::Paragraph);
             let change = || {
+                if has_paragraphs {
+                    return None;
+                }
                 let stems = stems.get_or_init(|| tokens.iter().map(|token| stem(&text[token.bytes.clone()])).collect());
                 let ends = late.clone().filter(|last| is_end(last) && last + 1 < tokens.len());
                 first_change(ends.map(|last| (last, likeness(stems, last + 1))).peekable())
             };
             let sentence = || (done..full).rev().find(is_end).filter(|_| full < tokens.len());
             // What begins a subject of its own stays as it is when what is before it changes.
-            let changed = || if has_paragraphs { None } else { change() };
-            let apart = if self.by_sentence { paragraph().or_else(changed) } else { None };
-            let last = apart.or_else(|| if self.by_sentence { sentence() } else { None });
+            let apart = if self.by_sentence { paragraph().or_else(change) } else { None };
+            let last = apart.or_else(|| sentence().filter(|_| self.by_sentence));
             done = last.map_or(full, |last| last + 1);
             passages.push(tokens[first].bytes.start..tokens[done - 1].bytes.end);
             let earliest = done.saturating_sub(self.overlap).max(first + 1);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lamina_segment::document::{append_member, members, merge_with_vectors, split_vectors, write_embedders};
+use lamina_segment::document::{append_vectors, members, merge_with_vectors, split_vectors};
 use lamina_segment::segment::{SegmentReader, SegmentWriter, SegmentWriterOptions, TextFields};
 use lamina_text::id::DocId;
 use lamina_text::text::dictionary_heap_bytes;
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use super::super::embedding::EmbeddingLog;
 use super::super::error::IndexError;
 use super::super::progress::Phase;
-use super::super::settings::{AttributeList, Settings, VECTORS_FIELD};
+use super::super::settings::{AttributeList, Settings};
 use super::super::snapshot::{DocumentAddress, SegmentView};
 use super::document_writer::{DocumentContext, DocumentWriter, Extraction};
 use super::resources::Resources;
@@ -368,8 +368,6 @@ fn without_vectors_beside(reader: &SegmentReader, doc: DocId, document: Vec<u8>)
     let Some(Ok(mut named)) = vectors.map(members) else { return Ok(document) };
     named.retain(|(name, _)| !reader.vectors_of(name).is_some_and(|beside| beside.state(doc).is_present()));
     let mut rest = rest.into_owned();
-    if !named.is_empty() {
-        append_member(&mut rest, VECTORS_FIELD, &write_embedders(&named));
-    }
+    append_vectors(&mut rest, &named);
     Ok(rest)
 }

@@ -17,6 +17,12 @@ fn refused_get(query: &str) -> (Code, String) {
 }
 
 /// A value that no type accepts, and the code and expectation of each field.
+/// What a request says of the embedder `e` with its name alone.
+fn hybrid() -> Hybrid {
+    let thresholds = ArmThresholds::default();
+    Hybrid { embedder: "e".into(), semantic_ratio: 0.5, fusion: None, thresholds, passages: 1 }
+}
+
 #[test]
 fn every_field_refuses_a_wrong_type_with_its_own_code() {
     for (name, code, expected) in [
@@ -148,16 +154,7 @@ fn a_body_with_everything() {
     assert_eq!(query.window(), Window::Page { page: 3, hits_per_page: 4 });
     assert_eq!(query.filter, Some(json!(["a = 1"])));
     assert_eq!(query.locales, [Language::Jpn, Language::Eng]);
-    assert_eq!(
-        query.hybrid,
-        Some(Hybrid {
-            embedder: "e".into(),
-            semantic_ratio: 0.5,
-            fusion: None,
-            thresholds: ArmThresholds::default(),
-            passages: 1
-        })
-    );
+    assert_eq!(query.hybrid, Some(hybrid()));
     assert_eq!(query.vector, Some(vec![1.0, 0.5]));
     assert_eq!((query.crop_length, query.crop_marker.as_str()), (5, "--"));
     assert_eq!(query.matching_strategy, Some(MatchingStrategy::All));
@@ -174,16 +171,7 @@ fn query_strings() {
     assert_eq!(query.sort.unwrap(), ["_geoPoint(1,2):asc", "n:desc"]);
     assert_eq!(query.filter, Some(json!("n>1")));
     assert_eq!(query.attributes_to_retrieve.unwrap(), ["a", "b"]);
-    assert_eq!(
-        query.hybrid,
-        Some(Hybrid {
-            embedder: "e".into(),
-            semantic_ratio: 0.5,
-            fusion: None,
-            thresholds: ArmThresholds::default(),
-            passages: 1
-        })
-    );
+    assert_eq!(query.hybrid, Some(hybrid()));
     assert!(query.show_ranking_score);
     let filter = |text: &str| {
         SearchQuery::from_parameters(&QueryString::parse(&format!("filter={text}"))).unwrap().filter.unwrap()

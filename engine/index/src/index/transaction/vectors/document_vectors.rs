@@ -2,9 +2,7 @@
 
 use std::borrow::Cow;
 
-use lamina_segment::document::{
-    Member, SuppliedVectors, VectorsError, append_member, members, split_vectors, write_embedders,
-};
+use lamina_segment::document::{Member, SuppliedVectors, VectorsError, append_vectors, members, split_vectors};
 use lamina_segment::segment::{SegmentError, SegmentReader, StoredVectors, VectorShape, VectorState, VectorsBuilder};
 use lamina_text::id::{DocId, InternalId};
 use lamina_text::text::{TYPOS_MAX, TypoPattern};
@@ -113,9 +111,7 @@ impl<'a> DocumentVectors<'a> {
             return Ok(Taken { json: Cow::Borrowed(json), supplied });
         }
         let plain: Vec<Member<'_>> = supplied.iter().filter(|(name, _)| !is_known(name)).cloned().collect();
-        if !plain.is_empty() {
-            append_member(rest.to_mut(), VECTORS_FIELD, &write_embedders(&plain));
-        }
+        append_vectors(rest.to_mut(), &plain);
         Ok(Taken { json: rest, supplied })
     }
 
